@@ -1,0 +1,52 @@
+# make run     set up what is missing, start the server, print its address
+# make test    set up what is missing, run all checks and tests
+# make setup   the set-up alone; afterwards .venv/bin/iact is the command
+
+.DEFAULT_GOAL := run
+.NOTPARALLEL:
+.PHONY: run setup test setup-test lint types unit bench lock format
+
+PY := .venv/bin/python
+BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
+BENCH ?= benchmarks
+# What takes longest comes last.
+ROOMS = $(filter-out tests/__pycache__/ tests/acceptance/,$(sort $(wildcard tests/*/)))
+TESTS = $(sort $(wildcard tests/test_*.py)) $(ROOMS) tests/acceptance/
+
+setup:
+	@$(BOOT) setup
+
+run: setup
+	@exec .venv/bin/iact serve
+
+test: setup-test lint types unit
+
+setup-test:
+	@$(BOOT) test
+
+lint: | .venv
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: | .venv
+	@$(PY) -m mypy
+
+# ARGS: what to give to pytest instead of everything. IACT_TEST_SCALE (default 1) multiplies the rounds of slow suites.
+unit: | .venv
+	@$(PY) -m pytest $(or $(ARGS),$(TESTS))
+
+bench: setup
+	@$(PY) -m $(BENCH)
+
+format: | .venv
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+# The versions of everything, with digests; written anew on purpose only.
+lock: | .venv
+	@$(PY) -m pip install --quiet uv
+	@$(PY) -m uv pip compile pyproject.toml --group dev --universal --generate-hashes --python-version 3.11 \
+		--no-emit-index-url --custom-compile-command "make lock" --quiet --output-file requirements.lock
+
+.venv:
+	@$(BOOT) environment

@@ -1,0 +1,1 @@
+"""What the plan engine adds to the work of a plan, beside a bare loop over asyncio."""

@@ -1,0 +1,217 @@
+"""`python -m benchmarks.plan`: scheduler overhead, makespan and fan-out, ours beside a bare indegree loop.
+
+Both run the same graphs in one process, alternating. The bare loop counts indegrees and starts a task
+per node; it has no states, joins, contracts, trail, time limits or budgets, so it is the floor.
+Prints a table, or JSON with `--json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from core.plan.engine import PlanEngine
+from core.plan.limits import Limits
+from core.plan.model import Node, Plan, PlanVersion, make_plan
+from core.plan.seams import Firing, Outcome, Question, Success
+from core.plan.state import NodeChange
+
+DONE = Success("ok")
+
+
+class RealClock:
+    """The clock port over real time."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass
+class Sleeper:
+    """A node's work is to wait."""
+
+    seconds: Mapping[str, float]
+
+    async def run(self, firing: Firing) -> Outcome:
+        wait = self.seconds.get(firing.node.id, 0.0)
+        if wait:
+            await asyncio.sleep(wait)
+        return DONE
+
+
+class Lines:
+    """An observer that writes every event as a line of JSON, as a journal would."""
+
+    def __init__(self) -> None:
+        self._file = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115
+
+    def on_change(self, change: NodeChange) -> None:
+        self._file.write(json.dumps(change.to_json()))
+
+    def on_version(self, version: PlanVersion) -> None:
+        self._file.write(str(version.version))
+
+    def on_text(self, question: Question, text: str) -> None:
+        return None
+
+    def on_notice(self, text: str) -> None:
+        return None
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def layered(count: int, width: int, seed: int = 1) -> Plan:
+    """A DAG of `count` nodes in layers of `width`; each node stands behind three of the layer before."""
+    rng = random.Random(seed)
+    nodes = []
+    for i in range(count):
+        layer = i // width
+        before = range((layer - 1) * width, layer * width) if layer else ()
+        after = tuple(f"n{one:05}" for one in sorted(rng.sample(before, 3))) if layer else ()
+        nodes.append(Node(f"n{i:05}", call="f", after=after))
+    return make_plan("p", nodes)
+
+
+def fan(count: int) -> Plan:
+    """`count` independent nodes."""
+    return make_plan("p", [Node(f"n{i:05}", call="f") for i in range(count)])
+
+
+async def bare(plan: Plan, seconds: Mapping[str, float]) -> None:
+    """The floor: indegree counters and a task per node."""
+    missing = {one: len(node.dependencies) for one, node in plan.nodes.items()}
+    serves: dict[str, list[str]] = {one: [] for one in plan.nodes}
+    for one, node in plan.nodes.items():
+        for other in node.dependencies:
+            serves[other].append(one)
+    async with asyncio.TaskGroup() as group:
+
+        async def run(one: str) -> None:
+            wait = seconds.get(one, 0.0)
+            if wait:
+                await asyncio.sleep(wait)
+            for other in serves[one]:
+                missing[other] -= 1
+                if not missing[other]:
+                    group.create_task(run(other))
+
+        for one, count in missing.items():
+            if not count:
+                group.create_task(run(one))
+
+
+async def ours(
+    plan: Plan, seconds: Mapping[str, float], *, limit: float | None = 120.0, lines: bool = False
+) -> None:
+    """The engine, with its trail; `lines`: with every event written too."""
+    observer = Lines() if lines else None
+    limits = Limits(concurrency=100_000, nodes=100_000, node_timeout=limit)
+    engine = PlanEngine(plan, runner=Sleeper(seconds), clock=RealClock(), limits=limits, observer=observer)
+    result = await engine.run()
+    if observer is not None:
+        observer.close()
+    if result.status != "concluded":
+        raise SystemExit(f"benchmarks.plan: the plan came back {result.status}")
+
+
+def ideal(plan: Plan, seconds: Mapping[str, float]) -> float:
+    """The critical path."""
+    end: dict[str, float] = {}
+    for one, node in plan.nodes.items():
+        end[one] = seconds.get(one, 0.0) + max((end[other] for other in node.dependencies), default=0.0)
+    return max(end.values())
+
+
+Way = Callable[[Plan, Mapping[str, float]], Awaitable[None]]
+
+
+def timed(ways: Mapping[str, Way], plan: Plan, seconds: Mapping[str, float], rounds: int) -> dict[str, float]:
+    """Median seconds of each way; the ways take turns."""
+    took: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            gc.collect()
+
+            async def once(way: Way = way) -> None:
+                await way(plan, seconds)
+
+            begin = time.perf_counter()
+            asyncio.run(once())
+            took[name].append(time.perf_counter() - begin)
+    return {name: statistics.median(some) for name, some in took.items()}
+
+
+async def _ours_without_limit(plan: Plan, seconds: Mapping[str, float]) -> None:
+    await ours(plan, seconds, limit=None)
+
+
+async def _ours_written(plan: Plan, seconds: Mapping[str, float]) -> None:
+    await ours(plan, seconds, lines=True)
+
+
+WAYS: Mapping[str, Way] = {
+    "bare loop": bare,
+    "iact": ours,
+    "iact, no time limits": _ours_without_limit,
+    "iact, events as JSON": _ours_written,
+}
+
+
+def measure(rounds: int) -> dict[str, dict[str, float]]:
+    """All rows: µs per node for zero-cost nodes; makespan and fan-out in ms."""
+    big = layered(10_000, 100)
+    small = layered(1_000, 50)
+    rng = random.Random(7)
+    waits = {one: rng.random() * 0.06 for one in small.nodes}
+    both = {name: WAYS[name] for name in ("bare loop", "iact")}
+    rows: dict[str, dict[str, float]] = {
+        "10,000 zero-cost nodes, µs per node": {
+            name: took / 10_000 * 1e6 for name, took in timed(WAYS, big, {}, rounds).items()
+        },
+        "1,000 nodes, random latencies, ms": {
+            "ideal": ideal(small, waits) * 1e3,
+            **{name: took * 1e3 for name, took in timed(both, small, waits, rounds).items()},
+        },
+    }
+    for count in (100, 1_000):
+        plan = fan(count)
+        took = timed(both, plan, dict.fromkeys(plan.nodes, 0.05), rounds)
+        rows[f"{count:,} branches of 50 ms, ms"] = {name: one * 1e3 for name, one in took.items()}
+    return rows
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="benchmarks.plan", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    rows = measure(options.rounds)
+    if options.json:
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        return 0
+    for title, row in rows.items():
+        print(title)
+        for name, value in row.items():
+            print(f"  {name:<24} {value:10.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

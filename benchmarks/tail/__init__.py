@@ -1,0 +1,1 @@
+"""What the place of the dynamic block costs, on the real llama.cpp server."""

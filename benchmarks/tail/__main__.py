@@ -1,0 +1,262 @@
+"""What the place of the dynamic block costs, counted by a real llama.cpp server: tables, and JSON with `--json FILE`.
+
+    python -m benchmarks.tail [--turns N] [--children N] [--json FILE]
+
+One session is played in five layouts, each against a fresh server with the embedded model's file, through our
+own client and without steering. Prompt tokens, and those that were found in the cache, are what the endpoint
+reports; they do not depend on what else the machine does, seconds do. Then children of the agent at the end of
+its session: with a prompt of their own, with the static prompt of all agents, and forked from their caller.
+
+With 30 turns or more the run ends with status 1 if the layout that is built misses its targets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import secrets
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from benchmarks.tail.layouts import CHILDREN, LAYOUTS, Layout, Turn, changes, conversation
+from core.models import weights
+from core.models.embedded import PROFILE, serve
+from core.models.openai import OpenAIModel
+from core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
+
+REPLY: Final = 24
+"""Tokens of a reply."""
+
+WINNER: Final = "changes appended"
+REUSED: Final = 0.93
+LENGTH: Final = 0.60
+_FULL: Final = 30
+_FIXED: Final[dict[str, JSON]] = {"temperature": 0, "seed": 1}
+
+
+class _Clock:
+    """The real time."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@asynccontextmanager
+async def _model() -> AsyncIterator[OpenAIModel]:
+    """A client of a fresh server, whose cache is empty."""
+    key = secrets.token_hex(16)
+    server, address = await asyncio.to_thread(serve, str(weights.model_file()), key)
+    client = OpenAIModel(
+        base_url=f"{address}/v1", key=key, profile=PROFILE, clock=_Clock(), rng=random.Random(1),
+        extra=_FIXED, direct=True,
+    )  # fmt: skip
+    try:
+        yield client
+    finally:
+        await client.close()
+        del server
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One model call as it was measured. `first`: seconds to the first token; `again`: how often it was begun anew."""
+
+    usage: Usage
+    first: float
+    seconds: float
+    text: str
+    again: int = 0
+
+    @property
+    def evaluated(self) -> int:
+        """Prompt tokens that were not in the cache."""
+        return self.usage.prompt_tokens - self.usage.cached_tokens
+
+
+async def _call(model: OpenAIModel, messages: Sequence[ChatMessage]) -> Call:
+    began = time.monotonic()
+    usage, first, text, again = Usage(), 0.0, "", 0
+    async with aclosing(model.stream(messages, max_tokens=REPLY)) as events:
+        async for event in events:
+            match event:
+                case TextDelta(piece):
+                    first = first or time.monotonic() - began
+                    text += piece
+                case UsageReport(reported):
+                    usage = reported
+                case StreamRestart():
+                    began, first, text, again = time.monotonic(), 0.0, "", again + 1
+                case _:
+                    pass
+    if usage.estimated:
+        raise RuntimeError("The endpoint reported no usage, so nothing can be told.")
+    return Call(usage, first, time.monotonic() - began, text, again)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One layout over a whole session. `reused`: share of the prompt tokens sent; `final`: tokens of the last prompt.
+
+    `turns`: what was evaluated turn by turn. `again`: calls that were begun anew after a broken connection.
+    """
+
+    layout: str
+    sent: int
+    evaluated: int
+    reused: float
+    final: int
+    seconds: float
+    first_p50: float
+    turns: tuple[int, ...]
+    again: int
+
+
+async def _session(
+    model: OpenAIModel, layout: Layout, turns: Sequence[Turn]
+) -> tuple[list[Call], list[Turn]]:
+    """Play the session in one layout; the calls, and the turns with the replies that came."""
+    calls: list[Call] = []
+    played: list[Turn] = []
+    for turn in turns:
+        calls.append(await _call(model, layout([*played, turn])))
+        played.append(replace(turn, reply=calls[-1].text))
+    return calls, played
+
+
+def _row(name: str, calls: Sequence[Call]) -> Row:
+    sent, evaluated = sum(call.usage.prompt_tokens for call in calls), sum(call.evaluated for call in calls)
+    return Row(
+        layout=name,
+        sent=sent,
+        evaluated=evaluated,
+        reused=1 - evaluated / sent,
+        final=calls[-1].usage.prompt_tokens,
+        seconds=sum(call.seconds for call in calls),
+        first_p50=statistics.median(call.first for call in calls),
+        turns=tuple(call.evaluated for call in calls),
+        again=sum(call.again for call in calls),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """What a kind of child costs: prompt tokens and those evaluated, for one child, and for the caller's next turn."""
+
+    kind: str
+    prompt: float
+    evaluated: float
+    back: float
+
+
+async def _children(turns: Sequence[Turn], count: int) -> list[Child]:
+    """For each kind: its caller's session so far, then `count` children, the caller going on after each."""
+    found: list[Child] = []
+    for kind, build in CHILDREN.items():
+        async with _model() as model:
+            calls, back = list[Call](), list[Call]()
+            await _call(model, changes(turns))
+            going = [*changes(turns), ChatMessage("assistant", turns[-1].reply)]
+            for number in range(count):
+                calls.append(await _call(model, build(number, turns)))
+                going.append(ChatMessage("user", f"Message from your child: part {number + 1} is done."))
+                back.append(await _call(model, going))
+                going.append(ChatMessage("assistant", back[-1].text))
+        found.append(
+            Child(
+                kind,
+                statistics.mean(call.usage.prompt_tokens for call in calls),
+                statistics.mean(call.evaluated for call in calls),
+                statistics.mean(call.evaluated for call in back),
+            )
+        )
+    return found
+
+
+def _missed(rows: Mapping[str, Row]) -> list[str]:
+    """What the layout that is built misses of its targets."""
+    row, dear = rows[WINNER], rows["at the end, kept"]
+    wrong = []
+    if row.reused < REUSED:
+        wrong.append(f"{WINNER}: {row.reused:.1%} reused, at least {REUSED:.0%} wanted")
+    if row.final > LENGTH * dear.final:
+        wrong.append(
+            f"{WINNER}: {row.final / dear.final:.0%} of the length of keeping all, {LENGTH:.0%} wanted"
+        )
+    return wrong
+
+
+async def _run(turns: int, count: int) -> tuple[list[Row], list[Child], int]:
+    rows: list[Row] = []
+    played: list[Turn] = []
+    print(
+        "| dynamic block | sent | evaluated | reused | last prompt | seconds | first token p50 |", flush=True
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name, layout in LAYOUTS.items():
+        async with _model() as model:
+            calls, replies = await _session(model, layout, conversation(turns))
+        rows.append(row := _row(name, calls))
+        played = replies if name == WINNER else played
+        print(
+            f"| {name} | {row.sent:,} | {row.evaluated:,} | {row.reused:.1%} | {row.final:,} | {row.seconds:.1f} "
+            f"| {row.first_p50:.2f} s |",
+            flush=True,
+        )
+    static = (await _static_tokens()).usage.prompt_tokens
+    print(f"\nThe static prompt has {static:,} tokens.\n")
+    children = await _children(played, count)
+    print("| child | prompt | evaluated | evaluated for the caller's next turn |\n|---|---|---|---|")
+    for child in children:
+        print(f"| {child.kind} | {child.prompt:,.0f} | {child.evaluated:,.0f} | {child.back:,.0f} |")
+    return rows, children, static
+
+
+async def _static_tokens() -> Call:
+    """The prompt with nothing but the static text and one word."""
+    async with _model() as model:
+        return await _call(model, [changes(conversation(1))[0], ChatMessage("user", "Hi")])
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tail", description=__doc__)
+    parser.add_argument("--turns", type=int, default=_FULL, help="turns of the session (default 30)")
+    parser.add_argument("--children", type=int, default=5, help="children of each kind (default 5)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
+    options = parser.parse_args(arguments)
+    if not weights.present():
+        weights.fetch(lambda line: print(line, flush=True))
+    load = os.getloadavg()[0]
+    rows, children, static = asyncio.run(_run(options.turns, options.children))
+    missed = _missed({row.layout: row for row in rows})
+    print(f"\nLoad of the machine before and after: {load:.1f}, {os.getloadavg()[0]:.1f}.")
+    print("\n".join(missed) or f"{WINNER}: targets reached.")
+    if options.json:
+        data = {
+            "turns": options.turns,
+            "static": static,
+            "load": [load, os.getloadavg()[0]],
+            "layouts": [asdict(row) for row in rows],
+            "children": [asdict(child) for child in children],
+        }
+        options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    return 1 if missed and options.turns >= _FULL else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,224 @@
+"""The conversation that the tail benchmark plays, and the five places where its dynamic block can stand.
+
+Pure: the conversation is the same at every run and in every layout, but for what the model itself replies.
+A layout is a function from the turns so far to the messages of the next call, so the rules stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.context.prompt import STANDARD
+from core.context.tail import Seen, tail
+from core.language import labels
+from core.language.variables import Table, text_value
+from core.ports import ChatMessage
+
+_MANUAL: Final = """
+
+# About this installation
+Reports are short Markdown documents: a heading, one paragraph that says what was found, a table if there are more \
+than three numbers, and one line about what is uncertain. Numbers carry their unit. Times are UTC. Sizes are in bytes \
+unless they are easier to read in kB, MB or GB. Say where each number comes from.
+
+- Read before you write, and write only below the working directory.
+- A file that is larger than a few hundred lines is looked at with head, tail, grep or wc, never as a whole.
+- What a command printed is kept as a variable; mention its name instead of copying it.
+- If a command fails, read the error, change one thing and try again; after the third failure say what you know.
+- Secrets are never printed. A password, a key or a token that stands in a file is replaced by three dots.
+- If two sources contradict each other, say so, name both, and prefer the newer one.
+- When a task has several independent parts, give each to a child of its own, and put their answers together.
+- When you are done, say so in one sentence, and name the variables that hold the result."""
+
+_NAMES: Final = (
+    "sales",
+    "stock",
+    "orders",
+    "prices",
+    "clients",
+    "returns",
+    "routes",
+    "visits",
+    "costs",
+    "staff",
+)
+_STEPS: Final = ("north", "south", "east", "west", "centre")
+_CHARACTERS: Final = 5000
+
+
+def _static() -> str:
+    """As much of the description of the data as makes the prompt equally long whatever the product's own is."""
+    files = (
+        f"- The file {name}-{step}.csv has one line for each day, with the day, the place, the count and the sum."
+        for step in _STEPS
+        for name in _NAMES
+    )
+    text = f"{STANDARD.system}{_MANUAL}\n\n# The data"
+    for line in files:
+        if len(text) + len(line) > _CHARACTERS:
+            break
+        text += f"\n{line}"
+    return text
+
+
+STATIC: Final = _static()
+"""The static prompt: the product's own, house rules, and what the data is; together 1,000 to 1,500 tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn: what the agent reads, and its dynamic block, whole and as changes since the turn before.
+
+    `reply`: what the model wrote in this layout.
+    """
+
+    input: str
+    whole: str
+    changes: str
+    reply: str = ""
+
+
+def conversation(turns: int) -> list[Turn]:
+    """A session of data work: each turn brings the output of a command, now and then a variable or a child."""
+    table, found, before = Table(), list[Turn](), Seen("")
+    known: dict[str, str] = {}
+    for number in range(turns):
+        fresh = _variables(table, number)
+        seen = _seen(number)
+        changes = _changes(
+            before, seen, {name: line for name, line in fresh.items() if known.get(name) != line}
+        )
+        found.append(Turn(_input(number), tail(seen, table), changes))
+        known.update(fresh)
+        before = seen
+    return found
+
+
+def _input(number: int) -> str:
+    name, step = _NAMES[number % len(_NAMES)], _STEPS[number % len(_STEPS)]
+    printed = f"{name}-{step}.csv {number * 37 + 12} lines, {number * 911 + 4096} bytes"
+    if number == 0:
+        opening = labels.opening("/", "user", "", [("shell.run", "BASH", "Run a script in the sandbox.")])
+        return f"{opening}\n\n{labels.message('the user', 'Go through the files one by one and report.', {})}"
+    return labels.result("shell.run", printed, variable=f"run_{number}", exit_status=0)
+
+
+def _variables(table: Table, number: int) -> dict[str, str]:
+    """Name what this turn brings; lines of the variables that the tail may list."""
+    if number % 3 == 0:
+        origin = "shell.run"
+        table.keep("run", text_value("x" * (number * 911 + 400), media="text/csv", origin=origin))
+    return {name: labels.describe(name, value) for name, value in table.items()}
+
+
+def _seen(number: int) -> Seen:
+    folder = f"/workspace/data/{_STEPS[number // 6 % len(_STEPS)]}"
+    children = tuple(f"reader_{index + 1}" for index in range(number // 4 % 3))
+    return Seen(f"2026-11-21 {2 + number // 20:02}:{number * 3 % 60:02} UTC", folder, children)
+
+
+def _changes(before: Seen, now: Seen, variables: dict[str, str]) -> str:
+    """The dynamic block as what is different now; what is not named is as it was."""
+    parts = [f"time: {now.now}" if before.now[:10] != now.now[:10] else f"time: {now.now[11:16]}"]
+    if now.directory != before.directory:
+        parts.append(f"working directory: {labels.path(now.directory)}")
+    if now.running != before.running:
+        parts.append("children at work: " + (", ".join(now.running) or "none"))
+    if variables:
+        parts.append("new variables: " + ", ".join(variables.values()))
+    return "(state) " + "; ".join(parts)
+
+
+# --- layouts --------------------------------------------------------------------------------------
+
+Layout = Callable[[Sequence[Turn]], list[ChatMessage]]
+"""Turns so far, the last of them without a reply, to the messages of the call."""
+
+
+def front(turns: Sequence[Turn]) -> list[ChatMessage]:
+    """The dynamic block before everything, in the system prompt."""
+    return [ChatMessage("system", f"{turns[-1].whole}\n\n{STATIC}"), *_history(turns)]
+
+
+def middle(turns: Sequence[Turn]) -> list[ChatMessage]:
+    """The dynamic block between the static prompt and the history."""
+    return [ChatMessage("system", f"{STATIC}\n\n{turns[-1].whole}"), *_history(turns)]
+
+
+def dropped(turns: Sequence[Turn]) -> list[ChatMessage]:
+    """The whole dynamic block behind the newest input, gone at the next turn."""
+    *before, last = _history(turns)
+    newest = ChatMessage("user", f"{last.content}\n\n{turns[-1].whole}")
+    return [ChatMessage("system", STATIC), *before, newest]
+
+
+def kept(turns: Sequence[Turn]) -> list[ChatMessage]:
+    """The whole dynamic block behind every input, for ever."""
+    return [ChatMessage("system", STATIC), *_history(turns, lambda turn: turn.whole)]
+
+
+def changes(turns: Sequence[Turn]) -> list[ChatMessage]:
+    """Only what changed in the dynamic block, behind every input, for ever."""
+    return [ChatMessage("system", STATIC), *_history(turns, lambda turn: turn.changes)]
+
+
+LAYOUTS: Final[dict[str, Layout]] = {
+    "changes appended": changes,
+    "at the end, dropped": dropped,
+    "at the end, kept": kept,
+    "in the middle": middle,
+    "in front": front,
+}
+
+
+def _history(turns: Sequence[Turn], state: Callable[[Turn], str] | None = None) -> list[ChatMessage]:
+    """Inputs and replies in turn; `state`: what stands behind each input."""
+    messages: list[ChatMessage] = []
+    for turn in turns:
+        messages.append(ChatMessage("user", f"{turn.input}\n\n{state(turn)}" if state else turn.input))
+        messages.append(ChatMessage("assistant", turn.reply))
+    return messages[:-1]
+
+
+# --- children -------------------------------------------------------------------------------------
+
+_TASK: Final = "Add up the bytes of all files that were read so far, and name the three largest."
+
+
+def child_own(number: int, turns: Sequence[Turn]) -> list[ChatMessage]:
+    """A child whose prompt is written for it: nothing of it has been read before."""
+    role = f"You are reader number {number + 1}, a specialist for part {number + 1} of the data."
+    return [ChatMessage("system", f"{role}\n\n{STATIC}"), _task(number, turns)]
+
+
+def child_shared(number: int, turns: Sequence[Turn]) -> list[ChatMessage]:
+    """A child with the static prompt of all agents; its caller tells it what it must know."""
+    return [ChatMessage("system", STATIC), _task(number, turns)]
+
+
+def child_forked(number: int, turns: Sequence[Turn]) -> list[ChatMessage]:
+    """A child that begins with its caller's history and is told only what to do."""
+    head = labels.forked(f"/reader_{number + 1}", "/", "")
+    task = labels.message("your caller /", _TASK, {})
+    return [
+        *changes(turns),
+        ChatMessage("assistant", turns[-1].reply),
+        ChatMessage("user", f"{head}\n\n{task}"),
+    ]
+
+
+CHILDREN: Final[dict[str, Callable[[int, Sequence[Turn]], list[ChatMessage]]]] = {
+    "prompt of its own": child_own,
+    "static prompt shared": child_shared,
+    "forked from the caller": child_forked,
+}
+
+
+def _task(number: int, turns: Sequence[Turn]) -> ChatMessage:
+    """The opening of a child that sees nothing of its caller: all that was read is said again."""
+    known = "\n".join(f"{turn.input}" for turn in turns[1:])
+    opening = labels.opening(f"/reader_{number + 1}", "/", "", [])
+    told = labels.message("your caller /", f"{known}\n\n{_TASK}", {})
+    return ChatMessage("user", f"{opening}\n\n{told}")

@@ -1,0 +1,138 @@
+"""A model that answers at once and a module in memory; everything else in these measurements is the product."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from benchmarks.tree.measure import RESULT
+from core import Runtime
+from core.gate.gate import Ticket
+from core.models.roles import Models
+from core.modules.client import Completed, OnArtifact, Outcome
+from core.modules.door import FunctionCall, Modules
+from core.modules.manifest import Manifest
+from core.ports import (
+    CatalogueEntry,
+    ChatMessage,
+    ModelEvent,
+    ModelProfile,
+    ModuleHost,
+    ModuleInstance,
+    Report,
+    StreamEnd,
+    TextDelta,
+)
+from core.tree.bounds import Bounds
+
+_OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)
+_WIDE: Final = 10**24
+"""No bound of tokens is ever hit."""
+
+_FUNCTION: Final = {
+    "name": "read",
+    "summary": "Reads.",
+    "documentation": "Gives some lines.",
+    "schema_text": '{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}',
+    "body": "text",
+}
+_MANIFEST: Final = Manifest.model_validate(
+    {
+        "name": "t",
+        "version": "1",
+        "purpose": "For measurements.",
+        "keywords": (),
+        "functions": (_FUNCTION, {**_FUNCTION, "name": "write", "impact": 1}),
+    }
+)
+
+Script = Callable[[str, int], str]
+"""What an agent says: (path, how many turns it has had) → text."""
+
+
+@dataclass
+class InstantModel:
+    """Says what `script` says, in one piece; its own cost does not grow with the context.
+
+    `hold`: agents below the root wait for it before they answer; `waiting` counts them.
+    """
+
+    script: Script
+    hold: asyncio.Event | None = None
+    waiting: int = 0
+    profile: ModelProfile = field(default_factory=lambda: ModelProfile("instant", _WIDE))
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        opening = _OPENING.search(messages[1].content)
+        assert opening is not None, "the static prompt holds examples, so the opening is elsewhere"
+        if self.hold is not None and opening[1] != "/":
+            self.waiting += 1
+            await self.hold.wait()
+        yield TextDelta(self.script(opening[1], len(messages) // 2 - 1))
+        yield StreamEnd("stop")
+
+    async def warm(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+class InstantModules:
+    """The module of one session, in memory."""
+
+    async def call(
+        self,
+        ticket: Ticket,
+        call: FunctionCall,
+        *,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+        report: Report,
+    ) -> Outcome:
+        ticket.redeem(call.request)
+        return Completed(RESULT, "text/plain", {}, None, (), None)
+
+    async def describe(self, module: str, report: Report) -> Manifest:
+        return _MANIFEST
+
+    async def close(self) -> None:
+        return None
+
+
+class InstantHost:
+    """A catalogue with that module; nothing is started."""
+
+    backend: Literal["docker", "bubblewrap", "off"] = "docker"
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        return [CatalogueEntry("t", "0" * 64, "shipped", "For measurements.", _MANIFEST.to_proto())]
+
+    async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
+        raise AssertionError("nothing is started in these measurements")
+
+    async def remember_manifest(self, name: str, manifest: bytes) -> None:
+        return None
+
+    async def end_session(self, session: str) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+def runtime(data: Path, model: InstantModel, *, agents: int = 1) -> AbstractAsyncContextManager[Runtime]:
+    """The real runtime with its journals in `data`; no bound is hit."""
+
+    def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
+        return InstantModules()
+
+    bounds = Bounds(agents=agents + 1, turns=10**6, tokens=_WIDE, activation=10.0**6)
+    return Runtime(data, Models({"smart": model}), InstantHost(), bounds=bounds, open_modules=open_modules)

@@ -1,0 +1,1 @@
+"""What a model sees, in which order, within which budget. Pure."""

@@ -1,0 +1,96 @@
+"""The part of a context that only grows: the static prompt, then an agent's history.
+
+The prefix law: between two compressions of one agent, every context without its tail is a prefix
+of the next one. A `History` therefore has one way to change, `push`, and keeps a running digest,
+so that the digest of a whole context costs only what is new in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+
+from core.context.tokens import MESSAGE_OVERHEAD, estimate
+from core.ports import ChatMessage, StaticPrompt
+
+
+def _feed(hasher: hashlib._Hash, message: ChatMessage) -> None:
+    content = message.content.encode("utf-8", "surrogatepass")
+    hasher.update(f"{message.role} {len(content)}\n".encode())
+    hasher.update(content)
+
+
+def prompt_digest(static: StaticPrompt) -> str:
+    """First sixteen hex digits of the SHA-256 over a static prompt."""
+    return History(static).digest(())
+
+
+@functools.lru_cache(maxsize=16)
+def _begun(static: StaticPrompt) -> History:
+    return History(static)
+
+
+def begin(static: StaticPrompt) -> History:
+    """The history of an agent that has heard nothing yet; the prompt that many share is hashed only once."""
+    return _begun(static).copy()
+
+
+class History:
+    """Messages from the static prompt on. `tokens`: about how many all of them have."""
+
+    __slots__ = ("_hasher", "_messages", "_static", "tokens")
+
+    def __init__(self, static: StaticPrompt) -> None:
+        self._messages: list[ChatMessage] = []
+        self._hasher = hashlib.sha256()
+        self._static = static
+        self.tokens = 0
+        self.push(ChatMessage("system", static.system))
+        for message in static.examples:
+            self.push(message)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def push(self, message: ChatMessage) -> None:
+        """Append one message; nothing that stands here ever changes."""
+        self._messages.append(message)
+        self.tokens += estimate(message.content) + MESSAGE_OVERHEAD
+        _feed(self._hasher, message)
+
+    def copy(self) -> History:
+        """A history that begins as this one and goes its own way."""
+        other = History.__new__(History)
+        other._messages, other._hasher = list(self._messages), self._hasher.copy()
+        other._static, other.tokens = self._static, self.tokens
+        return other
+
+    def cut(self, first: ChatMessage, keep: int) -> History | None:
+        """The history after a compression: static prompt, `first`, and the last `keep` messages.
+
+        `keep` must be odd, so that the roles go on alternating. None if nothing would be cut.
+        """
+        began = 1 + len(self._static.examples)
+        if len(self._messages) <= began + 1 + keep:
+            return None
+        other = History(self._static)
+        other.push(first)
+        for message in self._messages[-keep:]:
+            other.push(message)
+        return other
+
+    def messages(self) -> Sequence[ChatMessage]:
+        """All messages so far; not to be changed."""
+        return self._messages
+
+    def context(self, newest: ChatMessage) -> list[ChatMessage]:
+        """The whole context for one model call: this history, then `newest` (input and tail)."""
+        return [*self._messages, newest]
+
+    def digest(self, newest: Sequence[ChatMessage]) -> str:
+        """First sixteen hex digits of the SHA-256 over this history and `newest`."""
+        hasher = self._hasher.copy()
+        for message in newest:
+            _feed(hasher, message)
+        return hasher.hexdigest()[:16]

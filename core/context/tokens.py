@@ -1,0 +1,63 @@
+"""How many tokens a text has, roughly, when nobody counts them for us.
+
+Budgets must hold for models whose tokenizer we don't have, so the estimate errs on the high side for
+ordinary text; a `Calibration` folds in what the endpoint reports, so that it comes close after the
+first turns. Both are pure: a replay that folds the recorded usage gets the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from core.ports import ChatMessage
+
+MESSAGE_OVERHEAD: Final = 5
+"""Tokens that a chat template puts around one message."""
+
+_PROSE: Final = (string.ascii_letters + " ").encode()
+_ASCII: Final = bytes(range(128))
+_PROSE_PER_TOKEN: Final = 3.6  # English has 4 to 4.5 characters per token, identifiers and German less
+_SIGN_TOKENS: Final = 0.75  # digits, punctuation, line ends: often one token each, sometimes merged
+_BYTE_TOKENS: Final = 0.5  # other scripts, per byte of UTF-8: Cyrillic 1 token per letter, CJK 1.5
+_LEAST_SAMPLE: Final = 50
+_RANGE: Final = (0.25, 4.0)
+
+
+def estimate(text: str) -> int:
+    """Tokens of `text`; 0 only for the empty text."""
+    data = text.encode("utf-8", "surrogatepass")
+    signs = data.translate(None, _PROSE)
+    foreign = len(signs.translate(None, _ASCII))
+    ascii_signs = len(signs) - foreign
+    prose = len(data) - len(signs)
+    return math.ceil(prose / _PROSE_PER_TOKEN + ascii_signs * _SIGN_TOKENS + foreign * _BYTE_TOKENS)
+
+
+def estimate_messages(messages: Iterable[ChatMessage]) -> int:
+    """Tokens of a whole context."""
+    return sum(estimate(message.content) + MESSAGE_OVERHEAD for message in messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What to multiply estimates with, learnt from reported usage; one per model."""
+
+    factor: float = 1.0
+
+    def apply(self, estimated: int) -> int:
+        """The calibrated count for an uncalibrated estimate."""
+        return math.ceil(estimated * self.factor)
+
+    def observe(self, estimated: int, reported: int) -> Calibration:
+        """Fold in one report for a prompt whose uncalibrated estimate was `estimated`.
+
+        Too low a factor is corrected at once, too high a one slowly, and small samples say nothing.
+        """
+        if estimated < _LEAST_SAMPLE or reported < _LEAST_SAMPLE:
+            return self
+        seen = min(max(reported / estimated, _RANGE[0]), _RANGE[1])
+        return Calibration(seen if seen > self.factor else 0.7 * self.factor + 0.3 * seen)

@@ -1,0 +1,116 @@
+"""Every error of the core, in one tree; the class says who can act on it.
+
+    IactError
+    ├── UsageError              the caller gave something wrong (exit status 2)
+    ├── JournalError            the journal on disk
+    │   ├── JournalCorrupt      a record does not fit its digest, number or form
+    │   ├── JournalLocked       another process holds the session
+    │   ├── JournalTooNew       written by a newer major version
+    │   └── JournalUnwritable   the disk is full or refuses writes; the session stops
+    ├── ReplayMismatch          the core, run over a journal, came to something else
+    ├── ModelError              no reply could be had from the model
+    │   ├── ModelUnreachable    nothing answers, or it answers too slowly (retried)
+    │   ├── ModelRefused        wrong key, unknown model, bad request (not retried)
+    │   ├── ModelOverloaded     HTTP 429 or 5xx until the retries ran out
+    │   ├── ModelGarbled        what came back is not the protocol, or is empty twice
+    │   └── StructuredFailed    replies came, but none of the form that was asked for
+    ├── SandboxError            the sandbox itself, never the command that ran in it
+    │   ├── SandboxUnavailable  no engine, no image: modules are off
+    │   └── ModuleLost          the container or its server died or hung during a call
+    ├── ModuleFault             a module broke the protocol (sizes, schema, no end)
+    └── MemoryUnavailable       the Hippocampus can't answer or store now; turns go on without it
+
+A denial by the gate is not an error but a value (`core.gate.Denial`).
+"""
+
+from __future__ import annotations
+
+
+class IactError(Exception):
+    """Base of all errors that this product raises on purpose; `str()` is one full sentence."""
+
+
+class UsageError(IactError):
+    """A person or program gave a wrong argument, setting or file."""
+
+
+class JournalError(IactError):
+    """Something is wrong with a journal on disk."""
+
+
+class JournalCorrupt(JournalError):
+    """A record does not fit. `n` is the number of the first bad record, `offset` its byte position."""
+
+    def __init__(self, message: str, *, n: int, offset: int) -> None:
+        super().__init__(message)
+        self.n = n
+        self.offset = offset
+
+
+class JournalLocked(JournalError):
+    """Another process has this session open."""
+
+
+class JournalTooNew(JournalError):
+    """The journal's major version is newer than this program."""
+
+
+class JournalUnwritable(JournalError):
+    """An append failed; nothing that was acknowledged is lost."""
+
+
+class ReplayMismatch(IactError):
+    """Verification came to something else than what was recorded, first at record `n`."""
+
+    def __init__(self, message: str, *, n: int) -> None:
+        super().__init__(message)
+        self.n = n
+
+
+class ModelError(IactError):
+    """No reply could be had from a model."""
+
+
+class ModelUnreachable(ModelError):
+    """Nothing answers at the endpoint, or too slowly."""
+
+
+class ModelRefused(ModelError):
+    """The endpoint refuses: wrong key, unknown model, malformed or too long request."""
+
+
+class ModelOverloaded(ModelError):
+    """HTTP 429 or 5xx until the retries ran out."""
+
+
+class ModelGarbled(ModelError):
+    """The endpoint's answer is not the protocol, or empty."""
+
+
+class StructuredFailed(ModelError):
+    """No reply had the form that was asked for. `reply`: the last one; `tokens`: what all of them cost."""
+
+    def __init__(self, message: str, *, reply: str, tokens: int) -> None:
+        super().__init__(message)
+        self.reply = reply
+        self.tokens = tokens
+
+
+class SandboxError(IactError):
+    """A failure of the sandbox, never of what ran in it."""
+
+
+class SandboxUnavailable(SandboxError):
+    """There is no engine or no image; the message says what to install or run."""
+
+
+class ModuleLost(SandboxError):
+    """A module's container or server died, or does not answer."""
+
+
+class ModuleFault(IactError):
+    """A module broke the protocol; the message says how."""
+
+
+class MemoryUnavailable(IactError):
+    """Memory can't answer or store now; the message says why and what helps."""

@@ -1,0 +1,18 @@
+"""The execution gate (IGX): scopes, intents, impacts, tickets. Pure."""
+
+from core.gate.gate import CallRequest, Denial, Ticket, TicketError, arguments_digest, decide
+from core.gate.grant import DEFAULT_SCOPE, Grant, Scope
+from core.gate.impact import impact_of
+
+__all__ = [
+    "DEFAULT_SCOPE",
+    "CallRequest",
+    "Denial",
+    "Grant",
+    "Scope",
+    "Ticket",
+    "TicketError",
+    "arguments_digest",
+    "decide",
+    "impact_of",
+]

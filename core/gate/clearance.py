@@ -1,0 +1,174 @@
+"""Clearance: this resource, now, for this user? Asked of an HTTP endpoint or a person; a doubt is a no.
+
+`ClearancePort` is what the tree is handed. A person's yes can be remembered, bound to exactly these
+arguments or to a rule that the person chose to make; a no is never remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import httpx
+
+from core.gate.gate import Answer, Question
+from core.ports import JSON
+
+ENDPOINT_SECONDS: Final = 2.0
+PERSON_SECONDS: Final = 600.0
+_LARGEST: Final = 64 * 1024
+_LONGEST_REASON: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ClearanceRequest:
+    """What an authority is asked. `provenance`: labels by parameter, shown to persons."""
+
+    question: Question
+    arguments: Mapping[str, JSON]
+    user: str
+    session: str
+    provenance: Mapping[str, Sequence[str]]
+
+    def to_json(self) -> dict[str, JSON]:
+        """The body of the POST."""
+        return {
+            "function": self.question.request.function,
+            "params": dict(self.arguments),
+            "user": self.user,
+            "session": self.session,
+            "agent": self.question.request.agent,
+        }
+
+
+class ClearancePort(Protocol):
+    """An authority. It answers in bounded time, and never raises but for cancellation."""
+
+    async def ask(self, request: ClearanceRequest) -> Answer: ...
+
+
+class HttpClearance:
+    """An authority behind a URL. Unreachable, slow, malformed, redirecting, oversized: denied."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        seconds: float = ENDPOINT_SECONDS,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._url = url
+        self._seconds = seconds
+        self._client = httpx.AsyncClient(
+            follow_redirects=False, timeout=seconds, transport=transport, trust_env=False
+        )
+
+    async def ask(self, request: ClearanceRequest) -> Answer:
+        """Ask the endpoint; every fault of it is a no with its reason."""
+
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._ask(request)
+        except TimeoutError:
+            return Answer(False, f"The clearance endpoint did not answer within {self._seconds:g} s.")
+        except httpx.HTTPError as error:
+            return Answer(False, f"The clearance endpoint can't be reached ({type(error).__name__}).")
+        except (httpx.InvalidURL, ValueError) as error:
+            return Answer(False, f"The clearance endpoint could not be asked ({type(error).__name__}).")
+
+    async def _ask(self, request: ClearanceRequest) -> Answer:
+        async with self._client.stream("POST", self._url, json=request.to_json()) as response:
+            if response.status_code != 200:
+                return Answer(False, f"The clearance endpoint answered with status {response.status_code}.")
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _LARGEST:
+                    return Answer(False, f"The clearance endpoint's answer is longer than {_LARGEST} bytes.")
+        return read_answer(bytes(body))
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.aclose()
+
+
+def read_answer(body: bytes) -> Answer:
+    """An endpoint's answer; only an object whose `allow` is the JSON value true is a yes."""
+    try:
+        data: object = json.loads(body, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return Answer(False, "The clearance endpoint's answer is not JSON.")
+    if not isinstance(data, dict) or not isinstance(data.get("allow"), bool):
+        return Answer(False, "The clearance endpoint's answer has no `allow` that is true or false.")
+    reason = data.get("reason", "")
+    return Answer(data["allow"], reason[:_LONGEST_REASON] if isinstance(reason, str) else "")
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose names are there once each: two readers must not see two answers."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return found
+
+
+# --- what a person said before ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedCall:
+    """A yes to exactly this call: function, digest of its arguments, user, at most this impact."""
+
+    function: str
+    arguments: str
+    user: str
+    impact: float
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedRule:
+    """A yes to a kind of call that a person chose: patterns of the function and of named arguments.
+
+    Every argument that is named must be there and match; `impact`: the most that is covered.
+    """
+
+    function: str
+    user: str
+    impact: float
+    arguments: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The yeses of persons that still hold. Which stand in it comes from the journal."""
+
+    calls: frozenset[RememberedCall] = frozenset()
+    rules: frozenset[RememberedRule] = frozenset()
+
+    def allow(self, request: ClearanceRequest) -> Answer | None:
+        """A yes from before that covers this call, or None."""
+        question = request.question
+        for call in self.calls:
+            same = (call.function, call.arguments, call.user) == (
+                question.request.function, question.request.arguments, request.user
+            )  # fmt: skip
+            if same and question.impact <= call.impact:
+                return Answer(True, "A person allowed exactly this call before.")
+        for rule in self.rules:
+            if rule.user == request.user and question.impact <= rule.impact and _fits(rule, request):
+                return Answer(True, f"A person made a rule for {rule.function} before.")
+        return None
+
+
+def _fits(rule: RememberedRule, request: ClearanceRequest) -> bool:
+    if not fnmatch.fnmatchcase(request.question.request.function, rule.function):
+        return False
+    for name, pattern in rule.arguments:
+        value = request.arguments.get(name)
+        if not isinstance(value, str) or not fnmatch.fnmatchcase(value, pattern):
+            return False
+    return True

@@ -1,0 +1,215 @@
+"""The execution gate: one pure decision per call, and the only maker of tickets.
+
+`allow(call) ⇔ function ∈ scope ∧ impact ≤ min(intent, cap) ∧ provenance rules hold ∧ clearance says yes`,
+checked in that order. `consider` answers the first three and says what to ask a clearance authority;
+`settle` takes the authority's answer. `decide` answers the first two alone. What the answer was and why goes into the journal as a `gate` record; an agent sees neither (law 7). A `Ticket` is
+good for one call of exactly this function with exactly these arguments by exactly this agent;
+`core.modules.door` refuses to invoke anything without one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn
+
+from core.errors import IactError
+from core.gate.grant import Grant
+from core.gate.policy import Policy, Require
+from core.gate.provenance import USER, Provenance, untrusted
+from core.gate.rules import host_allowed, texts_of
+from core.ports import JSON
+
+Authority = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]
+"""Who denied (or, for an allowed call, which question was asked last)."""
+
+
+class TicketError(IactError):
+    """A ticket was used twice or for another call: a bug of ours, never shown to a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """One call that somebody wants to make. `arguments`: digest over function arguments and attached values."""
+
+    agent: str
+    function: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """The gate says no; `reason` is for people only."""
+
+    by: Authority
+    impact: float
+    reason: str
+
+
+class Ticket:
+    """The right to make one call, once. Only the functions of this file make one."""
+
+    __slots__ = ("_used", "impact", "request")
+
+    def __init__(self, maker: object, request: CallRequest, impact: float) -> None:
+        if maker is not _MAKER:
+            raise TicketError("Only the gate makes tickets.")
+        self.request: Final = request
+        self.impact: Final = impact
+        self._used = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TicketError(f"The ticket for {self.request.function} can't be copied.")
+
+    def redeem(self, request: CallRequest) -> None:
+        """Use the ticket up for `request`.
+
+        Raises:
+            TicketError: it was used before, or made for another call.
+        """
+        if self._used:
+            raise TicketError(f"The ticket for {self.request.function} was used before.")
+        if request != self.request:
+            raise TicketError(f"The ticket for {self.request.function} was made for another call.")
+        self._used = True
+
+
+_MAKER: Final = object()
+
+
+def arguments_digest(arguments: Mapping[str, JSON], attached: Mapping[str, str]) -> str:
+    """SHA-256 over a call's arguments. `attached`: SHA-256 of each value passed by name, by parameter."""
+    canonical = json.dumps([arguments, attached], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def decide(request: CallRequest, impact: float, grant: Grant) -> Ticket | Denial:
+    """Decide one call whose impact was judged to be `impact`."""
+    if not grant.scope.contains(request.function):
+        return Denial("scope", impact, f"{request.function} is not in the scope “{grant.scope.name}”.")
+    cap = grant.scope.cap(request.function)
+    if impact > min(grant.intent, cap):
+        limit = f"the intent is {grant.intent}" if grant.intent <= cap else f"its cap is {cap}"
+        return Denial("impact", impact, f"The call has impact {impact}, and {limit}.")
+    return Ticket(_MAKER, request, impact)
+
+
+# --- with provenance and clearance ------------------------------------------------------------------------
+
+ASK_FROM: Final = 2
+"""Impact from which arguments and agents that untrusted content has touched need clearance."""
+
+_LINK: Final = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>\"')]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|\b(?:[a-z0-9-]+\.)+[a-z]{2,}(?:/[^\s<>\"')]*)?|\b[A-Z]{2}\d{2}[A-Z0-9]{8,30}\b",
+    re.IGNORECASE,
+)
+"""Links, mail addresses, host names and account numbers in a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Nothing cheaper denies the call, but somebody with authority must say yes. `reason` is for that person.
+
+    `by`: which rule asks. A question is good for one answer.
+    """
+
+    request: CallRequest
+    impact: float
+    by: Literal["provenance", "clearance"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a clearance authority says. `reason` is for people only."""
+
+    allow: bool
+    reason: str
+
+
+def consider(
+    request: CallRequest,
+    impact: float,
+    grant: Grant,
+    policy: Policy,
+    *,
+    arguments: Mapping[str, JSON],
+    provenance: Provenance,
+    known: Mapping[str, frozenset[str]] | None = None,
+    clearance: bool = False,
+) -> Ticket | Denial | Question:
+    """Decide one call but for its clearance.
+
+    `known`: named sets of values for `Require.within`. `clearance`: an authority wants to be asked about every
+    call that nothing cheaper denies.
+    """
+    if policy.lockdown:
+        return Denial("lockdown", impact, "Everything is locked down.")
+    decision = decide(request, impact, grant)
+    if isinstance(decision, Denial):
+        return decision
+    for rule in policy.requires_of(request.function):
+        if rule.parameter in arguments:
+            wrong = _unmet(rule, arguments[rule.parameter], provenance, policy, known or {})
+            if wrong is not None:
+                reason = (
+                    f"The argument {rule.parameter} of {request.function} is not covered: {wrong[:120]!r}."
+                )
+                if rule.otherwise == "deny":
+                    return Denial("provenance", impact, reason)
+                return Question(request, impact, "provenance", reason)
+    if impact >= ASK_FROM and (strange := untrusted(provenance.all(), policy.trusted)):
+        names = ", ".join(sorted(strange))
+        return Question(
+            request, impact, "provenance", f"The call has impact {impact} and is touched by {names}."
+        )
+    if clearance:
+        return Question(request, impact, "clearance", f"Clearance is needed for {request.function}.")
+    return decision
+
+
+def settle(question: Question, answer: Answer) -> Ticket | Denial:
+    """The decision, once a clearance authority has answered."""
+    if answer.allow:
+        return Ticket(_MAKER, question.request, question.impact)
+    return Denial("clearance", question.impact, f"{question.reason} Clearance was denied: {answer.reason}")
+
+
+def _unmet(
+    rule: Require,
+    value: JSON,
+    provenance: Provenance,
+    policy: Policy,
+    known: Mapping[str, frozenset[str]],
+) -> str | None:
+    """The first value that a rule does not cover."""
+    labels = provenance.of(rule.parameter)
+    if USER in rule.within and labels == {USER}:
+        return None
+    if not rule.within and not rule.hosts:
+        return next(iter(sorted(untrusted(labels, policy.trusted))), None)
+    for text in texts_of(value):
+        for piece in _LINK.findall(text) if rule.links else [text]:
+            if not _covered(rule, piece, provenance, known):
+                return str(piece)
+    return None
+
+
+def _covered(rule: Require, text: str, provenance: Provenance, known: Mapping[str, frozenset[str]]) -> bool:
+    if rule.hosts and host_allowed(text, rule.hosts):
+        return True
+    if USER in rule.within and any(wrote(said, text) for said in provenance.said):
+        return True
+    return any(text in known.get(name, frozenset()) for name in rule.within)
+
+
+def wrote(said: str, text: str) -> bool:
+    """Whether `text` stands in what the user wrote, as a whole: not as a part of a longer word."""
+    bare = text.strip().rstrip(".,;:!?")
+    if not bare:
+        return True
+    return re.search(rf"(?<![\w@.+-]){re.escape(bare)}(?![\w@+-]|\.\w)", said, re.IGNORECASE) is not None

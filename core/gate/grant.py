@@ -1,0 +1,147 @@
+"""Grants: what an agent may do. Authority only shrinks on the way down (law 6).
+
+A grant is a scope (which functions, with which cap on impact), an intent (how much this task may
+do: 0 observe, 1 operate, 2 override) and the user it acts for. The session's grant is set by a
+person; a child's is its caller's or narrower. `narrow` can't widen, whatever it is asked for.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from core.ports import JSON
+
+_NOTHING: Final = -1
+"""A cap below every impact."""
+_REMEMBERED: Final = 4096
+"""Names of functions whose answer a scope remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A function is in scope if every one of `allow` (alternatives of patterns) lets it through; none: nothing is.
+
+    Narrowing appends one more alternative, so a child's scope is a subset by construction.
+    `caps`: most impact that a function may have, by pattern; the smallest that matches counts. Caps may
+    lie between the three named levels.
+    """
+
+    name: str
+    allow: tuple[tuple[str, ...], ...]
+    caps: Mapping[str, float] = field(default_factory=dict)
+    _known: dict[str, tuple[bool, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _glob_caps: list[list[tuple[str, float]]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+
+    def contains(self, function: str) -> bool:
+        """Whether calls of `function` can be allowed at all."""
+        return self._look(function)[0]
+
+    def cap(self, function: str) -> float:
+        """The most impact that a call of `function` may have."""
+        return self._look(function)[1]
+
+    def _look(self, function: str) -> tuple[bool, float]:
+        """Whether a function is in scope, and its cap. What was matched before is remembered."""
+        known = self._known.get(function)
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[function] = self._match(function)
+        return known
+
+    def _match(self, function: str) -> tuple[bool, float]:
+        inside = bool(self.allow) and all(_patterns(patterns).match(function) for patterns in self.allow)
+        caps = [cap for one, cap in self._globs() if fnmatch.fnmatchcase(function, one)]
+        if function in self.caps:
+            caps.append(self.caps[function])
+        return inside, min(caps, default=2)
+
+    def _globs(self) -> list[tuple[str, float]]:
+        if not self._glob_caps:
+            found = [(one, cap) for one, cap in self.caps.items() if _is_glob(one)]
+            self._glob_caps.append(found)
+        return self._glob_caps[0]
+
+
+def _is_glob(pattern: str) -> bool:
+    return any(character in pattern for character in "*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """Alternatives, with plain names apart: most scopes name functions as they are."""
+
+    names: frozenset[str]
+    globs: tuple[str, ...]
+
+    def match(self, function: str) -> bool:
+        return function in self.names or any(fnmatch.fnmatchcase(function, one) for one in self.globs)
+
+
+@lru_cache(maxsize=256)
+def _patterns(patterns: tuple[str, ...]) -> _Patterns:
+    return _Patterns(
+        frozenset(one for one in patterns if not _is_glob(one)),
+        tuple(one for one in patterns if _is_glob(one)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one agent may do, for whom."""
+
+    scope: Scope
+    intent: int
+    user: str = "local"
+
+    def narrow(self, *, patterns: Sequence[str] | None = None, intent: int | None = None) -> Grant:
+        """This grant or less: only functions that match `patterns` too, at most `intent`."""
+        scope = self.scope
+        if patterns is not None:
+            wanted = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+            scope = replace(scope, allow=(*(scope.allow or ((),)), wanted))
+        return replace(
+            self, scope=scope, intent=min(self.intent, intent if intent is not None else self.intent)
+        )
+
+    def to_json(self) -> dict[str, JSON]:
+        """As it stands in a journal."""
+        return {
+            "scope": self.scope.name,
+            "allow": [list(patterns) for patterns in self.scope.allow],
+            "caps": dict(self.scope.caps),
+            "intent": self.intent,
+            "user": self.user,
+        }
+
+    @staticmethod
+    def from_json(data: JSON) -> Grant:
+        """Back from a journal. What is missing or malformed grants nothing."""
+        fields = data if isinstance(data, dict) else {}
+        allow, caps, intent = fields.get("allow"), fields.get("caps"), fields.get("intent")
+        patterns = tuple(
+            tuple(str(one) for one in some) if isinstance(some, list) else ()
+            for some in (allow if isinstance(allow, list) else [[]])
+        )
+        limits = (
+            {one: cap if type(cap) is int else _NOTHING for one, cap in caps.items()}
+            if isinstance(caps, dict)
+            else {}
+            if caps is None
+            else {"*": _NOTHING}
+        )
+        return Grant(
+            Scope(str(fields.get("scope", "none")), patterns, limits),
+            intent if type(intent) is int else 0,
+            str(fields.get("user", "local")),
+        )
+
+
+DEFAULT_SCOPE = Scope("default", (("*",),))
+"""Every function of every module that the session has, none of which has egress in the default catalogue."""

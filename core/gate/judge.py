@@ -1,0 +1,58 @@
+"""The impact of one call: what its function declares, whether that is believed, its arguments, and the stake.
+
+The shipped shell's rule is the shell classifier: it replaces what `shell.run` declares, so that a command that
+only looks has impact 0. For other functions a policy's rules can only raise the impact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.gate.impact import SCRIPTS, impact_of
+from core.gate.policy import OPEN, Policy
+from core.gate.rules import call_impact
+from core.gate.shell import judge_script
+from core.ports import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """How much a call would do, and why, in a sentence for people."""
+
+    level: float
+    why: str
+
+
+def judge_call(
+    function: str,
+    declared: int,
+    arguments: Mapping[str, JSON],
+    *,
+    live: bool,
+    believed: bool = True,
+    policy: Policy = OPEN,
+) -> Impact:
+    """The impact of a call.
+
+    `live`: something of the user's, egress or a secret is in reach. `believed`: the function's manifest ships with
+    the product, or a person approved it; what is not believed is not understood, whatever it declares.
+    """
+    if not believed:
+        return Impact(2 if live else 1, f"Nobody approved the manifest of {function}.")
+    if function in SCRIPTS:
+        return _script(function, arguments, live=live, policy=policy)
+    base = impact_of(function, declared, {}, live=live)
+    level = call_impact(policy, function, base, arguments, live=live)
+    raised = f", raised to {level:g} by a rule of the policy" if level > base else ""
+    return Impact(level, f"{function} declares impact {declared}; here that is {base}{raised}.")
+
+
+def _script(function: str, arguments: Mapping[str, JSON], *, live: bool, policy: Policy) -> Impact:
+    script_name, language_name = SCRIPTS[function]
+    script, language = arguments.get(script_name), arguments.get(language_name, "bash")
+    if not isinstance(script, str) or not isinstance(language, str):
+        return Impact(2 if live else 1, "The command is no text.")
+    judgement = judge_script(script, language=language)
+    level = call_impact(policy, function, judgement.impact(live=live), arguments, live=live)
+    return Impact(level, f"{judgement.effect}: {judgement.worst.what}.")

@@ -1,0 +1,159 @@
+"""Impact rules over arguments: HTTP methods, SQL statements, paths, hosts, shell scripts. Pure.
+
+A rule can only raise what a function declares. What an argument holds and the rule does not understand
+counts as the worst.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from collections.abc import Mapping
+from typing import Final, assert_never
+from urllib.parse import urlsplit
+
+from core.gate.policy import ImpactRule, Policy
+from core.ports import JSON
+
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_COMMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_STRING: Final = re.compile(r"'(?:[^'\\]|'')*'")
+_READS: Final = re.compile(r"\s*(?:select|values|show|describe|desc|explain)\b", re.IGNORECASE)
+_WRITES: Final = re.compile(r"\s*insert\s+into\b", re.IGNORECASE)
+_CHANGES: Final = re.compile(
+    r"\b(?:insert|update|delete|drop|truncate|alter|create|grant|revoke|merge|replace|copy|call|exec(?:ute)?|do|attach"
+    r"|detach|vacuum|pragma|load|install|import|export|into|outfile|dumpfile|lock|set|reset|analyze|refresh|cluster"
+    r"|comment|rename|handler|for\s+(?:update|share)|nextval|setval|lo_\w+|pg_(?!catalog)\w+|dblink\w*|xp_\w+|sp_\w+"
+    r"|load_file|load_extension|sleep|benchmark|sys_exec|sys_eval|utl_\w+|dbms_\w+|read_csv\w*|read_parquet|edit"
+    r"|writefile|readfile|fts3_tokenizer)\b",
+    re.IGNORECASE,
+)
+_ANYTHING: Final = re.compile(r"[\"`$\\\[\]#]")
+
+
+def sql_impact(statement: str) -> float:
+    """0 for plain reads, 1 for plain inserts, 2 for all the rest.
+
+    A conservative scan: a statement is a read if it begins like one and holds no word that changes anything, once
+    its plain string literals and comments are taken out. Quoting styles that differ between dialects (backslashes,
+    dollar quotes, quoted identifiers) make it 2, so that no dialect can hide a word from the scan.
+    """
+    if _ANYTHING.search(statement) or "/*!" in statement:
+        return 2
+    bare = _STRING.sub("''", statement)
+    if bare.count("'") % 2 or re.search(r"''[^']*--|''[^']*/\*", bare):
+        return 2  # a comment mark next to strings could be read in two ways
+    bare = _COMMENT.sub(" ", bare)
+    parts = [part for part in bare.split(";") if part.strip()]
+    return max((_one_statement(part) for part in parts), default=2)
+
+
+def _one_statement(text: str) -> float:
+    if "'" in text.replace("''", ""):
+        return 2
+    if _READS.match(text) and not _CHANGES.search(text):
+        return 0
+    if match := _WRITES.match(text):
+        rest = text[match.end() :]
+        if not re.search(
+            r"\bon\s+(?:conflict|duplicate)\b|\bor\b", rest, re.IGNORECASE
+        ) and not _CHANGES.search(rest):
+            return 1
+    return 2
+
+
+def method_impact(method: str) -> float:
+    """0 for methods that only read, 2 for the rest (what is sent out can't be taken back)."""
+    return 0 if method.upper() in _SAFE_METHODS else 2
+
+
+def inside(path: str, roots: tuple[str, ...]) -> bool:
+    """Whether a path lies below one of `roots`, by its text; a relative one below `./`."""
+    if "\0" in path or path.startswith("~"):
+        return False
+    normal = posixpath.normpath(path)
+    normal = normal[1:] if normal.startswith("//") else normal
+    if normal.startswith("../") or normal == "..":
+        return False
+    absolute = normal if normal.startswith("/") else f"./{normal}"
+    return any(absolute == root.rstrip("/") or absolute.startswith(root.rstrip("/") + "/") for root in roots)
+
+
+def host_of(value: str) -> str | None:
+    """The host of a URL or a mail address, in lower case; None if it is not clear."""
+    if any(character.isspace() or character in "\\\0" or ord(character) > 126 for character in value):
+        return None
+    if "://" in value:
+        try:
+            parts = urlsplit(value)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            return None
+        plain = (
+            host and parts.scheme in ("http", "https", "ws", "wss", "ftp", "ssh") and "@" not in parts.netloc
+        )
+        return host.rstrip(".").lower() if host and plain and (port is None or port > 0) else None
+    match = re.fullmatch(r"(?:[^@/]+@)?([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)\.?", value)
+    return match[1].lower() if match else None
+
+
+def host_allowed(value: str, hosts: tuple[str, ...]) -> bool:
+    """Whether the host of `value` is one of `hosts`; `*.example.org` covers every host below it, not itself."""
+    host = host_of(value)
+    if host is None:
+        return False
+    return any(host == one or (one.startswith("*.") and host.endswith(one[1:])) for one in hosts)
+
+
+def texts_of(value: JSON) -> list[str]:
+    """Every text in a value, at any depth; numbers as text."""
+    found: list[str] = []
+    left: list[JSON] = [value]
+    while left:
+        match left.pop():
+            case str() as text:
+                found.append(text)
+            case bool() | None:
+                continue
+            case int() | float() as number:
+                found.append(str(number))
+            case list() as items:
+                left.extend(items)
+            case dict() as fields:
+                left.extend(fields.keys())
+                left.extend(fields.values())
+    return found
+
+
+def call_impact(
+    policy: Policy, function: str, declared: float, arguments: Mapping[str, JSON], *, live: bool = True
+) -> float:
+    """The impact of a call: what its function declares, raised by the policy's rules about its arguments."""
+    impact = declared
+    for rule in policy.impacts_of(function):
+        if rule.parameter in arguments:
+            impact = max(impact, _raised(rule, arguments[rule.parameter], live=live))
+    return impact
+
+
+def _raised(rule: ImpactRule, value: JSON, *, live: bool) -> float:
+    texts = texts_of(value)
+    match rule.kind:
+        case "method":
+            return max((min(rule.impact, method_impact(text)) for text in texts), default=0)
+        case "sql":
+            return max((min(rule.impact, sql_impact(text)) for text in texts), default=0)
+        case "shell":
+            from core.gate.shell import judge_script  # its parser is loaded where a policy uses it
+
+            return max((judge_script(text).impact(live=live) for text in texts), default=0)
+        case "path":
+            return 0 if all(inside(text, rule.values) for text in texts) else rule.impact
+        case "host":
+            return 0 if all(host_allowed(text, rule.values) for text in texts) else rule.impact
+        case "equals":
+            hit = any(fnmatch.fnmatchcase(text, one) for text in texts for one in rule.values)
+            return rule.impact if hit else 0
+        case _:
+            assert_never(rule.kind)

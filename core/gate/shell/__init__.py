@@ -1,0 +1,27 @@
+"""The impact of a shell command, by a parser of shell grammar (see docs/design/shell-classifier.md).
+
+Importing this package needs `tree-sitter` and `tree-sitter-bash`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.gate.shell.effects import Effect, Finding, Judgement
+from core.gate.shell.walk import Walk
+
+__all__ = ["Effect", "Finding", "Judgement", "judge_script"]
+
+LONGEST: Final = 64 * 1024
+"""Characters of a script that are looked at; a longer one is not understood."""
+
+
+def judge_script(script: str, *, language: str = "bash") -> Judgement:
+    """What a script can do. A program in another language than bash is other code: not understood."""
+    if language != "bash":
+        return Judgement((Finding("unknown", f"runs {language} code"),))
+    if len(script) > LONGEST:
+        return Judgement((Finding("unknown", f"the script has {len(script)} characters"),))
+    walk = Walk()
+    walk.judge(script)
+    return Judgement(tuple(walk.findings))

@@ -1,0 +1,117 @@
+"""Paths of which even a look, or an innocent write, gives power away: secrets, and files that run as code."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Final
+
+from core.gate.shell.words import GAP, GLOB
+
+_SECRET: Final = re.compile(
+    r"(?:^|/)\.(?:ssh|gnupg|aws|azure|kube|docker|password-store|mozilla|config/(?:gcloud|gh|op|rclone|chromium))(?:/|$)"
+    r"|(?:^|/)\.(?:netrc|pgpass|my\.cnf|npmrc|pypirc|git-credentials|htpasswd|vault-token|s3cfg|boto|dockercfg"
+    r"|(?:bash|zsh|python|psql|mysql|node_repl|sqlite)_history)$"
+    r"|(?:^|/)\.env(?:\.(?!(?:example|sample|template|dist)$)[^/]*)?$"
+    r"|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519|xmss)(?:_sk)?$"
+    r"|\.(?:pem|p12|pfx|kdbx?|jks|keystore|ppk|asc|gpg|ovpn|key)$"
+    r"|(?:^|/)(?:credentials|secrets?|tokens?)(?:\.(?:json|ya?ml|toml|ini|txt|env))?$"
+    r"|(?:^|/)etc/(?:g?shadow-?|sudoers(?:\.d(?:/.*)?)?|security/opasswd|krb5\.keytab|ssl/private(?:/.*)?"
+    r"|ssh/ssh_host_[^/]*_key)$"
+    r"|^/proc/[^/]+/(?:environ|mem|fd(?:/.*)?|root(?:/.*)?|maps|cmdline|task/.*)$|^/proc/kcore$|^/proc/keys$"
+    r"|^/run/secrets(?:/|$)|^/var/run/secrets(?:/|$)|(?:docker|containerd|podman|crio)\.sock$"
+    r"|^/dev/(?:mem|kmem|port|(?:sd|hd|vd|xvd|nvme|loop|dm-|mapper/|mmcblk|disk/)[^ ]*)$"
+)
+_NETWORK: Final = re.compile(r"^/dev/(?:tcp|udp)(?:/|$)")
+_CODE: Final = re.compile(
+    r"(?:^|/)\.(?:git|hg|svn|vscode|idea|husky|github|circleci|devcontainer|config|local)(?:/|$)"
+    r"|(?:^|/)\.(?:bashrc|bash_[a-z]+|profile|zshrc|zshenv|zprofile|zlogin|kshrc|inputrc|login|cshrc|tcshrc|envrc"
+    r"|gitconfig|gitattributes|gitmodules|vimrc|exrc|nanorc|emacs|gdbinit|lldbinit|pythonrc|pdbrc|irbrc|npmrc|yarnrc"
+    r"|yarnrc\.yml|pip|curlrc|wgetrc|screenrc|tmux\.conf|xinitrc|xsession|forward|rhosts|shosts|pre-commit-config\.yaml"
+    r"|gitlab-ci\.yml|travis\.yml|mailcap|lessfilter|dircolors|Xresources)$"
+    r"|(?:^|/)authorized_keys$"
+)
+_FREE: Final = ("/workspace/", "/tmp/", "/var/tmp/")
+_HARMLESS: Final = frozenset(
+    {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2", "/dev/tty"}
+)
+_SAMPLES: Final = (
+    "~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.ssh", "~/.aws/credentials", "~/.netrc", "~/.gnupg/secring.gpg",
+    "/root/.ssh/id_rsa", "/home/user/.ssh/id_rsa", "/root/.ssh", "/root/.aws/credentials", "/etc/shadow",
+    "/etc/sudoers", "/etc/gshadow", ".ssh/id_rsa", ".env", "./.env", "/workspace/.env", "/proc/self/environ",
+    "/proc/1/environ", "/dev/sda", "/dev/mem", "/dev/tcp/host/80", "/run/secrets/token", "~/.docker/config.json",
+    "/var/run/docker.sock",
+)  # fmt: skip
+
+
+def normal(text: str) -> str:
+    """A path with `.` and `..` and doubled slashes taken out, and the home directory as `~`."""
+    for home in ("$HOME", "${HOME}"):
+        if text.startswith(home):
+            text = "~" + text.removeprefix(home)
+    path = posixpath.normpath(text)
+    return path[1:] if path.startswith("//") else path
+
+
+def secret(text: str) -> bool:
+    """Whether a word could name a secret or a device. Also a file given as `name=path` or `@path`."""
+    return any(_secret(piece) for piece in {text, *re.split(r"[=@,:]", text)} if piece)
+
+
+def _secret(text: str) -> bool:
+    path = normal(text)
+    if _SECRET.search(path):
+        return True
+    shape = path.replace(GAP, "").replace(GLOB, "")
+    if shape == path or not shape.strip("./-"):
+        return _hidden(path)
+    pattern = (
+        re.escape(path)
+        .replace(re.escape(GAP), ".*")
+        .replace(re.escape(GLOB), r"(?!(?:(?<=/)|(?<!.))\.)[^/]*")
+    )
+    return any(re.fullmatch(pattern, sample) for sample in _SAMPLES)
+
+
+def _hidden(path: str) -> bool:
+    """Whether a glob reaches for hidden files, or everything below a home or the root's directories."""
+    return bool(re.search(rf"(?:^|/)\.[{GAP}{GLOB}]", path)) or path in (
+        f"/{GLOB}/{GLOB}",
+        f"/{GLOB}/{GLOB}{GLOB}{GLOB}",
+    )
+
+
+def network(text: str) -> bool:
+    """Whether a redirection to this path opens a connection."""
+    return bool(_NETWORK.match(normal(text))) or bool(re.match(rf"^/dev/[{GAP}{GLOB}tu]", text))
+
+
+def code(text: str) -> bool:
+    """Whether writing here could make code run, or reaches beyond the places that are free to write."""
+    path = normal(text)
+    if _CODE.search(path):
+        return True
+    if path.startswith("/"):
+        return not path.startswith(_FREE) and path.rstrip("/") + "/" not in _FREE
+    return path.startswith("~") and not path.startswith("~/")
+
+
+def guarded(text: str) -> bool:
+    """Whether a directory is one in which every relative path would have to be watched."""
+    path = normal(text)
+    return (
+        path == "~"
+        or re.match(r"/(?:etc|proc|root|dev|run|sys|var/run|boot)(?:/|$)", path) is not None
+        or (path.startswith(".") and code(path + "/x"))
+    )
+
+
+def harmless(text: str) -> bool:
+    """Whether what is written here goes nowhere, or to the caller."""
+    return text in _HARMLESS
+
+
+def passing(text: str) -> bool:
+    """Whether this place holds nothing that anybody keeps."""
+    path = normal(text)
+    return path.startswith(("/tmp/", "/var/tmp/")) and GAP not in path.split("/")[:3]

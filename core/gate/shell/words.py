@@ -1,0 +1,184 @@
+"""What the shell will make of one word, as far as that can be known before it runs.
+
+A word is text with gaps: where an expansion, a substitution or a glob stands, its text is not known.
+Two questions matter to the gate: is the whole text known, and could the word (or one of the several
+that it may become) begin with something unknown, that is, turn out to be an option?
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tree_sitter import Node
+
+GAP: Final = "\0"
+"""Stands for text that is not known."""
+GLOB: Final = "\1"
+"""Stands for what a glob matches within one component of a path."""
+
+_SIMPLE_ESCAPES: Final = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+_ANSI: Final = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(c.)|(.))", re.DOTALL
+)
+_NUMERIC: Final = re.compile(r"\$[?#$!]|\$\{#[A-Za-z_][A-Za-z0-9_]*(?:\[[@*]\])?\}|\$\{[?#$!]\}")
+_BRACES: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{|\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word. `text`: with `GAP` and `GLOB` for what is not known.
+
+    `many`: it may become several words, or none. `loose`: what it becomes may begin with anything.
+    """
+
+    text: str
+    many: bool = False
+    loose: bool = False
+
+    @property
+    def known(self) -> str | None:
+        """The whole text, if it is one word and all of it is known."""
+        return None if self.many or GAP in self.text or GLOB in self.text else self.text
+
+
+def ansi_c(source: str) -> str:
+    r"""The text of the inside of a `$'…'`. What bash leaves to the locale or ends at a NUL is a gap."""
+
+    def decode(match: re.Match[str]) -> str:
+        short, four, eight, octal, control, other = match.groups()
+        number = short or four or eight
+        code = int(number, 16) if number else int(octal, 8) if octal else None
+        if code is not None:
+            return chr(code) if 0 < code < 128 else GAP
+        if control:
+            return GAP
+        return _SIMPLE_ESCAPES.get(other, "\\" + other)
+
+    return _ANSI.sub(decode, source)
+
+
+def names(text: str) -> frozenset[str]:
+    """A set of names, from a text that has them with spaces between."""
+    return frozenset(text.split())
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def read_word(node: Node, constants: Mapping[str, str]) -> Word:
+    """The word at `node`. `constants`: variables whose value is known."""
+    found = _read(node, constants)
+    if _BRACES.search(_unquoted(node).replace("{}", "")):
+        return Word(found.text.partition("{")[0] + GAP, many=True, loose=True)
+    if node.type == "concatenation" and any(_text(child) == "[" for child in node.children):
+        return Word(
+            found.text.partition(GLOB)[0] + GAP, many=True, loose=not found.text[:1].strip(GAP + GLOB)
+        )
+    loose = found.loose or found.text[:1] in (GAP, GLOB)
+    return Word(found.text, found.many, loose)
+
+
+def _unquoted(node: Node) -> str:
+    """The unquoted text of a word, where braces would be expanded. Escaped characters are left out."""
+    if node.type in ("word", "brace_expression", "extglob_pattern", "number"):
+        return re.sub(r"\\.|\{\}", "", _text(node), flags=re.DOTALL)
+    if node.type == "concatenation":
+        return "".join(_unquoted(child) for child in node.children)
+    return "x"
+
+
+def _read(node: Node, constants: Mapping[str, str]) -> Word:
+    match node.type:
+        case "word" | "number" | "command_name" | "variable_name":
+            if node.named_child_count:
+                return _joined([_read(child, constants) for child in node.named_children])
+            return _bare(_text(node))
+        case "raw_string":
+            return Word(_text(node)[1:-1])
+        case "ansi_c_string":
+            return Word(ansi_c(_text(node)[2:-1]))
+        case "string":
+            return _quoted(node, constants)
+        case "concatenation":
+            return _joined([_read(child, constants) for child in node.children])
+        case "simple_expansion" | "expansion":
+            return _variable(node, constants)
+        case "arithmetic_expansion":
+            return Word(GAP)
+        case "process_substitution":
+            return Word("/dev/fd/" + GAP)
+        case _:
+            return Word(GAP, many=True, loose=True)
+
+
+def _joined(parts: list[Word]) -> Word:
+    return Word(
+        "".join(part.text for part in parts),
+        any(part.many for part in parts),
+        any(part.loose for part in parts),
+    )
+
+
+def _bare(text: str) -> Word:
+    """An unquoted piece: escapes taken out, globs as gaps."""
+    out: list[str] = []
+    many = False
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if character == "\\" and position + 1 < len(text):
+            out.append(text[position + 1])
+            position += 1
+        elif character in "*?[":
+            out.append(GLOB)
+            many = True
+            if character == "[":
+                end = text.find("]", position + 1)
+                position = end if end > 0 else position
+        else:
+            out.append(character)
+        position += 1
+    return Word("".join(out), many)
+
+
+def _variable(node: Node, constants: Mapping[str, str]) -> Word:
+    """An unquoted expansion."""
+    known = _constant(node, constants)
+    if known is not None and not re.search(r"[\s*?\[\\]", known) and known:
+        return Word(known)
+    if _NUMERIC.fullmatch(_text(node)):
+        return Word(GAP)
+    return Word(GAP, many=True, loose=True)
+
+
+def _constant(node: Node, constants: Mapping[str, str]) -> str | None:
+    match = re.fullmatch(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", _text(node), re.ASCII)
+    return constants.get(match[1] or match[2]) if match else None
+
+
+def _quoted(node: Node, constants: Mapping[str, str]) -> Word:
+    """Inside double quotes. What stands between the nodes belongs to the text."""
+    source = node.text or b""
+    out: list[str] = []
+    end = node.start_byte + 1
+    several = False
+    for child in node.children[1:-1]:
+        out.append(
+            source[end - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "replace")
+        )
+        end = child.end_byte
+        if child.type == "string_content":
+            out.append(re.sub(r'\\([$`"\\])', r"\1", _text(child)))
+            continue
+        known = _constant(child, constants) if child.type in ("simple_expansion", "expansion") else None
+        several = several or "@" in _text(child)[:3] or "[@]" in _text(child)
+        out.append(known if known is not None else _text(child) if child.type == "word" else GAP)
+    out.append(source[end - node.start_byte : len(source) - 1].decode("utf-8", "replace"))
+    return Word("".join(out), many=several, loose=several)

@@ -1,0 +1,353 @@
+"""The journal on disk: one writer that groups appends into one fsync, and a reader.
+
+`append` numbers, encodes and queues a record at once and never blocks; `durable` waits until it is
+on disk. While one group is being written in a thread, the next one collects. An effect waits for
+`durable`, a reader of the session is told of records only then, so nothing that anyone saw is
+ever lost. Values too large or too binary for the log stand beside it as blobs, written before the
+record that names them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from core.errors import JournalCorrupt, JournalError, JournalLocked, JournalTooNew, JournalUnwritable
+from core.journal.record import FORMAT, GENESIS, Kind, Parser, Record, encode
+from core.ports import JSON
+
+_CHUNK: Final = 1 << 20
+FILE: Final = "journal.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a journal holds. `torn`: bytes of an unfinished append behind the last record."""
+
+    records: list[Record]
+    offset: int
+    torn: int
+
+
+def read_journal(path: Path) -> Contents:
+    """Read a whole journal; `path` is the file or its session's directory.
+
+    Raises:
+        JournalCorrupt: a record does not fit (by number and byte).
+        JournalTooNew: written by a newer major version.
+        JournalError: there is no such file, or it can't be read.
+    """
+    file = path / FILE if path.is_dir() else path
+    parser, records = Parser(), list[Record]()
+    try:
+        with file.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                for record in parser.feed(chunk):
+                    if record.n == 1:
+                        check_format(record)
+                    records.append(record)
+    except FileNotFoundError as error:
+        raise JournalError(f"There is no journal at {file}.") from error
+    except OSError as error:
+        raise JournalError(f"The journal {file} can't be read: {error.strerror}.") from error
+    if parser.pending and not parser.torn:
+        n = len(records) + 1
+        raise JournalCorrupt(
+            f"Record {n} at byte {parser.offset} is damaged: its length is wrong.", n=n, offset=parser.offset
+        )
+    return Contents(records, parser.offset, parser.pending)
+
+
+def check_format(first: Record) -> None:
+    """Whether a journal that begins with `first` is one, and not too new for this program.
+
+    Raises:
+        JournalCorrupt: it is none.
+        JournalTooNew: its major version is newer.
+    """
+    major = first.text("format").split(".")[0]
+    if first.kind != "open" or not (major.isascii() and major.isdigit()):
+        raise JournalCorrupt("Record 1 at byte 0 is damaged: it does not open a session.", n=1, offset=0)
+    if int(major) > int(FORMAT.split(".")[0]):
+        raise JournalTooNew(
+            f"The journal has format {first.text('format')}; this program reads up to {FORMAT}. Update it."
+        )
+
+
+def last_number(path: Path) -> int:
+    """Number of the last whole record of the journal file `path`, by its last trailer alone; 0 if there is none.
+
+    Raises:
+        OSError: it can't be read.
+    """
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - 65_536))
+        tail = stream.read()
+    found = re.findall(rb"\n<!-- /(\d+) [0-9a-f]{8} -->\n\n", tail)
+    return int(found[-1]) if found else 0
+
+
+class Journal:
+    """A session's journal, open for appending by exactly one process.
+
+    `on_durable` is called in the event loop with the records of every group that reached the disk.
+    """
+
+    def __init__(self, directory: Path, descriptor: int, last: Record | None, offset: int) -> None:
+        self.directory: Final = directory
+        self._descriptor = descriptor
+        self._n = last.n if last else 0
+        self._prev = last.digest if last else GENESIS
+        self._offset = offset
+        self._queue: list[tuple[Record, bytes, Mapping[str, bytes]]] = []
+        self._unwritten: dict[str, bytes] = {}
+        self._flushing = False
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._failed: JournalUnwritable | None = None
+        self._closed = False
+        self.durable_n = self._n
+        self.on_durable: Callable[[Sequence[Record]], None] = lambda records: None
+
+    @staticmethod
+    def create(directory: Path) -> Journal:
+        """Start an empty journal in `directory` (made if it is not there).
+
+        Raises:
+            JournalUnwritable: the directory can't be made or written.
+        """
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (directory / "blobs").mkdir(exist_ok=True)
+            (directory / "workspace").mkdir(exist_ok=True)
+            descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            for folder in (directory, directory.parent):
+                sync_directory(folder)
+        except OSError as error:
+            raise JournalUnwritable(f"No session can be stored in {directory}: {error.strerror}.") from error
+        _lock(descriptor, directory)
+        return Journal(directory, descriptor, None, 0)
+
+    @staticmethod
+    def open(directory: Path) -> tuple[Journal, Contents]:
+        """Open a stored journal for appending; a torn tail is cut off (`Contents.torn` says so).
+
+        Raises:
+            JournalLocked: another process has it open.
+            JournalError: as `read_journal`.
+        """
+        try:
+            descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise JournalError(f"There is no session at {directory}.") from error
+        except OSError as error:
+            raise JournalError(f"The journal in {directory} can't be opened: {error.strerror}.") from error
+        _lock(descriptor, directory)
+        try:
+            contents = read_journal(directory)
+            if contents.torn:
+                os.ftruncate(descriptor, contents.offset)
+                os.fsync(descriptor)
+            os.lseek(descriptor, contents.offset, os.SEEK_SET)
+            (directory / "workspace").mkdir(exist_ok=True)
+            (directory / "blobs").mkdir(exist_ok=True)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        last = contents.records[-1] if contents.records else None
+        return Journal(directory, descriptor, last, contents.offset), contents
+
+    def append(
+        self,
+        kind: Kind,
+        agent: str,
+        step: int,
+        at: str,
+        fields: Mapping[str, JSON],
+        body: str = "",
+        blobs: Mapping[str, bytes] | None = None,
+    ) -> Record:
+        """Queue one record; it has its number now and is on disk when `durable(n)` returns.
+
+        `blobs`: content by SHA-256, stored before the record.
+
+        Raises:
+            UsageError: a field can't be stored; nothing was appended.
+            JournalUnwritable: an earlier append failed; the session must stop.
+        """
+        if self._failed is not None:
+            raise self._failed
+        if self._closed:
+            raise JournalUnwritable("The session is closed.")
+        data, digest = encode(Record(self._n + 1, at, kind, agent, step, body, fields, self._prev))
+        record = Record(self._n + 1, at, kind, agent, step, body, fields, self._prev, digest)
+        self._n, self._prev = record.n, digest
+        self._queue.append((record, data, blobs or {}))
+        self._unwritten.update(blobs or {})
+        self._begin_group()
+        return record
+
+    async def durable(self, n: int) -> None:
+        """Wait until record `n` is on disk.
+
+        Raises:
+            JournalUnwritable: it could not be written.
+        """
+        if n <= self.durable_n:
+            return
+        if self._failed is not None:
+            raise self._failed
+        future = asyncio.get_running_loop().create_future()
+        self._waiters.append((n, future))
+        await future
+
+    def blob(self, digest: str) -> bytes:
+        """Content by SHA-256, also of a record that is not on disk yet.
+
+        Raises:
+            JournalError: as `read_blob`.
+        """
+        waiting = self._unwritten.get(digest)
+        return waiting if waiting is not None else read_blob(self.directory, digest)
+
+    @property
+    def failed(self) -> JournalUnwritable | None:
+        """Why nothing can be appended any more, if so."""
+        return self._failed
+
+    async def close(self) -> None:
+        """Wait for what is queued, then release file and lock."""
+        if self._closed:
+            return
+        with contextlib.suppress(JournalUnwritable):
+            await self.durable(self._n)
+        if not self._closed:
+            self._closed = True
+            os.close(self._descriptor)
+
+    def abandon(self) -> None:
+        """Release file and lock of a journal that nothing was appended to."""
+        self._closed = True
+        os.close(self._descriptor)
+
+    def _begin_group(self) -> None:
+        """Write what is queued as soon as the loop comes round: what is appended until then goes with it."""
+        if self._queue and not self._flushing:
+            self._flushing = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        group, self._queue = self._queue, []
+        future = asyncio.get_running_loop().run_in_executor(None, self._write, group)
+        future.add_done_callback(lambda done: self._flushed(group, done))
+
+    def _write(self, group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]]) -> None:
+        for _, _, blobs in group:
+            for digest, content in blobs.items():
+                write_blob(self.directory, digest, content)
+        data = b"".join(encoded for _, encoded, _ in group)
+        view, written = memoryview(data), 0
+        while written < len(data):
+            written += os.pwrite(self._descriptor, view[written:], self._offset + written)
+        os.fdatasync(self._descriptor)
+        self._offset += len(data)
+
+    def _flushed(
+        self, group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]], done: asyncio.Future[None]
+    ) -> None:
+        error = done.exception()
+        if error is not None:
+            self._fail(error)
+            return
+        self.durable_n = group[-1][0].n
+        for digest in [digest for _, _, blobs in group for digest in blobs]:
+            self._unwritten.pop(digest, None)
+        ready = [future for n, future in self._waiters if n <= self.durable_n]
+        self._waiters = [(n, future) for n, future in self._waiters if n > self.durable_n]
+        self._flushing = False
+        try:
+            self.on_durable([record for record, _, _ in group])
+        finally:
+            for future in ready:
+                if not future.done():
+                    future.set_result(None)
+            self._begin_group()
+
+    def _fail(self, error: BaseException) -> None:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        self._failed = JournalUnwritable(
+            f"The journal in {self.directory} can't be written ({reason}); the session has stopped. "
+            f"Everything up to record {self.durable_n} is stored: make room, then open the session again."
+        )
+        self._queue = []
+        with contextlib.suppress(OSError):  # what was half-written is then a torn tail for the next reader
+            os.ftruncate(self._descriptor, self._offset)
+        waiters, self._waiters = self._waiters, []
+        for _, future in waiters:
+            if not future.done():
+                future.set_exception(self._failed)
+                future.exception()  # whoever stopped waiting has no need to hear of it
+        self.on_durable([])
+
+
+def _lock(descriptor: int, directory: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise JournalLocked(
+            f"The session in {directory} is open in another process; use that one or end it."
+        ) from error
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_blob(directory: Path, digest: str, content: bytes) -> None:
+    """Store `content` under its SHA-256, whole or not at all."""
+    target = directory / "blobs" / digest
+    if target.exists() and target.stat().st_size == len(content):
+        return
+    temporary = target.with_name(f".{digest}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.rename(target)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(target.parent)
+
+
+def read_blob(directory: Path, digest: str) -> bytes:
+    """Content by SHA-256.
+
+    Raises:
+        JournalError: it is missing or not what its name says.
+    """
+    if not re.fullmatch(r"[0-9a-f]{64}", digest):
+        raise JournalError(f"{digest[:80]!r} is no name of a blob.")
+    try:
+        content = (directory / "blobs" / digest).read_bytes()
+    except OSError as error:
+        raise JournalError(
+            f"The blob {digest[:12]}… is missing beside the journal in {directory}."
+        ) from error
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise JournalError(f"The blob {digest[:12]}… in {directory} is damaged.")
+    return content

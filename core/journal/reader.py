@@ -1,0 +1,60 @@
+"""Reads a journal as a stream, from its start or from where it stood: in bounded memory, and while it grows.
+
+Nothing is locked: a journal only ever grows behind its last whole record, so whoever reads up to there
+reads what stays. Bytes behind it are read again next time, for they may be a torn tail that the next
+writer cuts off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from core.errors import JournalError
+from core.journal.file import FILE, check_format
+from core.journal.record import GENESIS, Parser, Record
+
+_CHUNK: Final = 1 << 20
+
+
+class Reader:
+    """A place in the journal at `path`, its file or its session's directory; first before record 1.
+
+    `offset`: the byte behind the last record given. `pending`: how many bytes stood behind it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.file: Final = path / FILE if path.is_dir() else path
+        self.offset = 0
+        self.pending = 0
+        self.last = 0
+        self.digest = GENESIS
+
+    def read(self) -> Iterator[Record]:
+        """Every whole record behind this place; the place moves along with what is taken.
+
+        Raises:
+            JournalCorrupt: a record does not fit.
+            JournalTooNew: written by a newer major version.
+            JournalError: there is no such file, or it can't be read.
+        """
+        parser = Parser(n=self.last, prev=self.digest)
+        parser.offset = self.offset
+        try:
+            with self.file.open("rb") as stream:
+                stream.seek(self.offset)
+                while chunk := stream.read(_CHUNK):
+                    for record in parser.feed(chunk):
+                        self._pass(record, parser.offset)
+                        yield record
+        except FileNotFoundError as error:
+            raise JournalError(f"There is no journal at {self.file}.") from error
+        except OSError as error:
+            raise JournalError(f"The journal {self.file} can't be read: {error.strerror}.") from error
+        self.pending = parser.pending
+
+    def _pass(self, record: Record, offset: int) -> None:
+        if record.n == 1:
+            check_format(record)
+        self.last, self.digest, self.offset = record.n, record.digest, offset

@@ -1,0 +1,187 @@
+"""What an action is: a name, a parameter schema, a few lines of documentation, an impact.
+
+The core registers its own actions below; functions of modules are registered from their manifests.
+An agent's action space is a `Registry`: what is not in it does not exist for that agent.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from core.ports import JSON
+
+_DOTTED: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}")
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """One action. `parameters`: a JSON Schema of type object; `body`: the parameter that the block's lines bind to;
+    `rest`: a text parameter that takes all positional words.
+
+    `impact`: 0 reads, 1 writes, 2 destroys, sends out or changes authority (declared, for module functions).
+    """
+
+    name: str
+    summary: str
+    parameters: Mapping[str, JSON] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    body: str | None = None
+    documentation: str = ""
+    impact: int = 0
+    alias: str | None = None
+    idempotent: bool = False
+    rest: str | None = None
+    keywords: tuple[str, ...] = ()
+    core: bool = False
+    timeout: float | None = None
+    """Seconds after which a call is given up, or None for the session's default."""
+
+    @cached_property
+    def properties(self) -> Mapping[str, Mapping[str, JSON]]:
+        """Schema of each parameter, in the order in which positional words fill them."""
+        found = self.parameters.get("properties")
+        if not isinstance(found, dict):
+            return {}
+        return {name: value if isinstance(value, dict) else {} for name, value in found.items()}
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """Names of the parameters that must be given."""
+        found = self.parameters.get("required")
+        return frozenset(str(name) for name in found) if isinstance(found, list) else frozenset()
+
+    @property
+    def module(self) -> str | None:
+        """The module that serves this function; None for core actions."""
+        return None if self.core else self.name.split(".", 1)[0]
+
+
+def _schema(required: Iterable[str], **properties: dict[str, JSON]) -> dict[str, JSON]:
+    return {
+        "type": "object",
+        "properties": {name: dict(value) for name, value in properties.items()},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+_TEXT: Final[dict[str, JSON]] = {"type": "string"}
+
+CALL: Final = ActionSpec(
+    name="CALL",
+    summary="Open a dialogue with a child agent, or go on with it; its reply comes back to you.",
+    parameters=_schema(
+        ["name", "message"],
+        name={"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$"},
+        message=_TEXT,
+        role=_TEXT,
+        model=_TEXT,
+        scope=_TEXT,
+        intent={"type": "integer", "minimum": 0},
+        fork={"type": "boolean"},
+    ),
+    body="message",
+    core=True,
+)
+CALL_ASYNC: Final = replace(
+    CALL, name="CALL_ASYNC", summary="Like CALL, but you go on at once; collect the reply with WAIT or QUERY."
+)
+_NAMES: Final = _schema([], names=_TEXT, timeout={"type": "number", "minimum": 0})
+WAIT: Final = ActionSpec(
+    name="WAIT",
+    summary="Wait for the replies of all children at work, or of those named.",
+    parameters=_NAMES,
+    rest="names",
+    core=True,
+)
+QUERY: Final = ActionSpec(
+    name="QUERY",
+    summary="Collect the replies that are there, without waiting.",
+    parameters=_schema([], names=_TEXT),
+    rest="names",
+    core=True,
+)
+VAR: Final = ActionSpec(
+    name="VAR",
+    summary="Keep the body as a variable.",
+    parameters=_schema(
+        ["name", "value"],
+        name={"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"},
+        value=_TEXT,
+        type=_TEXT,
+    ),
+    body="value",
+    core=True,
+)
+SHOW: Final = ActionSpec(
+    name="SHOW",
+    summary="Read a variable, or some of its lines.",
+    parameters=_schema(["name"], name=_TEXT, lines=_TEXT),
+    core=True,
+)
+
+COMPRESS: Final = ActionSpec(
+    name="COMPRESS",
+    summary="Cut your history: the body is your own summary of all that must survive.",
+    parameters=_schema(["summary"], summary=_TEXT),
+    body="summary",
+    core=True,
+)
+
+CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
+    spec.name: spec for spec in (CALL, CALL_ASYNC, WAIT, QUERY, VAR, SHOW, COMPRESS)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A dotted name of a known module that has no such function. `nearest`: the names that come closest."""
+
+    name: str
+    nearest: tuple[str, ...]
+
+
+class Registry:
+    """The actions of one agent, by name and alias."""
+
+    def __init__(self, specs: Iterable[ActionSpec]) -> None:
+        self._specs: dict[str, ActionSpec] = {}
+        for spec in specs:
+            self._specs[spec.name] = spec
+            if spec.alias is not None:
+                self._specs.setdefault(spec.alias, spec)
+        self._modules = frozenset(spec.module for spec in self._specs.values() if spec.module is not None)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._specs
+
+    def find(self, name: str) -> ActionSpec | Unknown | None:
+        """The action called `name`; `Unknown` for a missing function of a known module; None for plain code."""
+        spec = self._specs.get(name)
+        if spec is None and self.is_action(name):
+            return Unknown(name, tuple(self.nearest(name)))
+        return spec
+
+    def is_action(self, name: str) -> bool:
+        """Whether a fenced block whose info string starts with `name` concerns an action."""
+        if name in self._specs:
+            return True
+        return _DOTTED.fullmatch(name) is not None and name.split(".", 1)[0] in self._modules
+
+    def nearest(self, name: str, most: int = 3) -> list[str]:
+        """Names of functions that come closest to `name`, best first; at least one if the module has any."""
+        names = [spec.name for spec in self.functions()]
+        close = difflib.get_close_matches(name, names, n=most, cutoff=0.5)
+        if close:
+            return close
+        module = name.split(".", 1)[0]
+        return [other for other in names if other.startswith(module + ".")][:most]
+
+    def functions(self) -> list[ActionSpec]:
+        """The functions of modules, by name."""
+        found = {spec.name: spec for spec in self._specs.values() if not spec.core}
+        return [found[name] for name in sorted(found)]

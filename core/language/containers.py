@@ -1,0 +1,205 @@
+"""Which Markdown block the next line of a text would stand in, as far as fences need to know.
+
+A fence inside a list item or an HTML block is not a block of the top level. This is the block phase
+of CommonMark 0.31.2 (appendix, "A parsing strategy"), reduced to what decides that: a stack of open
+containers (quotes and list items) and the one open leaf (a paragraph, a fenced block or an HTML
+block; everything else ends with its line). Text is never kept. Each line costs its length: a list
+item is only passed by a line that is indented for it, and blank lines behind a blank line change
+nothing.
+
+Link reference definitions count as paragraphs, as CommonMark has it while lines are read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_ITEM: Final = re.compile(r"(?:[-+*]|(\d{1,9})[.)])( +|$)")
+_THEMATIC: Final = re.compile(r"(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})")
+_HEADING: Final = re.compile(r"#{1,6}(?: |$)")
+_SETEXT: Final = re.compile(r"(?:=+|-+) *")
+_FENCE: Final = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
+_QUOTE: Final = 0
+_MARKS: Final = frozenset("#>`~<-+*_0123456789=")
+"""Characters that can begin something else than a paragraph."""
+
+_HTML_NAMES: Final = (
+    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
+    "fieldset|figcaption|figure|footer|form|frame|frameset|h1|h2|h3|h4|h5|h6|head|header|hr|html|iframe|legend|li|"
+    "link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|"
+    "th|thead|title|tr|track|ul"
+)
+_ATTRIBUTE: Final = (
+    r"""(?:\s++[a-zA-Z_:][a-zA-Z0-9_:.-]*+(?:\s*+=\s*+(?:[^"'=<>`\x00-\x20]++|'[^']*+'|"[^"]*+"))?+)"""
+)
+_BLANK: Final = re.compile(r"^ *$")
+_HTML: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], bool], ...]] = tuple(
+    (
+        re.compile(start, re.IGNORECASE | re.ASCII),
+        re.compile(end, re.IGNORECASE) if end else _BLANK,
+        interrupts,
+    )
+    for start, end, interrupts in (
+        (r"<(?:script|pre|style|textarea)(?=[\s>]|$)", r"</(?:script|pre|style|textarea)>", True),
+        (r"<!--", r"-->", True),
+        (r"<\?", r"\?>", True),
+        (r"<![A-Z]", r">", True),
+        (r"<!\[CDATA\[", r"\]\]>", True),
+        (rf"</?(?:{_HTML_NAMES})(?=\s|/?>|$)", "", True),
+        (rf"(?:<[a-z][a-z0-9-]*+{_ATTRIBUTE}*+\s*+/?>|</[a-z][a-z0-9-]*+\s*+>)\s*$", "", False),
+    )
+)
+"""CommonMark 4.6, kinds 1 to 7: start, end, whether it may interrupt a paragraph."""
+
+
+class Containers:
+    """Open blocks behind the lines read so far; fresh at the start of a text and behind a top-level block."""
+
+    def __init__(self) -> None:
+        self._frames: list[int] = []  # outermost first: _QUOTE, or how far an item's content is indented
+        self._bare = False  # the innermost frame is an item that has no content yet
+        self._paragraph = False
+        self._fence = ""
+        self._html: re.Pattern[str] | None = None  # what ends it
+        self._was_blank = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether no container and no HTML block is open."""
+        return not self._frames and self._html is None
+
+    @property
+    def unending(self) -> bool:
+        """Whether a block of the top level is open that a blank line does not end, so that it takes all that follows."""
+        return not self._frames and (bool(self._fence) or self._html not in (None, _BLANK))
+
+    def takes_fence(self, indent: int) -> bool:
+        """Whether a fence indented by `indent` (0 to 3) spaces would open a block at the top level now."""
+        if not self._frames:
+            return self._html is None and not self._fence
+        return indent < self._frames[0] or self._frames[0] == _QUOTE
+
+    def read(self, lines: str) -> None:
+        """Read whole lines, separated by "\\n"."""
+        for line in lines.removesuffix("\n").split("\n") if lines else ():
+            blank = not line or not line.strip(" \t")
+            if not (blank and self._was_blank):
+                self._line(line.expandtabs(4))
+            self._was_blank = blank
+
+    def _line(self, line: str) -> None:
+        matched, at = self._match(line)
+        rest = line[at:]
+        if matched == len(self._frames) and self._leaf(rest):
+            return
+        lazy = self._paragraph and matched < len(self._frames)
+        may_continue = self._paragraph
+        while rest:
+            text = rest.lstrip(" ")
+            indent = len(rest) - len(text)
+            if indent > 3 or not text or text[0] not in _MARKS:
+                break
+            if text[0] == ">":
+                self._push(_QUOTE, matched)
+                rest = text[2:] if text.startswith("> ") else text[1:]
+            elif self._starts_leaf(text, matched, paragraph=may_continue, lazy=lazy):
+                return
+            else:
+                inside = self._item(text, indent, matched, interrupts=may_continue and not lazy)
+                if inside is None:
+                    break
+                rest = inside
+            matched = len(self._frames)
+            lazy = may_continue = False
+        self._rest(rest, matched, lazy=lazy)
+
+    def _match(self, line: str) -> tuple[int, int]:
+        """How many open containers go on with this line, and the offset behind their marks."""
+        at, end = 0, len(line.rstrip(" "))
+        for depth, frame in enumerate(self._frames):
+            start = at
+            while at < end and line[at] == " " and (frame == _QUOTE or at - start < frame):
+                at += 1
+            if frame == _QUOTE:
+                if at == end or at - start > 3 or line[at] != ">":
+                    return depth, start
+                at = min(at + 2, end) if line.startswith(" ", at + 1) else at + 1
+            elif at == end:
+                if self._bare and depth == len(self._frames) - 1:
+                    return depth, start  # 5.2: an item begins with at most one blank line
+            elif at - start < frame:
+                return depth, start
+        return len(self._frames), at
+
+    def _leaf(self, rest: str) -> bool:
+        """Whether the open fenced or HTML block takes the line."""
+        if self._fence:
+            text = rest.strip(" ")
+            closes = text.startswith(self._fence) and not text.strip(self._fence[0])
+            if closes and not rest.startswith("    "):
+                self._fence = ""
+            return True
+        if self._html is not None:
+            if self._html.search(rest):
+                self._html = None
+            return True
+        return False
+
+    def _starts_leaf(self, text: str, matched: int, *, paragraph: bool, lazy: bool) -> bool:
+        """Whether the line is a heading, a thematic break, a fence or HTML; `text` begins with one of the marks."""
+        if paragraph and not lazy and text[0] in "=-" and _SETEXT.fullmatch(text):
+            self._end_leaf(matched)
+            return True
+        if _HEADING.match(text) or _THEMATIC.fullmatch(text):
+            self._end_leaf(matched)
+            return True
+        fence = _FENCE.match(text)
+        if fence is not None:
+            self._end_leaf(matched)
+            self._fence = fence.group()
+            return True
+        if text[0] == "<":
+            for start, end, interrupts in _HTML:
+                if (interrupts or not paragraph) and start.match(text):
+                    self._end_leaf(matched)
+                    self._html = None if end.search(text) else end
+                    return True
+        return False
+
+    def _item(self, text: str, indent: int, matched: int, *, interrupts: bool) -> str | None:
+        """Begin a list item if the line does; what stands behind its marker."""
+        match = _ITEM.match(text)
+        if match is None:
+            return None
+        number, spaces = match.groups()
+        rest = text[match.end() :]
+        # 5.2: only a filled item, numbered 1 if at all, can interrupt a paragraph.
+        if interrupts and (not rest or (number is not None and int(number) != 1)):
+            return None
+        marker = match.start(2)
+        padding = len(spaces) if rest and len(spaces) <= 4 else 1
+        self._push(indent + marker + padding, matched)
+        self._bare = not rest
+        return text[marker + padding :]
+
+    def _push(self, frame: int, matched: int) -> None:
+        self._end_leaf(matched)
+        self._frames.append(frame)
+
+    def _end_leaf(self, matched: int) -> None:
+        """Close the open leaf and the containers that did not go on with this line."""
+        del self._frames[matched:]
+        self._paragraph, self._fence, self._html, self._bare = False, "", None, False
+
+    def _rest(self, rest: str, matched: int, *, lazy: bool) -> None:
+        """What is left of a line that begins no block: nothing, indented code or a paragraph."""
+        text = rest.lstrip(" ")
+        if not text:
+            bare = self._bare and matched == len(self._frames)
+            self._end_leaf(matched)
+            self._bare = bare
+        elif not lazy:
+            paragraph = self._paragraph or len(rest) - len(text) <= 3
+            self._end_leaf(matched)
+            self._paragraph = paragraph

@@ -1,0 +1,289 @@
+"""The argument grammar of action blocks: what stands behind the name on the info line.
+
+    info      = name *( separator argument )
+    argument  = key "=" value / value
+    value     = '"' text with \\" and \\\\ '"'  /  "$" name  /  JSON array or object  /  bare word
+
+`split` is total: it gives arguments or a sentence about the first thing that it can't read. `bind`
+fits arguments and body to an action's parameters. What models get wrong without changing the
+meaning is forgiven: commas between arguments, spaces around "=", single and curly quotes, a quoted
+number.
+Everything else comes back as a sentence that names the parameter, the expected type and the value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from core.language.actions import ActionSpec
+from core.language.variables import Value
+from core.ports import JSON
+
+_KEY: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*=[ \t]*")
+_DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_SINGLE: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
+_CURLY: Final = re.compile(r"[“”]([^“”]*)[“”]")
+_REFERENCE: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+_BARE: Final = re.compile(r"""[^\s,"']+(?:,(?=\S)[^\s,"']+)*""")
+_SEPARATOR: Final = re.compile(r"[\s,]*")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_JSON: Final = json.JSONDecoder()
+_SHOWN: Final = 200
+"""Characters of a wrong value that a sentence repeats."""
+
+_READ: Final = 65_536
+"""Bytes of a variable that is read as a number, a choice, or JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument as written. `key` is None for a positional one; `form` says how the value was written."""
+
+    key: str | None
+    text: str
+    form: Literal["bare", "quoted", "reference"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with an action block, as one sentence for the agent that wrote it."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Arguments that fit. `attached`: parameters that a variable was passed for, by value."""
+
+    arguments: Mapping[str, JSON]
+    attached: Mapping[str, Value]
+
+
+def split(info: str) -> tuple[str, tuple[Argument, ...]] | Mistake:
+    """Take an info line apart into the action's name and its arguments."""
+    name, rest = [*info.split(None, 1), "", ""][:2]
+    found: list[Argument] = []
+    position = _skip(rest, 0)
+    while position < len(rest):
+        key_match = _KEY.match(rest, position)
+        key = key_match.group(1) if key_match else None
+        start = key_match.end() if key_match else position
+        taken = _value(rest, start)
+        if taken is None:
+            return Mistake(_unreadable(name, key, rest[start:]))
+        text, form, position = taken
+        found.append(Argument(key, text, form))
+        position = _skip(rest, position)
+    return name, tuple(found)
+
+
+def _skip(text: str, position: int) -> int:
+    match = _SEPARATOR.match(text, position)
+    return match.end() if match else position
+
+
+def _value(text: str, start: int) -> tuple[str, Literal["bare", "quoted", "reference"], int] | None:
+    for pattern in (_DOUBLE, _SINGLE, _CURLY):
+        quoted = pattern.match(text, start)
+        if quoted is not None and _ends(text, quoted.end()):
+            return re.sub(r"\\(.)", _unescape, quoted.group(1)), "quoted", quoted.end()
+    if text.startswith(("[", "{"), start):
+        try:
+            _, end = _JSON.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start
+        if end > start and _ends(text, end):
+            return text[start:end], "bare", end
+    reference = _REFERENCE.match(text, start)
+    if reference is not None and _ends(text, reference.end()):
+        return reference.group(1), "reference", reference.end()
+    bare = _BARE.match(text, start)
+    if bare is not None and _ends(text, bare.end()):
+        return bare.group(), "bare", bare.end()
+    return None
+
+
+def _ends(text: str, position: int) -> bool:
+    return position >= len(text) or text[position] in " \t,"
+
+
+def _unescape(match: re.Match[str]) -> str:
+    return match.group(1) if match.group(1) in "\"'\\" else match.group()
+
+
+def _unreadable(name: str, key: str | None, rest: str) -> str:
+    where = f"the argument `{key}`" if key else "an argument"
+    return (
+        f"`{name}` was not run: {where} can't be read at {_shown(rest)}. "
+        'Write key=word, key="quoted text" (with \\" inside) or key=$variable.'
+    )
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(text[:_SHOWN] + ("…" if len(text) > _SHOWN else ""), ensure_ascii=False)
+
+
+def bind(
+    spec: ActionSpec, arguments: tuple[Argument, ...], body: str | None, table: Mapping[str, Value]
+) -> Bound | Mistake:
+    """Fit `arguments` and `body` (None: the block had no lines) to the parameters of `spec`."""
+    given: dict[str, JSON] = {}
+    attached: dict[str, Value] = {}
+    open_slots = [name for name in spec.properties if name != spec.body]
+    for argument in arguments:
+        if argument.key is None and spec.rest is not None:
+            given[spec.rest] = f"{given.get(spec.rest, '')} {argument.text}".strip()
+            continue
+        if argument.key is None:
+            slot = next((name for name in open_slots if name not in given and name not in attached), None)
+            if slot is None:
+                return _wrong(spec, f"{_shown(argument.text)} is one positional argument too many", hint=True)
+        else:
+            slot = argument.key
+            if slot not in spec.properties:
+                return _no_parameter(spec, slot)
+            if slot in given or slot in attached:
+                return _wrong(spec, f"parameter `{slot}` is given twice")
+        if argument.form == "reference":
+            value = table.get(argument.text)
+            if value is None:
+                return _no_variable(spec, slot, argument.text, table)
+            if _takes_any_text(spec.properties[slot]):
+                attached[slot] = value
+                continue
+            if value.size > _READ:
+                return _wrong(
+                    spec,
+                    f"parameter `{slot}` expects {_type(spec.properties[slot])}; ${argument.text} is too long",
+                )
+            argument = Argument(slot, value.text().strip(), "reference")
+        fitted = _fit(spec, slot, argument)
+        if isinstance(fitted, Mistake):
+            return fitted
+        given[slot] = fitted.value
+    if body is not None and spec.body is not None and body.strip():
+        if spec.body in given or spec.body in attached:
+            return _wrong(spec, f"parameter `{spec.body}` is given on the first line and in the body")
+        given[spec.body] = body
+    elif body is not None and spec.body is None and body.strip():
+        return _wrong(spec, "it takes no body", hint=True)
+    for name in spec.properties:
+        if name in spec.required and name not in given and name not in attached:
+            where = " (the lines of the block)" if name == spec.body else ""
+            return _wrong(
+                spec, f"parameter `{name}`{where} of type {_type(spec.properties.get(name, {}))} is missing"
+            )
+    return Bound(given, attached)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    value: JSON
+
+
+def _fit(spec: ActionSpec, name: str, argument: Argument) -> _Fitted | Mistake:
+    """Read one written value as the type that the schema wants."""
+    schema = spec.properties[name]
+    types = _types(schema)
+    for wanted in types:
+        value = _read(argument.text, wanted)
+        if value is not None and (wait := _outside(schema, value.value)) is None:
+            return value
+        if value is not None:
+            return _wrong(spec, f"parameter `{name}` {wait}, not {_shown(argument.text)}")
+    return _wrong(spec, f"parameter `{name}` expects {_type(schema)}, not {_shown(argument.text)}")
+
+
+def _takes_any_text(schema: Mapping[str, JSON]) -> bool:
+    """Whether a variable can be passed unread: nothing but text is asked for, or nothing at all."""
+    return "string" in _types(schema) and "enum" not in schema and "pattern" not in schema
+
+
+def _types(schema: Mapping[str, JSON]) -> tuple[str, ...]:
+    declared = schema.get("type")
+    if isinstance(declared, str):
+        return (declared,)
+    if isinstance(declared, list):
+        return tuple(sorted((str(one) for one in declared if one != "null"), key=lambda one: one == "string"))
+    for union in ("anyOf", "oneOf"):
+        options = schema.get(union)
+        if isinstance(options, list):
+            found = [one for option in options if isinstance(option, dict) for one in _types(option)]
+            return tuple(sorted((one for one in found if one != "null"), key=lambda one: one == "string"))
+    if isinstance(schema.get("enum"), list):
+        return ("string",)
+    return ("boolean", "number", "string")
+
+
+def _read(text: str, wanted: str) -> _Fitted | None:
+    match wanted:
+        case "string":
+            return _Fitted(text)
+        case "boolean":
+            return _Fitted(text.lower() == "true") if text.lower() in ("true", "false") else None
+        case "integer":
+            return _Fitted(int(text)) if _INTEGER.fullmatch(text) else None
+        case "number":
+            if _INTEGER.fullmatch(text):
+                return _Fitted(int(text))
+            number = float(text) if _NUMBER.fullmatch(text) else math.inf
+            return _Fitted(number) if math.isfinite(number) else None
+        case _:
+            try:
+                value: JSON = json.loads(text)
+            except (ValueError, RecursionError):
+                return None
+            kinds: dict[str, type] = {"array": list, "object": dict, "null": type(None)}
+            return _Fitted(value) if isinstance(value, kinds.get(wanted, object)) else None
+
+
+def _outside(schema: Mapping[str, JSON], value: JSON) -> str | None:
+    """What the value breaks in its schema, as "must be …"; None if nothing."""
+    options = schema.get("enum")
+    if isinstance(options, list) and value not in options:
+        return "must be one of " + ", ".join(_shown(option) for option in options)
+    pattern = schema.get("pattern")
+    if (
+        isinstance(pattern, str)
+        and isinstance(value, str)
+        and ("\n" in value or not re.search(pattern, value))
+    ):
+        return f"must match {pattern}"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = schema.get("minimum"), schema.get("maximum")
+        if isinstance(low, (int, float)) and value < low:
+            return f"must be at least {low}"
+        if isinstance(high, (int, float)) and value > high:
+            return f"must be at most {high}"
+    return None
+
+
+def _type(schema: Mapping[str, JSON]) -> str:
+    names = " or ".join(_types(schema))
+    return names or "a value"
+
+
+def _wrong(spec: ActionSpec, what: str, *, hint: bool = False) -> Mistake:
+    known = ", ".join(f"`{name}` ({_type(schema)})" for name, schema in spec.properties.items())
+    tail = f" Its parameters are {known}." if hint and known else ""
+    return Mistake(f"`{spec.name}` was not run: {what}.{tail}")
+
+
+def _no_parameter(spec: ActionSpec, name: str) -> Mistake:
+    close = difflib.get_close_matches(name, list(spec.properties), n=1)
+    meant = f" (did you mean `{close[0]}`?)" if close else ""
+    return _wrong(spec, f"it has no parameter `{name}`{meant}", hint=True)
+
+
+def _no_variable(spec: ActionSpec, slot: str, name: str, table: Mapping[str, Value]) -> Mistake:
+    close = difflib.get_close_matches(name, list(table), n=1)
+    meant = f"; the nearest name is ${close[0]}" if close else ""
+    return _wrong(spec, f"parameter `{slot}` names the variable ${name}, which you don't have{meant}")

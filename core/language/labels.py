@@ -1,0 +1,224 @@
+"""How everything that enters a context is labelled, in a form that its content can't fake.
+
+Content stands inside a fence longer than any run of its own backticks, behind one line that only
+the core writes. What could deceive a reader is taken out or shown as an escape; the variable that
+holds the content keeps it as it was:
+
+    terminal sequences                       taken out
+    control characters, line separators      escaped
+    bidirectional controls and marks         escaped
+    invisible characters                     escaped
+    zero-width joiners, variation selectors  kept where they shape a letter or an emoji, else escaped
+    tag characters                           kept in a flag, else escaped
+    lone surrogates                          escaped
+
+Every text here goes verbatim into contexts, so a change here is a change of the prompt, which
+`replay --verify` notices.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from core.language.variables import Value
+
+_RUNS: Final = re.compile(r"`{3,}")
+_DECEPTIVE: Final = re.compile(
+    "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f)"
+    "|[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    "|(?<![^\x00-\xad\u200b-\u200f\u2028-\u206f])[\u200c\u200d]"
+    "|[\u200c\u200d](?![^\x00-\xad\u200b-\u200f\u2028-\u206f])"
+    "|(?<![^\x00-\x22\x24-\x29\x2b-\x2f\x3a-\x9f\u200b-\u200f\ufe00-\ufe0f\U000e0100-\U000e01ef])"
+    "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+_ANSI: Final = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[PX^_][^\x07\x1b\n]*\x1b\\|[@-OQ-WYZ\\])"
+)
+_PLAIN_PATH: Final = re.compile(r"[\w./@+~-]{1,200}")
+_MEDIA: Final = re.compile(r"[^A-Za-z0-9.+/_=-]")
+
+
+def clean(text: str) -> str:
+    """Text from outside, made safe to read: no terminal sequences, deceptive characters as `\\u….`"""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return _DECEPTIVE.sub(lambda match: match["flag"] or _escape(match.group()), text)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+
+
+def inline(text: str, limit: int = 200) -> str:
+    """Text from outside as part of one line of ours: cleaned, its white space folded, shortened."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def path(text: str) -> str:
+    """A path from outside as part of a line: as it is if it is plain, else quoted; the end of it if it is long."""
+    if _PLAIN_PATH.fullmatch(text):
+        return text
+    shown = text if len(text) <= 200 else "…" + text[-199:]
+    return json.dumps(clean(shown), ensure_ascii=False)
+
+
+def fenced(content: str) -> str:
+    """`content` inside a fence that it can't close."""
+    longest = max((len(run) for run in _RUNS.findall(content)), default=2)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{content}\n{fence}"
+
+
+def size(count: int) -> str:
+    """A number of bytes for people and models: "9 B", "1.2 kB", "3.4 MB"."""
+    if count < 1000:
+        return f"{count} B"
+    if count < 999_950:
+        return f"{count / 1e3:.1f} kB"
+    return f"{count / 1e6:.1f} MB" if count < 999_950_000 else f"{count / 1e9:.1f} GB"
+
+
+def describe(name: str, value: Value) -> str:
+    """One variable in a list: "$run_1 (text/plain, 9 B)"."""
+    return f"${name} ({_MEDIA.sub('?', value.media)[:60]}, {size(value.size)})"
+
+
+def opening(agent: str, caller: str, role: str, functions: Iterable[tuple[str, str | None, str]]) -> str:
+    """The head of an agent's first message. `functions`: (name, alias, summary) of what it may use."""
+    by = "the user" if caller == "user" else caller
+    parts = [f"You are agent {agent}, called by {by}."]
+    if role:
+        parts.append("Your role, as your caller put it:\n" + fenced(clean(role)))
+    lines = [
+        f"- `{name}`{f' (alias `{alias}`)' if alias else ''}: {inline(summary)}"
+        for name, alias, summary in functions
+    ]
+    if lines:
+        parts.append("Functions you can use:\n" + "\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def documentation(name: str, alias: str | None, text: str) -> str:
+    """A documentation note for a function; stands in history once."""
+    also = f" (alias `{alias}`)" if alias else ""
+    return f"Documentation of `{name}`{also}:\n{fenced(clean(text))}"
+
+
+def message(source: str, text: str, variables: Mapping[str, Value]) -> str:
+    """A message from `source` ("the user", "your caller /", "your child /a/b") with the variables it brings."""
+    with_it = ", ".join(describe(name, value) for name, value in variables.items())
+    head = f"Message from {source}" + (f", with {with_it}" if with_it else "") + ":"
+    return f"{head}\n{fenced(clean(text))}"
+
+
+def intervention(text: str) -> str:
+    """A message that a person put in below the root."""
+    return f"Intervention by the user, addressed to you alone:\n{fenced(clean(text))}"
+
+
+def result(
+    called: str, text: str, *, variable: str | None, exit_status: int | None, error: bool = False
+) -> str:
+    """Private feedback about a tool call or a read."""
+    kept = f", kept as ${variable}" if variable else ""
+    status = f", exit status {exit_status}" if exit_status is not None else ""
+    what = "Error of" if error else "Result of"
+    head = f"{what} `{called}` (only you see this){kept}{status}:"
+    return f"{head}\n{fenced(clean(text))}"
+
+
+def incomplete(function: str) -> str:
+    """The one sentence for a call that was denied or could not be reached (law 7)."""
+    return f"{function} did not complete."
+
+
+def unfinished(child: str, status: str, reason: str) -> str:
+    """A child that failed, hit a bound or was cancelled, in place of its reply."""
+    return f"Your child {child} did not finish ({status}):\n{fenced(clean(reason))}"
+
+
+def still_running(children: Iterable[str]) -> str:
+    """Told once to an agent that would answer while children of its are at work."""
+    return note(
+        f"You gave an answer while {', '.join(children)} still work for you. WAIT for them, or answer again: "
+        "your answer then goes to your caller and their work is cancelled."
+    )
+
+
+def waited(action: str, left: Iterable[str], *, timed_out: bool) -> str:
+    """Who has not replied when a WAIT or QUERY ended."""
+    names = ", ".join(left)
+    why = " ran out of time" if timed_out else " found nothing new" if not names else ""
+    return f"`{action}`{why}; " + (f"still at work: {names}." if names else "no child is at work.")
+
+
+def repeated(action: str, count: int) -> str:
+    """Told to an agent that does the same again and again."""
+    return note(f"You made the same {action} {count} times with the same outcome. Do something else.")
+
+
+def refused_repeat(function: str) -> str:
+    """For a call that did not complete before and was written again unchanged."""
+    return f"{incomplete(function)} It did not complete before, and was not tried again unchanged."
+
+
+def context_full(percent: int) -> str:
+    """Told once when an agent's context fills up."""
+    return note(
+        f"Your context is {percent} % full. Before you go on, write a block\n\n```COMPRESS\nyour summary of all that must "
+        "survive: the task, decisions, findings, names of variables and files, what is left to do\n```\n\n"
+        "What stood before your last turns is then cut; your variables stay."
+    )
+
+
+def compressed(summary: str | None) -> str:
+    """Stands behind the first message of a history that was cut. `summary`: the core's, if the agent wrote none."""
+    if summary is None:
+        return note(
+            "The history that stood here was cut at your COMPRESS; your summary stands in your own message below."
+        )
+    return note(
+        f"The history that stood here was too long and was cut. A summary of it:\n{fenced(clean(summary))}"
+    )
+
+
+SUMMARIZE: Final = (
+    "Notice by the system: your context is full. Write now, in plain text and without any action block, a summary of "
+    "everything above that must survive: the task, decisions, findings, names of variables and files, and what is left "
+    "to do. Everything but your last turns will be cut."
+)
+"""Asked of a model when an agent did not compress its history itself."""
+
+
+def forked(path: str, caller: str, role: str) -> str:
+    """The head of the first message of a child that begins with its caller's history."""
+    parts = [
+        f"You are agent {path}, called by {caller}.\n\nWhat stands above is your caller's history, which you share "
+        "up to here; you are its child from now on, and nothing that you do enters it but your answer."
+    ]
+    if role:
+        parts.append("Your role, as your caller put it:\n" + fenced(clean(role)))
+    return "\n\n".join(parts)
+
+
+def note(text: str) -> str:
+    """A notice by the system."""
+    return f"Notice by the system: {text}"
+
+
+def shorten(text: str, limit: int, variable: str | None) -> str:
+    """At most about `limit` (1 or more) characters: head, how much is left out, tail."""
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit * 2 // 3], text[len(text) - limit // 3 :]
+    left = len(text) - len(head) - len(tail)
+    lines = text.count("\n") + 1
+    how = f"; SHOW {variable} lines=1-40 reads more" if variable else ""
+    return f"{head}\n[… {left} characters left out of {len(text)} in {lines} lines{how} …]\n{tail}"

@@ -1,0 +1,288 @@
+"""Finds fenced blocks in a reply while it streams in, and where the reply must be cut.
+
+The idea: a line can open or close a fence only if it starts, after at most three spaces, with
+three backticks or tildes. Everything else is skipped by one compiled search, so a scanner costs
+nearly nothing; a chunk without a line ending costs one list append. Only where a candidate could
+stand inside a list item or an HTML block (an indented fence below a list marker, or a "<" at the
+start of a line) are the lines before it looked at one by one (`containers.py`), each of them once.
+
+What is a fenced block follows CommonMark 0.31.2 section 4.5, with one addition: inside an *action
+block*, a fence with an info string that could close the enclosing level opens a nested one, and
+the next bare fence of that kind closes it (models quote code in scripts that way). An info string
+is given as written: the argument grammar has its own escapes.
+
+Positions are offsets into `text`, in which line endings are normalised to "\\n".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from core.language.containers import Containers
+
+_FIRST: Final = re.compile(r" {0,3}(?:```|~~~)")
+_LATER: Final = re.compile(r"\n {0,3}(?:```|~~~)")
+_FENCE: Final = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)", re.DOTALL)
+_HTML: Final = re.compile(r"^ {0,3}<", re.MULTILINE)
+_CONTAINER: Final = re.compile(r"^ {0,3}(?:<|[-+*]|\d{1,9}[.)])", re.MULTILINE)
+_BLANKS: Final = " \t"
+
+IsAction = Callable[[str], bool]
+"""Whether the first word of an info string names an action (or calls for feedback about one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A top-level fenced block begins. `start`: offset of its line. `action`: its name is an action's."""
+
+    start: int
+    info: str
+    action: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A top-level fenced block is complete: `text[start:end]` with both fence lines, `body` between them.
+
+    `closed` is False if the text ended before its closing fence.
+    """
+
+    start: int
+    end: int
+    info: str
+    body: str
+    action: bool
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Prose follows a run of action blocks: the reply counts only up to `at`, and generation can stop."""
+
+    at: int
+
+
+ScanEvent = Opened | Block | Cut
+
+
+class Scanner:
+    """`feed` chunks of any size, then `end`. After a `Cut`, everything further is ignored.
+
+    The concatenated events do not depend on how the text was cut into chunks.
+    """
+
+    def __init__(self, is_action: IsAction) -> None:
+        self._is_action = is_action
+        self._settled: list[str] = []  # whole lines, in order
+        self._line: list[str] = []  # pieces of the line that has no end yet
+        self._at = 0  # offset of that line
+        self._carry = ""  # a "\r" whose "\n" may come
+        self._simple = True  # a chunk without a line ending can only be kept
+        self._open: Opened | None = None
+        self._levels: list[str] = []  # the fences that are open, outermost first
+        self._indent = 0
+        self._body: list[str] = []
+        self._outside: list[str] = []  # lines since the last block that `_containers` has not read
+        self._containers = Containers()
+        self._after_action: int | None = None
+        self._may_be_fence = False  # the line behind an action block starts like a fence
+        self._ended = False
+        self.cut: int | None = None
+
+    @property
+    def text(self) -> str:
+        """All text so far, line endings normalised. Costs its length; `feed` does not."""
+        return "".join(self._settled) + "".join(self._line)
+
+    @property
+    def kept(self) -> str:
+        """The text that counts: where it was cut, up to the end of the last action block before."""
+        text = self.text
+        end = self.cut if self.cut is not None else self._after_action
+        return (text if end is None else text[:end]).rstrip()
+
+    def feed(self, chunk: str) -> list[ScanEvent]:
+        """Take the next piece; give the events that became certain."""
+        if self._simple and "\n" not in chunk and "\r" not in chunk:
+            self._line.append(chunk)
+            return []
+        events: list[ScanEvent] = []
+        if self.cut is None:
+            self._take(self._normalise(chunk), events)
+            self._simple = self._after_action is None and not self._carry
+        return events
+
+    def end(self) -> list[ScanEvent]:
+        """The text is complete: judge the last line, and close a block that is still open."""
+        events: list[ScanEvent] = []
+        if self._carry:
+            self._carry = ""
+            if self.cut is None:
+                self._take("\n", events)
+            else:
+                self._line.append("\n")
+        if self.cut is None and not self._ended:
+            self._ended = True
+            line = "".join(self._line)
+            if line:
+                self._settled.append(line)
+                self._line = []
+                self._judge(line, self._at, events)
+                self._at += len(line)
+            if self._open is not None and self.cut is None:
+                self._close(self._at, events, closed=False)
+        return events
+
+    def _normalise(self, chunk: str) -> str:
+        if self._carry or "\r" in chunk:
+            chunk = self._carry + chunk
+            self._carry = ""
+            if chunk.endswith("\r"):
+                self._carry, chunk = "\r", chunk[:-1]
+            return chunk.replace("\r\n", "\n").replace("\r", "\n")
+        return chunk
+
+    def _take(self, chunk: str, events: list[ScanEvent]) -> None:
+        """Judge every line that `chunk` completes, and the start of the one behind them."""
+        self._line.append(chunk)
+        if "\n" in chunk:
+            lines = "".join(self._line)
+            split = lines.rindex("\n") + 1
+            chunk = lines[split:]
+            self._line, self._may_be_fence = [chunk] if chunk else [], False
+            if chunk:
+                lines = lines[:split]
+            self._settled.append(lines)
+            start, self._at = self._at, self._at + split
+            self._judge(lines, start, events)
+        if self._after_action is not None and self.cut is None and not self._may_be_fence:
+            self._cut_early(chunk, events)
+
+    def _judge(self, lines: str, start: int, events: list[ScanEvent]) -> None:
+        """Read whole lines; `start` is the offset of the first."""
+        position = 0
+        while position < len(lines) and self.cut is None:
+            found = position
+            if not _FIRST.match(lines, position):
+                later = _LATER.search(lines, position)
+                found = later.start() + 1 if later is not None else len(lines)
+                self._plain(lines[position:found], events)
+                if later is None or self.cut is not None:
+                    return
+            line_end = lines.find("\n", found)
+            line_end = line_end if line_end >= 0 else len(lines)
+            self._candidate(lines[found:line_end], start + found, events)
+            position = line_end + 1
+
+    def _cut_early(self, piece: str, events: list[ScanEvent]) -> None:
+        """Behind an action block, prose is known by the first characters of its line; `piece` is the newest."""
+        if not piece or piece.isspace():
+            return
+        line = "".join(self._line)
+        head = line.lstrip(" ")
+        begun = head[:3]
+        if len(line) - len(head) > 3 or not ("```".startswith(begun) or "~~~".startswith(begun)):
+            self._cut(events)
+        self._may_be_fence = len(begun) == 3
+
+    def _cut(self, events: list[ScanEvent]) -> None:
+        assert self._after_action is not None
+        self.cut = self._after_action
+        events.append(Cut(self.cut))
+
+    def _plain(self, lines: str, events: list[ScanEvent]) -> None:
+        """Lines that can neither open nor close a fence."""
+        if self._open is not None:
+            self._body.append(lines)
+        elif self._after_action is not None and not lines.isspace():
+            self._cut(events)
+        else:
+            self._outside.append(lines)
+
+    def _candidate(self, line: str, start: int, events: list[ScanEvent]) -> None:
+        """One line, without its end, that starts like a fence."""
+        match = _FENCE.fullmatch(line)
+        assert match is not None
+        indent, mark, info = len(match.group(1)), match.group(2), match.group(3).strip(_BLANKS)
+        if self._open is not None:
+            if not self._inside(mark, info, start + len(line), events):
+                self._body.append(line + "\n")
+            return
+        opens = self._opens(indent, mark, info)
+        words = info.split(None, 1)
+        action = opens and bool(words) and self._is_action(words[0])
+        if self._after_action is not None and not action:
+            self._cut(events)
+        elif opens:
+            self._open = Opened(start, info, action)
+            self._levels, self._indent = [mark], indent
+            self._body, self._outside = [], []
+            self._after_action = None
+            events.append(self._open)
+        else:
+            self._outside.append(line + "\n")
+
+    def _opens(self, indent: int, mark: str, info: str) -> bool:
+        """Whether a candidate line opens a fence at the top level."""
+        if mark[0] == "`" and "`" in info:
+            return False
+        outside = "".join(self._outside)
+        if not self._containers.plain or (_CONTAINER if indent else _HTML).search(outside):
+            self._containers.read(outside)
+            self._outside = []
+            return self._containers.takes_fence(indent)
+        self._outside = [outside]
+        return True
+
+    def _inside(self, mark: str, info: str, end: int, events: list[ScanEvent]) -> bool:
+        """A fence line within the open block; whether it ended the block."""
+        assert self._open is not None
+        if not mark.startswith(self._levels[-1]):
+            return False
+        if not info:
+            self._levels.pop()
+            if not self._levels:
+                self._close(end, events, closed=True)
+                return True
+        elif self._open.action and not (mark[0] == "`" and "`" in info):
+            self._levels.append(mark)
+        return False
+
+    def _close(self, end: int, events: list[ScanEvent], *, closed: bool) -> None:
+        assert self._open is not None
+        opened, self._open = self._open, None
+        body = _outdent("".join(self._body).removesuffix("\n"), self._indent)
+        self._body = []
+        events.append(Block(opened.start, end, opened.info, body, opened.action, closed))
+        self._containers, self._outside = Containers(), []
+        if opened.action:
+            self._after_action = end
+
+
+def _outdent(body: str, columns: int) -> str:
+    """Take up to `columns` columns of indentation from each line (CommonMark 4.5); tabs stop every four (2.2)."""
+    if not columns:
+        return body
+    if "\t" in body:
+        body = re.sub(
+            rf"^ {{0,{columns - 1}}}\t", lambda match: match.group().expandtabs(4), body, flags=re.MULTILINE
+        )
+    return re.sub(rf"^ {{1,{columns}}}", "", body, flags=re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A whole reply: its top-level fenced blocks in order, and the text that counts."""
+
+    blocks: tuple[Block, ...]
+    kept: str
+
+
+def scan(text: str, is_action: IsAction) -> Scan:
+    """Scan a complete text in one go."""
+    scanner = Scanner(is_action)
+    events = scanner.feed(text) + scanner.end()
+    return Scan(tuple(event for event in events if isinstance(event, Block)), scanner.kept)

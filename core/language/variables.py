@@ -1,0 +1,124 @@
+"""Symbolic variables: values that are passed by name and never repeat their content in a context.
+
+A `Value` is immutable and known by the SHA-256 of its content; where the bytes are kept (in
+memory or as a blob beside the journal) is its own business, so passing one is O(1). A `Table`
+holds an agent's names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+_MENTION: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?!\w)")
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+
+_TEXT: Final = re.compile(
+    r"text/.*|application/(?:.*\+(?:json|xml|yaml)|(?:x-)?(?:json|ndjson|xml|yaml|toml|javascript|sh|sql|python))(?:;.*)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Content with its type and origin. `size` in bytes. `labels`: provenance (see `core.gate`).
+
+    Equality is by content and type; `load` gives the bytes.
+    """
+
+    sha256: str
+    size: int
+    media: str
+    load: Callable[[], bytes] = field(compare=False, repr=False)
+    labels: frozenset[str] = field(default=frozenset(), compare=False)
+    origin: str = field(default="", compare=False)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the content can be shown as text."""
+        return _TEXT.fullmatch(self.media.lower()) is not None
+
+    def text(self) -> str:
+        """The content as text; bytes that are no UTF-8 become replacement characters."""
+        return self.load().decode("utf-8", "replace")
+
+
+def text_value(
+    text: str, *, media: str = "text/plain", labels: frozenset[str] = frozenset(), origin: str = ""
+) -> Value:
+    """A value held in memory."""
+    data = text.encode("utf-8", "replace")
+    return Value(hashlib.sha256(data).hexdigest(), len(data), media, lambda: data, labels, origin)
+
+
+class Table(Mapping[str, Value]):
+    """The named values of one agent."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Value] = {}
+        self._counts: dict[str, int] = {}
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def newest(self) -> Iterator[tuple[str, Value]]:
+        """Names and values, the one bound last first."""
+        return reversed(self._values.items())
+
+    def copy(self) -> Table:
+        """A table with the same names, to go on with."""
+        other = Table()
+        other._values, other._counts = dict(self._values), dict(self._counts)
+        return other
+
+    def define(self, name: str, value: Value) -> None:
+        """Bind `name`, replacing what it named before."""
+        self._values[name] = value
+
+    def number(self, stem: str) -> str:
+        """The next free name of the form `stem_1`, `stem_2`, …"""
+        stem = re.sub(r"[^A-Za-z0-9_]", "_", stem)
+        count = self._counts.get(stem, 0) + 1
+        while f"{stem}_{count}" in self._values:
+            count += 1
+        self._counts[stem] = count
+        return f"{stem}_{count}"
+
+    def keep(self, stem: str, value: Value) -> str:
+        """Bind the next free numbered name to `value`, and give it."""
+        name = self.number(stem)
+        self._values[name] = value
+        return name
+
+    def receive(self, name: str, value: Value) -> str:
+        """Bind a value that came with a message; the clash rule gives a newcomer `name_2`, `name_3`, …"""
+        free, count = name, 1
+        while free in self._values and self._values[free] != value:
+            count += 1
+            free = f"{name}_{count}"
+        self._values[free] = value
+        return free
+
+
+def mentions(text: str, table: Mapping[str, Value]) -> dict[str, Value]:
+    """The variables of `table` that `text` mentions as `$name`, in order of first mention."""
+    if "$" not in text:
+        return {}
+    found = (match.group(1) for match in _MENTION.finditer(text))
+    return {name: table[name] for name in dict.fromkeys(found) if name in table}
+
+
+def rename(text: str, names: Mapping[str, str]) -> str:
+    """Rewrite mentions `$old` to `$new` for every changed pair in `names`."""
+    changed = {old: new for old, new in names.items() if old != new}
+    if not changed:
+        return text
+    return _MENTION.sub(lambda match: "$" + changed.get(match.group(1), match.group(1)), text)

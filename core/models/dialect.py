@@ -1,0 +1,265 @@
+"""Models that insist on function calls: one function is offered, and its calls are written back as action blocks.
+
+So history, journal and everything behind them know one language only. A call is written when it is complete,
+in the order in which text and calls began. What a block can't say (a call that is no JSON, names that are
+none) becomes a block that can't be read, so the model is told what was wrong with it and nothing is lost.
+
+Pure: fragments in, text out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from core.language.containers import Containers
+from core.models.objects import objects
+from core.ports import JSON
+
+TOOL: Final = "act"
+
+ACT: Final[dict[str, JSON]] = {
+    "type": "function",
+    "function": {
+        "name": TOOL,
+        "description": (
+            "Run one action, exactly as the fenced block that begins with its name and has `body` as its lines. "
+            "Your earlier calls stand in the history as such blocks."
+        ),
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "description": "Name of the action, such as CALL or shell.run."},
+                "arguments": {
+                    "type": "object",
+                    "description": "Its arguments by name; $name passes a variable.",
+                },
+                "body": {"type": "string", "description": "The lines of the block, if the action takes any."},
+            },
+            "required": ["action"],
+        },
+    },
+}
+"""The one function; the same for every agent, since it stands in front of every prompt."""
+
+FEEDBACK: Final = "SHOW"
+"""The action in whose name a call that can't be written comes back: every agent has it, and it changes nothing."""
+
+_NAME: Final = re.compile(r"[A-Za-z_][\w.-]*")
+_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_REFERENCE: Final = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
+_RUNS: Final = re.compile(r"`{3,}|~{3,}")
+_BREAKS: Final = re.compile(r"[\r\n]")
+_ENDS: Final = ("-->", "</pre>", "?>", "]]>", ">")
+_QUOTED: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of one function call. `call`: which one, by the endpoint's count; `id` stands in its first piece."""
+
+    call: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class CallReader(Protocol):
+    """Turns text and function calls, as they stream in, into the text of the reply."""
+
+    def feed(self, text: str, fragments: Sequence[Fragment]) -> Iterator[str]:
+        """Take the next pieces; give the text that became certain."""
+        ...
+
+    def end(self) -> Iterator[str]:
+        """The reply is complete: give what is left."""
+        ...
+
+
+class ArgumentReader:
+    """A reply that is the arguments of one forced function; further calls are ignored, plain text passes."""
+
+    def feed(self, text: str, fragments: Sequence[Fragment]) -> Iterator[str]:
+        yield from (piece for piece in (text, *(one.arguments for one in fragments if not one.call)) if piece)
+
+    def end(self) -> Iterator[str]:
+        yield from ()
+
+
+@dataclass(slots=True)
+class _Text:
+    """Text that waits behind a call."""
+
+    pieces: list[str]
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call as far as it is known."""
+
+    id: str
+    name: str
+    arguments: list[str]
+
+    def decoded(self) -> dict[str, JSON] | None:
+        """Its arguments, if they are complete."""
+        try:
+            found = json.loads("".join(self.arguments))
+        except (ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
+
+
+class ActionWriter:
+    """Text passes; calls of `ACT` become action blocks."""
+
+    def __init__(self) -> None:
+        self._waiting: list[_Text | _Call] = []  # in order of their beginning; the first is a call
+        self._calls: dict[int, _Call] = {}  # the newest of each number
+        self._written: list[str] = []  # text since the last block
+        self._begun = False
+        self._given = 0
+
+    def feed(self, text: str, fragments: Sequence[Fragment]) -> Iterator[str]:
+        if text:
+            yield from self._text(text)
+        for fragment in fragments:
+            yield from self._fragment(fragment)
+
+    def end(self) -> Iterator[str]:
+        waiting, self._waiting = self._waiting, []
+        for item in waiting:
+            yield self._say(item)
+
+    def _text(self, text: str) -> Iterator[str]:
+        if self._waiting and isinstance(newest := self._waiting[-1], _Text):
+            newest.pieces.append(text)
+        else:
+            self._waiting.append(_Text([text]))
+            yield from self._release()
+
+    def _fragment(self, fragment: Fragment) -> Iterator[str]:
+        call = self._calls.get(fragment.call)
+        if call is None or (fragment.id and fragment.id != call.id):
+            call = _Call(fragment.id, fragment.name, [fragment.arguments])
+            self._calls[fragment.call] = call
+            self._waiting.append(call)
+            yield from self._release()
+        else:
+            call.name += fragment.name
+            call.arguments.append(fragment.arguments)
+
+    def _release(self) -> Iterator[str]:
+        """Something new began: write what stands before it, as far as that is complete, and text itself at once."""
+        while self._waiting:
+            first = self._waiting[0]
+            if isinstance(first, _Call) and (len(self._waiting) == 1 or first.decoded() is None):
+                return
+            del self._waiting[0]
+            yield self._say(first)
+
+    def _say(self, item: _Text | _Call) -> str:
+        """The text of what stands next."""
+        if isinstance(item, _Call):
+            text = self._block(item)
+            self._written.clear()
+        else:
+            text = "".join(item.pieces)
+            self._written.append(text)
+        self._begun = True
+        return text
+
+    def _block(self, call: _Call) -> str:
+        """A complete call as blocks, set off from what stands before."""
+        return self._lead() + "\n\n".join(self._blocks(call)) + "\n"
+
+    def _lead(self) -> str:
+        """What makes a block of the top level possible here: blank lines, and the end of what is still open."""
+        if not self._begun:
+            return ""
+        text = "".join(self._written).replace("\r\n", "\n").replace("\r", "\n")
+        if not _unending(text):
+            return "\n" if text.endswith("\n") or not text else "\n\n"
+        runs = sorted(set(_RUNS.findall(text)), key=len, reverse=True)
+        closing = next((end for end in (*runs, *_ENDS) if not _unending(f"{text}\n{end}")), "")
+        return f"\n{closing}\n\n"
+
+    def _blocks(self, call: _Call) -> list[str]:
+        raw = "".join(call.arguments)
+        found = call.decoded() or next(objects(raw), None)
+        if call.name != TOOL:
+            return [_refused(f"there is no function {call.name}, only {TOOL}", raw)]
+        if found is None:
+            return [_refused("the function call is no complete JSON object", raw)]
+        action, arguments, body = _parts(found)
+        if not isinstance(action, str) or not _NAME.fullmatch(action):
+            return [_refused("the function call names no action", raw)]
+        if not isinstance(arguments, Mapping):
+            return [_refused("the arguments of the function call are no object", raw)]
+        wrong = next((key for key in arguments if not _KEY.fullmatch(key)), None)
+        if wrong is not None:
+            return [_refused(f"the name of an argument is none: {wrong}", raw)]
+        blocks: list[str] = []
+        words = [action]
+        for key, value in arguments.items():
+            if isinstance(value, str) and _BREAKS.search(value) and value.strip():
+                self._given += 1
+                blocks.append(block(f"VAR given_{self._given}", value))
+                words.append(f"{key}=$given_{self._given}")
+            elif value is not None:
+                words.append(f"{key}={written(value)}")
+        return [*blocks, block(" ".join(words), body)]
+
+
+def _parts(found: dict[str, JSON]) -> tuple[JSON, JSON, str | None]:
+    """Action, arguments and body; arguments that stand beside them, or are JSON in a text, are taken as well."""
+    beside = {key: value for key, value in found.items() if key not in ("action", "arguments", "body")}
+    arguments, body = found.get("arguments"), found.get("body")
+    if isinstance(arguments, str):
+        arguments = next(objects(arguments), None) if arguments.strip() else {}
+        arguments = found["arguments"] if arguments is None else arguments
+    if arguments is None or isinstance(arguments, dict):
+        arguments = {**beside, **(arguments or {})}
+    if body is not None and not isinstance(body, str):
+        body = json.dumps(body, ensure_ascii=False)
+    return found.get("action"), arguments, body
+
+
+def block(info: str, body: str | None) -> str:
+    """A fenced block whose fence nothing inside can close. `info`: one line."""
+    mark = "~" if "`" in info else "`"
+    longest = max((len(run) for run in re.findall(f"{mark}+", body or "")), default=0)
+    fence = mark * max(3, longest + 1)
+    return (
+        f"{fence}{_whole(info)}\n{fence}" if not body else f"{fence}{_whole(info)}\n{_whole(body)}\n{fence}"
+    )
+
+
+def written(value: JSON) -> str:
+    """A value in the argument grammar; line ends in a text, which it has no sign for, become spaces."""
+    if isinstance(value, str) and _REFERENCE.fullmatch(value):
+        return value
+    if isinstance(value, str):
+        text = _BREAKS.sub(" ", value).replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{text}"'
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _refused(what: str, raw: str) -> str:
+    """A block with an argument that can't be read, since its quote is never closed: the feedback repeats it."""
+    said = " ".join(f"{what}. It was: {raw[:_QUOTED]}".replace('"', "'").split())
+    return block(f'{FEEDBACK} "{said}', None)
+
+
+def _whole(text: str) -> str:
+    """Half characters, which JSON can hold and a journal can't, as replacement signs."""
+    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
+
+
+def _unending(text: str) -> bool:
+    blocks = Containers()
+    blocks.read(text + "\n\n")
+    return blocks.unending

@@ -1,0 +1,372 @@
+"""The model for a machine without any endpoint: llama.cpp in this process, behind the same protocol.
+
+llama.cpp's own server listens on the loopback interface, on a free port and with a key that only this
+process knows, so the embedded model is an `OpenAIModel` like any other and everything around it is
+tested with it. What is different: it starts when it is first needed, in a thread; it works out its
+prejudices and leaves the static prompt in its cache before the first request; and it is steered (see
+`steering`) because a model of this size does not act by itself.
+
+`python -m core.models.embedded fetch` downloads the model's file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import secrets
+import sys
+import urllib.request
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from core.errors import ModelError, ModelUnreachable
+from core.models import steering, weights
+from core.models.steering import LEAD, MENU, STATIC, STRENGTH, TALK, Plan
+from core.models.structured import Form, Ladder
+from core.ports import (
+    JSON,
+    ChatMessage,
+    Clock,
+    ModelEvent,
+    ModelProfile,
+    Report,
+    StreamEnd,
+    StreamRestart,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+
+if TYPE_CHECKING:
+    from core.models.openai import OpenAIModel
+
+CONTEXT: Final = 8192
+"""The window that the model was trained for."""
+
+PROFILE: Final = ModelProfile(
+    name="SmolLM2-135M-Instruct",
+    context=CONTEXT,
+    label="SmolLM2-135M, embedded: a tiny demonstration model that can run simple commands, not for real work; "
+    "set OPENAI_BASE_URL to use a real one.",
+    static=STATIC,
+)
+
+_THREADS: Final = (
+    1  # its threads spin while they wait for each other; measured on a busy machine, two are 4x slower
+)
+_CACHE_MIB: Final = 256
+_FLOOR: Final = -15.0  # log probability of a token that is not even among the most likely ones
+_LIKELY: Final = 4000
+_SECONDS: Final = 120
+_FIXED: Final[dict[str, JSON]] = {"temperature": 0, "seed": 1, "timings_per_token": True}
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A started server: the object that keeps it alive, the client, and the correction of the first step."""
+
+    server: object
+    client: OpenAIModel
+    bias: list[JSON]
+
+
+class EmbeddedModel:
+    """Implements `core.ports.Model`. Cheap to make: nothing is loaded before `warm` or the first stream.
+
+    `report` takes progress while the model's file is downloaded, from another thread.
+    """
+
+    def __init__(self, *, clock: Clock, rng: random.Random, report: Report = lambda line: None) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._report = report
+        self._running: _Running | None = None
+        self._starting = asyncio.Lock()
+        self._closed = False
+        self._ladder = Ladder()
+
+    @property
+    def profile(self) -> ModelProfile:
+        return PROFILE
+
+    async def warm(self) -> None:
+        """Get ready: download what is missing, load, and read the static prompt. Quick if it is.
+
+        Raises:
+            ModelUnreachable: the file or llama.cpp can't be had.
+        """
+        await self._ready()
+
+    async def close(self) -> None:
+        """Stop the server and its threads."""
+        self._closed = True
+        async with self._starting:
+            running, self._running = self._running, None
+            if running is not None:
+                await running.client.close()
+                await asyncio.to_thread(_release, running)
+
+    def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        """See `core.ports.Model.stream`."""
+        return self._stream(messages, max_tokens)
+
+    @property
+    def ladder(self) -> Ladder:
+        """See `core.models.structured.Formed`; llama.cpp makes a grammar of the schema."""
+        return self._ladder
+
+    async def stream_formed(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        form: Form,
+        name: str,
+        schema: dict[str, JSON],
+        max_tokens: int | None,
+    ) -> AsyncGenerator[ModelEvent]:
+        """See `core.models.structured.Formed`. Not steered: steering is for agents."""
+        client = (await self._ready()).client
+        reply = client.stream_formed(
+            messages, form=form, name=name, schema=schema, max_tokens=max_tokens, extra=_FIXED
+        )
+        async with aclosing(reply) as events:
+            async for event in events:
+                yield event
+
+    async def _ready(self) -> _Running:
+        async with self._starting:
+            if self._closed:
+                raise ModelUnreachable("The embedded model was closed; start the program again.")
+            if self._running is None:
+                self._running = await asyncio.to_thread(_start, self._clock, self._rng, self._report)
+            return self._running
+
+    async def _stream(
+        self, messages: Sequence[ChatMessage], max_tokens: int | None
+    ) -> AsyncGenerator[ModelEvent]:
+        running = await self._ready()
+        first = Usage()
+        match steering.read(messages, 1 + len(STATIC.examples)):
+            case steering.Task(request, True):
+                phrase, first = await self._point(running, messages)
+                plan = steering.commanding(phrase, request) or steering.talking()
+            case steering.Task():
+                plan = steering.talking()
+            case steering.Outcome() as outcome:
+                again = steering.commanding(outcome.phrase, outcome.request, outcome.tried)
+                plan = again if outcome.status and again else steering.answering(outcome)
+        begun = [ChatMessage("assistant", plan.begin)] if plan.begin else []
+        fields: dict[str, JSON] = {**_FIXED, "grammar": plan.grammar}
+        reply = running.client.stream_with([*messages, *begun], max_tokens=max_tokens, extra=fields)
+        async with aclosing(_shown(reply, plan, first)) as events:
+            async for event in events:
+                yield event
+
+    async def _point(self, running: _Running, messages: Sequence[ChatMessage]) -> tuple[str, Usage]:
+        """The first step: the phrase that the model takes from the menu, or "" for small talk."""
+        plan = steering.pointing()
+        said, usage = plan.begin, Usage()
+        fields: dict[str, JSON] = {**_FIXED, "grammar": plan.grammar, "logit_bias": running.bias}
+        context = [*messages, ChatMessage("assistant", plan.begin)]
+        async with aclosing(running.client.stream_with(context, max_tokens=24, extra=fields)) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text):
+                        said += text
+                    case StreamRestart():
+                        said = plan.begin
+                    case UsageReport(reported):
+                        usage = reported
+        return steering.phrase_of(said), usage
+
+
+async def _shown(reply: AsyncGenerator[ModelEvent], plan: Plan, first: Usage) -> AsyncGenerator[ModelEvent]:
+    """A reply's events as the consumer gets them: its given parts added, the mark of small talk taken off."""
+    held: str | None = ""
+    async with aclosing(reply) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text) if held is not None:
+                    held += text
+                    if not TALK.startswith(held):
+                        yield TextDelta(plan.begin + held.removeprefix(TALK))
+                        held = None
+                case StreamRestart():
+                    held = ""
+                    yield event
+                case UsageReport(usage):
+                    yield UsageReport(_both(first, usage))
+                case StreamEnd("stop") if plan.end:
+                    yield TextDelta(plan.end)
+                    yield event
+                case _:
+                    yield event
+
+
+def _both(first: Usage, second: Usage) -> Usage:
+    """One usage for two requests over the same messages: what the second found in the cache is the first's work."""
+    if not first.prompt_tokens:
+        return second
+    completion = first.completion_tokens + second.completion_tokens
+    return replace(second, cached_tokens=first.cached_tokens, completion_tokens=completion)
+
+
+# --- the server -----------------------------------------------------------------------------------
+
+
+def _start(clock: Clock, rng: random.Random, report: Report) -> _Running:
+    """Start llama.cpp's server and warm it up. Blocking."""
+    from core.models.openai import OpenAIModel
+
+    path = weights.model_file() if weights.present() else weights.fetch(report)
+    key = secrets.token_hex(16)
+    server, address = serve(str(path), key)
+    client = OpenAIModel(
+        base_url=f"{address}/v1", key=key, profile=PROFILE, clock=clock, rng=rng, direct=True
+    )
+    try:
+        return _Running(server, client, _prejudice(_Native(address, key)))
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise ModelUnreachable(
+            f"The embedded model does not start ({error}); run make setup again, or set OPENAI_BASE_URL to a "
+            "model endpoint of your own."
+        ) from error
+
+
+def serve(path: str, key: str) -> tuple[object, str]:
+    """Start llama.cpp's server over the model's file: the object that keeps it alive, and its address. Blocking.
+
+    Raises:
+        ModelUnreachable: llama.cpp is not installed, or can't load the file.
+    """
+    try:
+        import xllamacpp  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ModelUnreachable(
+            "The embedded model needs the package xllamacpp, which is not installed; run make setup, or set "
+            "OPENAI_BASE_URL to a model endpoint of your own."
+        ) from error
+    params = xllamacpp.CommonParams()
+    params.model.path = path
+    params.n_ctx = CONTEXT
+    params.n_parallel = 1
+    params.n_gpu_layers = 0
+    params.cpuparams.n_threads = _THREADS
+    params.cpuparams_batch.n_threads = _THREADS
+    params.cache_ram_mib = _CACHE_MIB
+    params.verbosity = 0
+    params.api_keys = [key]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.ui = False
+    params.endpoint_slots = False
+    try:
+        server = xllamacpp.Server(params)
+    except (RuntimeError, OSError) as error:
+        raise ModelUnreachable(
+            f"The embedded model can't be loaded ({error}); free some memory, or set OPENAI_BASE_URL to a "
+            "model endpoint of your own."
+        ) from error
+    return server, str(server.listening_address)
+
+
+def _release(running: _Running) -> None:
+    """Drop the last reference to the server, which stops it; blocks until its threads have ended."""
+    del running
+
+
+class _Native:
+    """The few calls to llama.cpp's server that are not the OpenAI protocol's business. Blocking."""
+
+    def __init__(self, address: str, key: str) -> None:
+        self._address = address
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def post(self, path: str, body: Mapping[str, JSON]) -> dict[str, JSON]:
+        request = urllib.request.Request(self._address + path, json.dumps(body).encode(), self._headers)
+        with self._opener.open(request, timeout=_SECONDS) as response:
+            found = json.load(response)
+        if not isinstance(found, dict):
+            raise ValueError(f"llama.cpp's server answers {path} in an unknown form")
+        return found
+
+    def first_token(self, text: str) -> int:
+        """The id of the token that `text` begins with."""
+        tokens = self.post("/tokenize", {"content": text})["tokens"]
+        assert isinstance(tokens, list)
+        token = tokens[0]
+        assert isinstance(token, int)
+        return token
+
+    def next_token(self, messages: Sequence[ChatMessage], begun: str) -> dict[int, float]:
+        """Log probabilities of the likeliest tokens to follow `begun` in the reply to `messages`."""
+        listed: list[JSON] = [{"role": message.role, "content": message.content} for message in messages]
+        prompt = self.post("/apply-template", {"messages": listed})["prompt"]
+        assert isinstance(prompt, str)
+        found = self.post(
+            "/completion", {"prompt": prompt + begun, "n_predict": 1, "n_probs": _LIKELY, "temperature": 0}
+        )
+        return _likeliest(found)
+
+
+def _likeliest(found: JSON) -> dict[int, float]:
+    """Token ids to log probabilities, from what the server says about its first token."""
+    match found:
+        case {"completion_probabilities": [{"top_logprobs": list(listed)}, *_]}:
+            return {
+                token: float(value)
+                for item in listed
+                if isinstance(item, dict)
+                and isinstance(token := item.get("id"), int)
+                and isinstance(value := item.get("logprob"), int | float)
+            }
+    raise ValueError("llama.cpp's server gives no probabilities")
+
+
+def _prejudice(native: _Native) -> list[JSON]:
+    """How much to add to each phrase's first token: its log probability after requests that say nothing.
+
+    Leaves the static prompt in the server's cache.
+    """
+    tokens = {native.first_token(f" {phrase}") for phrase in MENU}
+    blanks = [native.next_token(_blank(text), LEAD) for text in steering.BLANKS]
+    bias: list[JSON] = [[native.first_token(" some"), -steering.DOUBT]]
+    for token in sorted(tokens):
+        mean = sum(blank.get(token, _FLOOR) for blank in blanks) / len(blanks)
+        bias.append([token, -STRENGTH * mean])
+    return bias
+
+
+def _blank(request: str) -> list[ChatMessage]:
+    opening = (
+        "You are agent /, called by the user.\n\nFunctions you can use:\n"
+        "- `shell.run` (alias `BASH`): Run a bash or Python script in the sandbox.\n\n"
+        f"Message from the user:\n```\n{request}\n```\n\n(state) time: 2026-11-21 02:31 UTC"
+    )
+    return [ChatMessage("system", STATIC.system), *STATIC.examples, ChatMessage("user", opening)]
+
+
+# --- command line ---------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`fetch`: download the model's file, with progress on stdout."""
+    if list(arguments) != ["fetch"]:
+        print("usage: python -m core.models.embedded fetch", file=sys.stderr)
+        return 2
+    try:
+        weights.fetch(lambda line: print(line, flush=True))
+    except ModelError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,201 @@
+"""What went wrong at a model endpoint, in words for a person, and whether trying again makes sense.
+
+Pure: an HTTP status, a body and headers go in, a `Failure` comes out. What an endpoint says about an
+error is untrusted text that ends up on screens and in journals, so it is cleaned, shortened and freed
+of keys here, in the one place that quotes it.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from core.errors import ModelError, ModelGarbled, ModelOverloaded, ModelRefused, ModelUnreachable, UsageError
+
+_WORDS_LIMIT: Final = 200
+_SECRET_LENGTH: Final = 4  # a shorter "key" is a placeholder, and could be part of any word
+_UNPRINTABLE: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+_KEYS: Final = re.compile(r"\b(?:[sp]k-|Bearer )[\w*.\-]{6,}", re.IGNORECASE)
+_TOO_LONG: Final = re.compile(
+    r"context[ _-]?(?:length|window|size)|maximum context|exceed_context|too many tokens|prompt is too long"
+    r"|input is too long|reduce the length",
+    re.IGNORECASE,
+)
+_NO_CREDIT: Final = re.compile(
+    r"insufficient_quota|exceeded your current quota|billing|credit", re.IGNORECASE
+)
+
+
+class ContextTooLong(ModelRefused):
+    """The endpoint says that the messages do not fit into the model's context window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one attempt gave no reply.
+
+    `why` continues "The model endpoint URL …", `remedy` continues it after a semicolon. `again`: whether
+    another attempt makes sense; "once" for what is rarely cured by patience. `after`: seconds that the
+    endpoint asked us to wait.
+    """
+
+    kind: type[ModelError]
+    why: str
+    remedy: str
+    again: Literal["no", "once", "yes"] = "yes"
+    after: float | None = None
+
+    def error(self, endpoint: str, attempts: int) -> ModelError:
+        """The error to raise when this was the last of `attempts`."""
+        tried = f" ({attempts} attempts)" if attempts > 1 else ""
+        return self.kind(f"The model endpoint {endpoint} {self.why}{tried}; {self.remedy}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """When to try again. `attempts` in all, none begun later than `seconds` after the first began.
+
+    The wait before attempt n+1 is `base`·2^(n-1) seconds, at most `cap`, of which a random half is taken
+    off so that many agents don't come back at once; an endpoint's Retry-After is obeyed up to `longest`.
+    """
+
+    attempts: int = 5
+    seconds: float = 300.0
+    base: float = 0.5
+    cap: float = 30.0
+    longest: float = 60.0
+
+    def wait(self, failure: Failure, *, attempt: int, elapsed: float, rng: random.Random) -> float | None:
+        """Seconds to wait after failed attempt number `attempt`; None to give up."""
+        limit = {"no": 1, "once": min(2, self.attempts), "yes": self.attempts}[failure.again]
+        if attempt >= limit:
+            return None
+        backoff = min(self.cap, self.base * 2.0 ** (attempt - 1)) * (1 - rng.random() / 2)
+        delay = max(backoff, min(failure.after or 0.0, self.longest))
+        return delay if elapsed + delay <= self.seconds else None
+
+
+def endpoint_name(base_url: str) -> str:
+    """`base_url` as it may be shown: without user, password, query and fragment.
+
+    Raises:
+        UsageError: it is not an http or https address.
+    """
+    try:
+        parts = urlsplit(base_url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or parts.scheme not in ("http", "https"):
+        raise UsageError(
+            f"OPENAI_BASE_URL must be an http or https address such as http://127.0.0.1:8080/v1, not {base_url[:80]!r}."
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def words(text: str, secret: str | None = None) -> str:
+    """What an endpoint said, fit to be quoted: one line, printable, short, without keys."""
+    if text.lstrip()[:1] == "<":
+        return "an HTML page"
+    if secret and len(secret) >= _SECRET_LENGTH:
+        text = text.replace(secret, "…")
+    line = _KEYS.sub("…", _UNPRINTABLE.sub(" ", text)).strip().rstrip(".")
+    return line if len(line) <= _WORDS_LIMIT else line[: _WORDS_LIMIT - 1] + "…"
+
+
+def message_of(body: object) -> str:
+    """The text that matters of an error body: `error.message`, `message`, `detail`, or all of it."""
+    if isinstance(body, Mapping):
+        for name in ("error", "message", "detail"):
+            if body.get(name):
+                return message_of(body[name])
+        return ""
+    return body if isinstance(body, str) else ("" if body is None else str(body))
+
+
+def codes_of(body: object) -> str:
+    """`code` and `type` of an error body, to look for known ones in."""
+    if isinstance(body, Mapping):
+        inner = body.get("error")
+        source = inner if isinstance(inner, Mapping) else body
+        return f"{source.get('code')} {source.get('type')}"
+    return ""
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds that the endpoint asks us to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) * scale
+        except (KeyError, ValueError):
+            continue
+        return seconds if 0 <= seconds < float("inf") else None
+    try:
+        date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - now).total_seconds())
+
+
+def from_status(
+    status: int, body: object, headers: Mapping[str, str], *, model: str, now: datetime, secret: str | None
+) -> Failure:
+    """The failure behind an HTTP error (or an error object in the middle of a stream)."""
+    raw = message_of(body)
+    said = words(raw, secret)
+    quoted = f": {said}" if said else ""
+    marks = f"{codes_of(body)} {raw}"
+    if status in (402, 429) and _NO_CREDIT.search(marks):
+        return Failure(
+            ModelRefused, f"says that the account has no credit{quoted}", "check its billing page", again="no"
+        )
+    if status in (408, 409, 429) or status >= 500:
+        kind = ModelUnreachable if status == 408 else ModelOverloaded
+        remedy = "it is busy or broken for now, so try again later or choose another one"
+        return Failure(kind, f"answers HTTP {status}{quoted}", remedy, after=retry_after(headers, now))
+    if status == 413 or (status in (400, 422) and _TOO_LONG.search(marks)):
+        remedy = "set IACT_CONTEXT to the context size of the model"
+        return Failure(ContextTooLong, f"says that the context is too long{quoted}", remedy, again="no")
+    return _refused(status, quoted, model)
+
+
+def _refused(status: int, quoted: str, model: str) -> Failure:
+    if status in (401, 403):
+        why, remedy = f"does not accept the API key (HTTP {status}{quoted})", "check OPENAI_API_KEY"
+    elif status == 404:
+        why = f"does not know the model {model!r} or this address (HTTP 404{quoted})"
+        remedy = "check IACT_MODEL and OPENAI_BASE_URL"
+    else:
+        why, remedy = f"refuses the request (HTTP {status}{quoted})", "check IACT_MODEL and OPENAI_BASE_URL"
+    return Failure(ModelRefused, why, remedy, again="no")
+
+
+def unreachable(why: str, *, again: Literal["no", "once", "yes"] = "yes") -> Failure:
+    """No connection, or no answer."""
+    return Failure(ModelUnreachable, why, "check that it runs and that OPENAI_BASE_URL is right", again)
+
+
+def garbled(what: str) -> Failure:
+    """An answer that isn't the protocol."""
+    remedy = "check that OPENAI_BASE_URL is the address of an OpenAI-compatible API (it often ends in /v1)"
+    return Failure(ModelGarbled, f"did not answer in the OpenAI protocol ({what})", remedy, again="once")
+
+
+def empty() -> Failure:
+    """A reply without any text."""
+    return Failure(ModelGarbled, "sent an empty reply", "try again, or choose another model", again="once")
+
+
+def cut(text: str) -> Failure:
+    """A stream that ended before the reply did."""
+    remedy = "check the connection to it"
+    return Failure(ModelUnreachable, f"broke off in the middle of a reply ({text})", remedy)

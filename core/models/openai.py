@@ -1,0 +1,447 @@
+"""A model behind any endpoint that speaks the OpenAI protocol: streaming, with retries of our own.
+
+The SDK builds requests and decodes server-sent events. What it can't know stays here: a reply that was
+cut off in the middle starts over (`StreamRestart`), silence is bounded between tokens as well as before
+the first, and every failure ends as one sentence that says what a person can do. The SDK's own retries
+are off, so that waiting goes through the `Clock` and everyone sees why it is waited.
+
+Import this module only where an endpoint is in use: the SDK takes half a second to load.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, cast
+
+import openai
+from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
+from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+
+from core.context import tokens
+from core.models import failures
+from core.models.dialect import ACT, ActionWriter, ArgumentReader, CallReader, Fragment
+from core.models.failures import Failure, Retries
+from core.models.structured import Form, Ladder
+from core.ports import (
+    JSON,
+    ChatMessage,
+    Clock,
+    ModelEvent,
+    ModelProfile,
+    StreamEnd,
+    StreamRestart,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+
+_REPORT_EVERY: Final = 16
+"""An estimated usage is reported anew after so many deltas, for consumers that close early."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Bounds on silence, in seconds: to connect, to the first event, between events, after the finish."""
+
+    connect: float = 10.0
+    first: float = 300.0
+    between: float = 60.0
+    ending: float = 5.0
+
+
+class _Failed(Exception):
+    """One attempt failed; never leaves this module."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.why)
+        self.failure = failure
+
+
+@dataclass(slots=True)
+class _Dialect:
+    """What this endpoint turned out not to understand; learnt once and kept."""
+
+    usage_option: bool = True
+    limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+
+    def learn(self, refusal: Exception) -> bool:
+        """Adapt to a refusal; False if it is not about the dialect."""
+        if not isinstance(refusal, openai.APIStatusError) or refusal.status_code not in (400, 422):
+            return False
+        words = failures.message_of(refusal.body)
+        if self.usage_option and ("stream_options" in words or "include_usage" in words):
+            self.usage_option = False
+        elif self.limit_name == "max_tokens" and "max_completion_tokens" in words:
+            self.limit_name = "max_completion_tokens"
+        else:
+            return False
+        return True
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Turns the chunks of one reply into events. Pure but for its own counters.
+
+    `usage` stays an estimate until the endpoint says something.
+    """
+
+    usage: Usage
+    calls: CallReader | None = None
+    events: int = 0
+    deltas: int = 0
+    text: list[str] = field(default_factory=list)
+    finish: str | None = None
+
+    def feed(self, chunk: ChatCompletionChunk) -> Iterator[ModelEvent]:
+        """Raises AttributeError, TypeError or ValueError if `chunk` is not shaped like one."""
+        self.events += 1
+        for choice in chunk.choices or ():
+            if choice.index:
+                continue
+            if choice.delta:
+                yield from self._delta(choice.delta)
+            self.finish = choice.finish_reason or self.finish
+        reported = _reported(chunk)
+        if reported is not None and reported != self.usage:
+            self.usage = reported
+            yield UsageReport(reported)
+
+    def end(self) -> Iterator[ModelEvent]:
+        """The reply is complete: what was held back of function calls."""
+        for piece in self.calls.end() if self.calls else ():
+            yield from self._say(piece)
+
+    def _delta(self, delta: ChoiceDelta) -> Iterator[ModelEvent]:
+        text = delta.content or ""
+        if not isinstance(text, str):
+            raise TypeError("a delta that isn't text")
+        if self.calls is None:
+            yield from self._say(text)
+            return
+        for piece in self.calls.feed(text, [_fragment(call) for call in delta.tool_calls or ()]):
+            yield from self._say(piece)
+
+    def _say(self, text: str) -> Iterator[ModelEvent]:
+        if not text:
+            return
+        self.text.append(text)
+        self.deltas += 1
+        yield TextDelta(text)
+        if self.usage.estimated and self.deltas % _REPORT_EVERY == 1:
+            yield UsageReport(self.estimated())
+
+    def estimated(self) -> Usage:
+        """The usage so far, the reply's tokens estimated."""
+        return replace(self.usage, completion_tokens=tokens.estimate("".join(self.text)))
+
+    @property
+    def empty(self) -> bool:
+        return not any(piece.strip() for piece in self.text)
+
+
+def _fragment(call: ChoiceDeltaToolCall) -> Fragment:
+    """A piece of a function call; raises as `_Reading.feed`."""
+    function = call.function
+    parts = (call.id, function.name if function else None, function.arguments if function else None)
+    if not all(part is None or isinstance(part, str) for part in parts):
+        raise TypeError("a function call that isn't text")
+    index = call.index if isinstance(call.index, int) else 0
+    return Fragment(index, *(part or "" for part in parts))
+
+
+def _reported(chunk: ChatCompletionChunk) -> Usage | None:
+    """What a chunk says about usage: the standard field, or the timings of a llama.cpp server."""
+    if (usage := chunk.usage) is not None:
+        details = usage.prompt_tokens_details
+        known = (details.cached_tokens if details else None) or 0
+        return Usage(int(usage.prompt_tokens), int(known), int(usage.completion_tokens))
+    timings = (chunk.model_extra or {}).get("timings")
+    if isinstance(timings, Mapping):
+        cached, fresh, written = (timings.get(name) for name in ("cache_n", "prompt_n", "predicted_n"))
+        if isinstance(cached, int) and isinstance(fresh, int) and isinstance(written, int):
+            return Usage(cached + fresh, cached, written)
+    return None
+
+
+class OpenAIModel:
+    """Implements `core.ports.Model`, and `core.models.structured.Formed`.
+
+    `extra`: further fields for every request, such as a temperature. `direct`: ignore the proxies of the
+    environment. `dialect`: "tools" for a model that insists on function calls, which are then written back
+    as action blocks. One object serves any number of concurrent streams on one event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        key: str | None,
+        profile: ModelProfile,
+        clock: Clock,
+        rng: random.Random,
+        timeouts: Timeouts | None = None,
+        retries: Retries | None = None,
+        extra: Mapping[str, JSON] | None = None,
+        direct: bool = False,
+        dialect: Literal["text", "tools"] = "text",
+    ) -> None:
+        """Raises UsageError if `base_url` is not an http or https address."""
+        self._name = failures.endpoint_name(base_url)
+        self._profile = profile
+        self._key = key or None
+        self._clock = clock
+        self._rng = rng
+        self._timeouts = timeouts or Timeouts()
+        self._retries = retries or Retries()
+        self._extra = dict(extra or {})
+        self._tools = dialect == "tools"
+        self._dialect = _Dialect()
+        self._ladder = Ladder()
+        # Silence is bounded here, not by the transport: a keep-alive comment is not a token.
+        waits = openai.Timeout(None, connect=self._timeouts.connect, write=60.0)
+        self._client = openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=key or "none",
+            max_retries=0,
+            timeout=waits,
+            http_client=openai.DefaultAsyncHttpxClient(timeout=waits, trust_env=not direct),
+        )
+
+    @property
+    def profile(self) -> ModelProfile:
+        return self._profile
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint's address as it may be shown."""
+        return self._name
+
+    async def warm(self) -> None:
+        """Nothing to do: the endpoint is somebody else's."""
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        """See `core.ports.Model.stream`. A `StreamRestart` is sent before each wait for another attempt."""
+        if self._tools:
+            return self.stream_with(
+                messages, max_tokens=max_tokens, extra={"tools": [ACT]}, calls=ActionWriter
+            )
+        return self.stream_with(messages, max_tokens=max_tokens, extra={})
+
+    @property
+    def ladder(self) -> Ladder:
+        """Which forms of structured output the endpoint serves, as far as it is known."""
+        return self._ladder
+
+    def stream_formed(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        form: Form,
+        name: str,
+        schema: dict[str, JSON],
+        max_tokens: int | None,
+        extra: Mapping[str, JSON] | None = None,
+    ) -> AsyncGenerator[ModelEvent]:
+        """See `core.models.structured.Formed.stream_formed`. `extra`: as in `stream_with`."""
+        fields = {**(extra or {}), **_formed(form, name, schema)}
+        calls = ArgumentReader if form == "function" else None
+        return self.stream_with(messages, max_tokens=max_tokens, extra=fields, calls=calls)
+
+    async def stream_with(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_tokens: int | None,
+        extra: Mapping[str, JSON],
+        calls: Callable[[], CallReader] | None = None,
+    ) -> AsyncGenerator[ModelEvent]:
+        """As `stream`, with request fields for this call alone. `calls` makes what reads function calls, if any come."""
+        began = self._clock.monotonic()
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                async with aclosing(self._attempt(messages, max_tokens, extra, calls)) as events:
+                    async for event in events:
+                        yield event
+                return
+            except _Failed as failed:
+                failure = failed.failure
+            elapsed = self._clock.monotonic() - began
+            wait = self._retries.wait(failure, attempt=attempt, elapsed=elapsed, rng=self._rng)
+            if wait is None:
+                raise failure.error(self._name, attempt)
+            yield StreamRestart(f"The model endpoint {self._name} {failure.why}.", attempt + 1)
+            await self._clock.sleep(wait)
+
+    async def _attempt(
+        self,
+        messages: Sequence[ChatMessage],
+        max_tokens: int | None,
+        extra: Mapping[str, JSON],
+        calls: Callable[[], CallReader] | None,
+    ) -> AsyncGenerator[ModelEvent]:
+        """One request from beginning to end; raises `_Failed`."""
+        estimated = Usage(tokens.estimate_messages(messages), estimated=True)
+        reading = _Reading(estimated, calls() if calls else None)
+        response = await self._open(messages, max_tokens, extra)
+        async with response:
+            chunks = response.__aiter__()
+            while (chunk := await self._next(chunks, reading)) is not None:
+                for event in _events(reading, chunk):
+                    yield event
+        if reading.finish is None:
+            raise _Failed(_unfinished(reading))
+        for event in reading.end():
+            yield event
+        if reading.empty:
+            raise _Failed(_nothing(reading.finish))
+        if reading.usage.estimated:
+            yield UsageReport(reading.estimated())
+        yield StreamEnd("length" if reading.finish == "length" else "stop")
+
+    async def _open(
+        self, messages: Sequence[ChatMessage], max_tokens: int | None, extra: Mapping[str, JSON]
+    ) -> openai.AsyncStream[ChatCompletionChunk]:
+        """Send the request and wait for the head of the response."""
+        while True:
+            fields: dict[str, JSON] = {**self._extra, **extra}
+            if max_tokens is not None:
+                fields[self._dialect.limit_name] = max_tokens
+            if self._dialect.usage_option:
+                fields["stream_options"] = {"include_usage": True}
+            try:
+                async with asyncio.timeout(self._timeouts.first):
+                    return await self._client.chat.completions.create(
+                        model=self._profile.name, messages=_wire(messages), stream=True, extra_body=fields
+                    )
+            except (openai.OpenAIError, OSError, ValueError, TimeoutError) as error:
+                if self._dialect.learn(error):
+                    continue
+                failure = self._failure(error, "first")
+            raise _Failed(failure)
+
+    async def _next(
+        self, chunks: AsyncIterator[ChatCompletionChunk], reading: _Reading
+    ) -> ChatCompletionChunk | None:
+        """The next chunk; None at the end, which is anything at all once the finish was seen."""
+        wait: Literal["first", "between", "ending"]
+        wait = "ending" if reading.finish else "between" if reading.events else "first"
+        try:
+            async with asyncio.timeout(getattr(self._timeouts, wait)):
+                return await anext(chunks, None)
+        except (openai.OpenAIError, OSError, ValueError, TypeError, AttributeError, TimeoutError) as error:
+            if reading.finish:
+                return None
+            failure = self._failure(error, wait)
+        raise _Failed(failure)
+
+    def _failure(self, error: Exception, wait: Literal["first", "between", "ending"]) -> Failure:
+        """What an exception of the SDK or of the transport means."""
+        silence = getattr(self._timeouts, wait)
+        match error:
+            case openai.APIStatusError():
+                return self._from_body(error.status_code, error.body, error.response.headers)
+            case openai.APITimeoutError():
+                return failures.unreachable(f"can't be reached within {self._timeouts.connect:g} seconds")
+            case TimeoutError():
+                when = "" if wait == "first" else " in the middle of a reply"
+                return failures.unreachable(f"stayed silent for {silence:g} seconds{when}")
+            case openai.APIConnectionError() | OSError():
+                return _no_connection(error, begun=wait != "first")
+            case openai.APIError():
+                return self._from_body(_status_in(error.body), error.body or error.message, {})
+            case json.JSONDecodeError():
+                return failures.garbled("what it streams is not JSON")
+            case UnicodeDecodeError():
+                return failures.garbled("what it streams is not UTF-8")
+            case _:
+                return failures.garbled("what it streams has the wrong form")
+
+    def _from_body(self, status: int, body: object, headers: Mapping[str, str]) -> Failure:
+        return failures.from_status(
+            status, body, headers, model=self._profile.name, now=self._clock.now(), secret=self._key
+        )
+
+
+def _formed(form: Form, name: str, schema: dict[str, JSON]) -> dict[str, JSON]:
+    """Request fields that ask for an object."""
+    match form:
+        case "schema":
+            wanted: dict[str, JSON] = {"name": name, "schema": schema}
+            return {"response_format": {"type": "json_schema", "json_schema": wanted}}
+        case "function":
+            function: dict[str, JSON] = {
+                "name": name,
+                "description": "Give the answer.",
+                "parameters": schema,
+            }
+            choice: dict[str, JSON] = {"type": "function", "function": {"name": name}}
+            return {"tools": [{"type": "function", "function": function}], "tool_choice": choice}
+        case "json":
+            return {"response_format": {"type": "json_object"}}
+        case "text":
+            return {}
+
+
+def _wire(messages: Sequence[ChatMessage]) -> list[ChatCompletionMessageParam]:
+    return [
+        cast(ChatCompletionMessageParam, {"role": message.role, "content": message.content})
+        for message in messages
+    ]
+
+
+def _events(reading: _Reading, chunk: ChatCompletionChunk) -> list[ModelEvent]:
+    try:
+        return list(reading.feed(chunk))
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise _Failed(failures.garbled("what it streams has the wrong form"))
+
+
+def _unfinished(reading: _Reading) -> Failure:
+    if not reading.events:
+        return failures.garbled("it sent no server-sent events")
+    return failures.cut("without a finish reason")
+
+
+def _nothing(finish: str) -> Failure:
+    if finish == "content_filter":
+        return replace(failures.empty(), why="withheld the reply (content filter)", again="no")
+    if finish == "length":
+        return replace(failures.empty(), why="reached the length limit before any text", again="no")
+    return failures.empty()
+
+
+def _no_connection(error: Exception, *, begun: bool) -> Failure:
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    said = failures.words(str(causes[-1])) or type(causes[-1]).__name__
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        return failures.unreachable(f"has no certificate that this machine trusts ({said})", again="no")
+    return failures.cut(said) if begun else failures.unreachable(f"can't be reached ({said})")
+
+
+def _status_in(body: object) -> int:
+    """The HTTP status that an error object in a stream stands for; 500 if it doesn't say."""
+    code = body.get("code") if isinstance(body, Mapping) else None
+    if isinstance(code, str) and code.isdigit():
+        code = int(code)
+    if isinstance(code, int) and 400 <= code < 600:
+        return code
+    marks = f"{failures.codes_of(body)} {failures.message_of(body)}"
+    return 400 if "invalid_request" in marks or "exceed_context" in marks else 500

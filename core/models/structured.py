@@ -1,0 +1,270 @@
+"""A model's verdict as a typed value: the one function for everybody who needs more than text from a model.
+
+Endpoints differ in what they can be made to promise, so it is asked for in three steps, the strictest first:
+a native schema (or, where that is refused, a forced function call), JSON mode, plain text. The request's
+messages are the same in every step, so a step costs no re-reading of the prompt, and whatever comes is read
+with tolerance. A step that an endpoint refuses, though it serves a later one, or that gives nothing that fits
+several times, is not tried there again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Final, Generic, Literal, Protocol, TypeVar, runtime_checkable
+
+from pydantic import BaseModel, ValidationError
+
+from core.errors import ModelGarbled, ModelRefused, StructuredFailed
+from core.models.failures import ContextTooLong
+from core.models.objects import objects
+from core.ports import (
+    JSON,
+    ChatMessage,
+    Model,
+    ModelEvent,
+    StreamEnd,
+    StreamRestart,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+
+Step = Literal["native", "json", "text"]
+Form = Literal["schema", "function", "json", "text"]
+"""How a request asks for an object: `response_format` with a schema, a forced function, JSON mode, not at all."""
+
+FORMS: Final[tuple[Form, ...]] = ("schema", "function", "json", "text")
+_STEPS: Final[dict[Form, Step]] = {"schema": "native", "function": "native", "json": "json", "text": "text"}
+_PATIENCE: Final = 3
+_REPEATED: Final = 4000
+_NAMED: Final = 3
+T = TypeVar("T", bound=BaseModel)
+
+
+@dataclass(slots=True)
+class Ladder:
+    """What one endpoint turned out to serve; starts out trusting."""
+
+    _useless: dict[Form, int] = field(default_factory=dict)
+
+    @classmethod
+    def plain(cls) -> Ladder:
+        """Of a model that can only be asked in text."""
+        return cls(dict.fromkeys(FORMS, _PATIENCE))
+
+    def forms(self) -> list[Form]:
+        """The forms that are worth a request, the strictest first; always ends with "text"."""
+        return [form for form in FORMS if form == "text" or self._useless.get(form, 0) < _PATIENCE]
+
+    def refused(self, form: Form) -> None:
+        """The endpoint does not know this form of request."""
+        self._useless[form] = _PATIENCE
+
+    def served(self, form: Form, *, fits: bool) -> None:
+        """The endpoint replied; whether with what was asked for."""
+        self._useless[form] = 0 if fits else self._useless.get(form, 0) + 1
+
+
+@runtime_checkable
+class Formed(Protocol):
+    """A model whose endpoint can be told the form of its reply. Others are asked in plain text."""
+
+    @property
+    def ladder(self) -> Ladder:
+        """What its endpoint is known to serve."""
+        ...
+
+    def stream_formed(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        form: Form,
+        name: str,
+        schema: dict[str, JSON],
+        max_tokens: int | None,
+    ) -> AsyncGenerator[ModelEvent]:
+        """As `core.ports.Model.stream`, in form `form`; arguments of a forced function come as text.
+
+        `schema`: JSON Schema of an object, called `name` (letters, digits, `_`).
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Structured(Generic[T]):
+    """A verdict. `step`: which of the three steps served; `usage`: of all requests that it took."""
+
+    value: T
+    step: Step
+    usage: Usage
+
+
+async def structured(
+    model: Model, messages: Sequence[ChatMessage], shape: type[T], *, max_tokens: int | None
+) -> Structured[T]:
+    """Ask `model` for an object of `shape`, whose JSON Schema must be that of an object.
+
+    `messages` say what is wanted; the form of the answer is added behind them.
+
+    Raises:
+        StructuredFailed: the model replied, but at no step with something that fits.
+        ModelError: the endpoint can't be used at all (as from `Model.stream`).
+    """
+    return await _Asking(model, messages, shape, max_tokens).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came back. `cut`: the length limit ended it."""
+
+    text: str
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """A reply does not fit; `what` continues "because …"."""
+
+    what: str
+
+
+class _Asking(Generic[T]):
+    """One verdict from the first request to the last."""
+
+    def __init__(
+        self, model: Model, messages: Sequence[ChatMessage], shape: type[T], max_tokens: int | None
+    ) -> None:
+        self._model = model
+        self._shape = shape
+        self._schema: dict[str, JSON] = shape.model_json_schema()
+        self._messages = _instructed(messages, self._schema)
+        self._max_tokens = max_tokens
+        self._usage = Usage()
+
+    async def run(self) -> Structured[T]:
+        ladder = self._model.ladder if isinstance(self._model, Formed) else Ladder.plain()
+        refused: list[Form] = []
+        answered = False
+        for form in ladder.forms():
+            if form == "function" and answered:
+                continue  # it is the substitute for a schema that was refused, not for one that did not help
+            try:
+                reply = await self._ask(form, self._messages)
+            except ContextTooLong:
+                raise
+            except (ModelRefused, ModelGarbled) as error:
+                if form == "text":
+                    raise
+                if isinstance(error, ModelRefused):
+                    refused.append(form)
+                continue
+            answered = True
+            while refused:  # it was the form that was refused, since something else is served
+                ladder.refused(refused.pop())
+            value = self._read(reply)
+            ladder.served(form, fits=not isinstance(value, _Wrong))
+            if not isinstance(value, _Wrong):
+                return Structured(value, _STEPS[form], self._usage)
+            if form == "text":
+                return await self._once_more(reply, value)
+        raise AssertionError("the last form either gives a value or raises")
+
+    async def _once_more(self, reply: _Reply, wrong: _Wrong) -> Structured[T]:
+        """The corrective retry at the last step."""
+        said = reply.text if len(reply.text) <= _REPEATED else reply.text[: _REPEATED - 1] + "…"
+        told = (
+            f"This can't be used, because {wrong.what}. Answer again, with nothing but the whole JSON object."
+        )
+        again = await self._ask(
+            "text", [*self._messages, ChatMessage("assistant", said), ChatMessage("user", told)]
+        )
+        value = self._read(again)
+        if not isinstance(value, _Wrong):
+            return Structured(value, "text", self._usage)
+        raise StructuredFailed(
+            f"The model {self._model.profile.name} gave no {self._shape.__name__} that can be used, because "
+            f"{value.what}; choose a model that is able to write JSON, or allow it more tokens.",
+            reply=again.text,
+            tokens=self._usage.prompt_tokens + self._usage.completion_tokens,
+        )
+
+    async def _ask(self, form: Form, messages: Sequence[ChatMessage]) -> _Reply:
+        """One request; its usage is counted also if it fails."""
+        text, usage, cut = "", Usage(), False
+        try:
+            async with aclosing(self._stream(form, messages)) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta(piece):
+                            text += piece
+                        case StreamRestart():
+                            text = ""
+                        case UsageReport(reported):
+                            usage = reported
+                        case StreamEnd(finish):
+                            cut = finish == "length"
+        finally:
+            self._usage = _added(self._usage, usage)
+        return _Reply(text, cut)
+
+    def _stream(self, form: Form, messages: Sequence[ChatMessage]) -> AsyncGenerator[ModelEvent]:
+        if not isinstance(self._model, Formed):
+            return self._model.stream(messages, max_tokens=self._max_tokens)
+        return self._model.stream_formed(
+            messages,
+            form=form,
+            name=_name(self._shape),
+            schema=self._schema,
+            max_tokens=self._max_tokens,
+        )
+
+    def _read(self, reply: _Reply) -> T | _Wrong:
+        """The first object in the reply that fits, or what is wrong with the first one that does not."""
+        first = ""
+        for found in objects(reply.text):
+            try:
+                return self._shape.model_validate(found)
+            except ValidationError as error:
+                first = first or "; ".join(_sentences(error))
+        if first:
+            return _Wrong(first)
+        if reply.cut:
+            return _Wrong("it was cut off by the length limit before the JSON object was complete")
+        return _Wrong("there is no complete JSON object in it")
+
+
+def _instructed(messages: Sequence[ChatMessage], schema: dict[str, JSON]) -> list[ChatMessage]:
+    """`messages` with the form of the answer said at the end of the last one of the user."""
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    wanted = f"Answer with one JSON object that fits this JSON Schema, and nothing else:\n{text}"
+    *before, last = messages or [ChatMessage("user", "")]
+    if last.role != "user":
+        return [*before, last, ChatMessage("user", wanted)]
+    return [*before, ChatMessage("user", f"{last.content}\n\n{wanted}".lstrip())]
+
+
+def _name(shape: type[BaseModel]) -> str:
+    return "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in shape.__name__)[:64]
+
+
+def _sentences(error: ValidationError) -> Iterator[str]:
+    """What is wrong with the first few fields."""
+    listed = error.errors(include_url=False, include_context=False, include_input=False)
+    for one in listed[:_NAMED]:
+        place = ".".join(str(part) for part in one["loc"])[:100] or "the object"
+        yield f"`{place}`: {one['msg'][:200]}"
+    if len(listed) > _NAMED:
+        yield f"and {len(listed) - _NAMED} more"
+
+
+def _added(one: Usage, other: Usage) -> Usage:
+    return replace(
+        one,
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        estimated=one.estimated or other.estimated,
+    )

@@ -1,0 +1,256 @@
+"""Calls a module over gRPC, as one talks to a hostile party.
+
+One channel, one module. Every call has a total deadline, every stream a budget of text, artifacts and
+events, and messages reach us as bytes that are parsed here, so that garbage is the module's fault and
+not an exception of the transport. What a module says in a gRPC status is never shown as it is.
+
+How a call ends is a value, if the function ran (`Outcome`), and an exception if the module did not do
+its part: `ModuleLost` (it is gone) or `ModuleFault` (it broke the contract).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Final, Self, cast
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+from grpc_health.v1 import health_pb2
+
+from core.errors import ModuleFault, ModuleLost
+from core.modules.manifest import Manifest
+from core.modules.outcome import (
+    Artifact,
+    ArtifactChunk,
+    Attached,
+    Completed,
+    Invocation,
+    Outcome,
+    Progress,
+    Raised,
+    StateChange,
+    TimedOut,
+)
+from core.modules.reading import Limits, Reading, line
+from protos.iact.ext_module.v1 import ext_module_pb2 as pb
+
+__all__ = [
+    "Artifact",
+    "ArtifactChunk",
+    "Attached",
+    "Completed",
+    "Invocation",
+    "Limits",
+    "ModuleClient",
+    "Outcome",
+    "Progress",
+    "Raised",
+    "StateChange",
+    "TimedOut",
+]
+
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name
+
+LARGEST_REQUEST: Final = 64 << 20
+"""Bytes of one call's arguments and attached content together."""
+
+OPTIONS: Final = (
+    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.max_send_message_length", LARGEST_REQUEST),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.default_authority", "module"),
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    # This is also how long one attempt to connect may take.
+    ("grpc.min_reconnect_backoff_ms", 5000),
+    ("grpc.max_reconnect_backoff_ms", 200),
+)
+
+DESCRIBE_WITHIN: Final = 10.0
+_EARLY: Final = 0.2
+"""Seconds before our own deadline at which gRPC's may be over; sooner, it is the module's word."""
+_LARGEST_INLINE: Final = 64 << 10
+"""Bytes of arguments that are serialised on the event loop; more go to a thread."""
+
+
+OnText = Callable[[str], None]
+OnProgress = Callable[[Progress], None]
+OnArtifact = Callable[[ArtifactChunk], Awaitable[None]]
+
+
+class ModuleClient:
+    """A connection to one module at `target` ("unix:/path"); close it when done."""
+
+    def __init__(self, target: str, *, limits: Limits | None = None) -> None:
+        self._channel = grpc.aio.insecure_channel(target, options=list(OPTIONS))
+        self._limits = limits or Limits()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all calls and the connection."""
+        await self._channel.close(None)
+
+    async def wait_serving(self, timeout: float) -> None:  # noqa: ASYNC109
+        """Wait until the module's health service says that it serves.
+
+        Raises:
+            ModuleLost: it does not within `timeout` seconds.
+        """
+        request = health_pb2.HealthCheckRequest(service=SERVICE).SerializeToString()
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    try:
+                        data = await self._unary(
+                            "/grpc.health.v1.Health/Check", request, timeout, wait_for_ready=True
+                        )
+                        if health_pb2.HealthCheckResponse.FromString(data).status == 1:
+                            return
+                    except (grpc.aio.AioRpcError, DecodeError):
+                        pass
+                    await asyncio.sleep(0.02)
+        except TimeoutError as error:
+            raise ModuleLost(f"The module did not begin to serve within {timeout:g} s.") from error
+
+    async def describe(self) -> Manifest:
+        """The module's manifest, checked.
+
+        Raises:
+            ModuleLost: it does not answer.
+            ModuleFault: it answers with something else.
+        """
+        try:
+            async with asyncio.timeout(DESCRIBE_WITHIN):
+                data = await self._unary(f"/{SERVICE}/Describe", b"", DESCRIBE_WITHIN)
+        except grpc.aio.AioRpcError as error:
+            raise _failure(error) from error
+        except TimeoutError as error:
+            raise ModuleLost(f"The module did not describe itself within {DESCRIBE_WITHIN:g} s.") from error
+        return await asyncio.to_thread(Manifest.from_proto, data)
+
+    async def invoke(
+        self,
+        invocation: Invocation,
+        *,
+        timeout: float,  # noqa: ASYNC109
+        on_output: OnText | None = None,
+        on_progress: OnProgress | None = None,
+        on_artifact: OnArtifact | None = None,
+    ) -> Outcome:
+        """Run one function and wait for its end, `timeout` seconds at most.
+
+        Cancelling this cancels the call in the module. `on_output` and `on_progress` must return at once;
+        without `on_artifact` the content of artifacts is dropped.
+
+        Raises:
+            ModuleLost: the module died or can't be reached.
+            ModuleFault: it broke the contract.
+        """
+        request = await _serialized(invocation, timeout)
+        if len(request) > LARGEST_REQUEST:
+            return Raised("BadArguments", _too_large(len(request)), "", "")
+        begun = time.monotonic()
+        reading = Reading(self._limits)
+        call = self._stream(f"/{SERVICE}/Invoke", request, timeout)
+        try:
+            async with asyncio.timeout(timeout) as scope:
+                async for data in call:
+                    event = reading.take(data)
+                    match event:
+                        case str() if on_output and event:
+                            on_output(event)
+                        case Progress() if on_progress:
+                            on_progress(event)
+                        case ArtifactChunk() if on_artifact:
+                            await on_artifact(event)
+                        case _:
+                            pass
+            return reading.end()
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            return TimedOut(reading.output)
+        except grpc.aio.AioRpcError as error:
+            if (
+                error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+                and time.monotonic() - begun > timeout - _EARLY
+            ):
+                return TimedOut(reading.output)
+            raise _failure(error) from error
+        finally:
+            call.cancel()
+
+    async def _unary(
+        self, method: str, request: bytes, within: float, *, wait_for_ready: bool = False
+    ) -> bytes:
+        call = self._channel.unary_unary(method, None, None)
+        return cast(bytes, await call(request, timeout=within, wait_for_ready=wait_for_ready))
+
+    def _stream(self, method: str, request: bytes, timeout: float) -> _Stream:
+        call = self._channel.unary_stream(method, None, None)
+        return cast(_Stream, call(request, timeout=timeout))
+
+
+class _Stream(grpc.aio.UnaryStreamCall[bytes, bytes]):
+    """The type of a running server stream of raw messages."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        raise NotImplementedError
+
+
+async def _serialized(invocation: Invocation, within: float) -> bytes:
+    size = sum(len(value.data) for value in invocation.values)
+    size += sum(len(value) for value in invocation.arguments.values() if isinstance(value, str))
+    if size <= _LARGEST_INLINE:
+        return _request(invocation, within)
+    return await asyncio.to_thread(_request, invocation, within)
+
+
+def _too_large(size: int) -> str:
+    most = LARGEST_REQUEST >> 20
+    return (
+        f"The arguments have {size >> 20} MiB, and a call takes at most {most} MiB; pass less, or in parts."
+    )
+
+
+def _request(invocation: Invocation, timeout: float) -> bytes:
+    values = {
+        value.parameter: pb.Value(data=value.data, media_type=value.media, name=value.name)
+        for value in invocation.values
+    }
+    return pb.InvokeRequest(
+        call_id=invocation.call_id,
+        session=invocation.session,
+        agent=invocation.agent,
+        function=invocation.function,
+        arguments_json=json.dumps(dict(invocation.arguments), ensure_ascii=False, allow_nan=False),
+        values=values,
+        timeout_ms=max(1, round(timeout * 1000)),
+    ).SerializeToString()
+
+
+def _failure(error: grpc.aio.AioRpcError) -> ModuleLost | ModuleFault:
+    """What a gRPC status means. The text in it is the module's, and only quoted in part."""
+    code = error.code()
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED):
+        return ModuleLost(f"The module is gone or does not answer ({code.name}).")
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return ModuleFault("The module sent a message that is too large, or takes no more work.")
+    said = line(error.details() or "", 120)
+    return ModuleFault(
+        f"The module broke the protocol: it ended the call with {code.name}"
+        + (f" ({said})." if said else ".")
+    )

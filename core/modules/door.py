@@ -1,0 +1,147 @@
+"""The one way to a module: every call of every function in the product comes through `Door.call`.
+
+It takes a ticket, which only the gate makes, and redeems it for exactly this call. Modules are
+started on first use, one instance per session, and dropped when they are lost, so that the next
+call starts afresh.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from core.errors import ModuleLost, SandboxError
+from core.gate.gate import CallRequest, Ticket
+from core.language.variables import Value
+from core.modules.client import Attached, Invocation, ModuleClient, OnArtifact, Outcome
+from core.modules.manifest import Manifest
+from core.ports import JSON, ModuleHost, ModuleInstance, Report
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """One call, ready to be made. `call`: number of its journal record; `timeout` in seconds."""
+
+    request: CallRequest
+    call: int
+    arguments: Mapping[str, JSON]
+    attached: Mapping[str, Value]
+    timeout: float
+
+
+class Modules(Protocol):
+    """The modules of one session, as the tree uses them. `Door` is the real thing."""
+
+    async def call(
+        self,
+        ticket: Ticket,
+        call: FunctionCall,
+        *,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+        report: Report,
+    ) -> Outcome: ...
+
+    async def describe(self, module: str, report: Report) -> Manifest: ...
+
+    async def close(self) -> None: ...
+
+
+OpenModules = Callable[[ModuleHost, str, Path], Modules]
+"""Makes the modules of one session: host, session id, workspace."""
+
+
+@dataclass(slots=True)
+class _Running:
+    instance: ModuleInstance
+    client: ModuleClient
+
+
+class Door:
+    """The modules of one session. `workspace`: the folder that they share."""
+
+    def __init__(self, host: ModuleHost, session: str, workspace: Path) -> None:
+        self._host = host
+        self._session = session
+        self._workspace = workspace
+        self._running: dict[str, _Running] = {}
+        self._starting: dict[str, asyncio.Lock] = {}
+
+    async def call(
+        self,
+        ticket: Ticket,
+        call: FunctionCall,
+        *,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+        report: Report,
+    ) -> Outcome:
+        """Make one call.
+
+        Raises:
+            TicketError: the ticket is not for this call; nothing was sent.
+            SandboxError: the module can't be reached, or was lost during the call.
+            ModuleFault: the module broke the protocol.
+        """
+        ticket.redeem(call.request)
+        module, function = call.request.function.split(".", 1)
+        running = await self._reach(module, report)
+        invocation = Invocation(
+            call_id=f"{self._session}/{call.call}",
+            session=self._session,
+            agent=call.request.agent,
+            function=function,
+            arguments=dict(call.arguments),
+            values=tuple(Attached(name, value.media, value.load()) for name, value in call.attached.items()),
+        )
+        try:
+            return await running.client.invoke(
+                invocation, on_output=on_output, on_artifact=on_artifact, timeout=call.timeout
+            )
+        except ModuleLost as error:
+            why = await running.instance.why_lost()
+            await self._drop(module)
+            raise ModuleLost(f"{error} {why}" if why else str(error)) from error
+
+    async def describe(self, module: str, report: Report) -> Manifest:
+        """Start a module if need be, and ask what it offers; the host keeps the answer.
+
+        Raises:
+            SandboxError: it can't be reached.
+            ModuleFault: what it says of itself breaks the rules.
+        """
+        running = await self._reach(module, report)
+        manifest = await running.client.describe()
+        await self._host.remember_manifest(module, manifest.to_proto())
+        return manifest
+
+    async def _reach(self, module: str, report: Report) -> _Running:
+        async with self._starting.setdefault(module, asyncio.Lock()):
+            running = self._running.get(module)
+            if running is not None and await running.instance.why_lost() is None:
+                return running
+            if running is not None:
+                await self._drop(module)
+            instance = await self._host.start(
+                module, session=self._session, workspace=self._workspace, report=report
+            )
+            running = self._running[module] = _Running(instance, ModuleClient(instance.target))
+            return running
+
+    async def _drop(self, module: str) -> None:
+        running = self._running.pop(module, None)
+        if running is not None:
+            await running.client.close()
+            await running.instance.stop()
+
+    async def close(self) -> None:
+        """Stop every module of the session."""
+        for module in list(self._running):
+            try:
+                await self._drop(module)
+            except SandboxError:
+                continue  # the host removes what is left at the end of the session
+        await self._host.end_session(self._session)

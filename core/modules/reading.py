@@ -1,0 +1,191 @@
+"""Puts the events of one call together, and holds them to the contract. Pure: bytes in, values out.
+
+Everything that a module may send without end is counted here, and everything that it may send in a
+wrong form is checked here, before anyone else sees it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from google.protobuf.message import DecodeError
+
+from core.errors import ModuleFault
+from core.modules.outcome import Artifact, ArtifactChunk, Completed, Progress, Raised, StateChange
+from core.modules.schema import UNSEEN
+from core.ports import JSON
+from protos.iact.ext_module.v1 import ext_module_pb2 as pb
+
+_LARGEST_VALUE: Final = 1 << 20
+"""Characters of a result in one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may bring. Text counts characters' UTF-8 bytes over all events, the end included."""
+
+    text: int = 8 << 20
+    artifacts: int = 256 << 20
+    artifact_count: int = 1000
+    events: int = 200_000
+
+
+class Reading:
+    """The events of one call: `take` each message, then `end`."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._output: list[str] = []
+        self._text = 0
+        self._events = 0
+        self._bytes = 0
+        self._open: dict[str, Artifact] = {}
+        self._done: dict[str, Artifact] = {}
+        self._state: StateChange | None = None
+        self._end: pb.Result | pb.Error | None = None
+
+    @property
+    def output(self) -> str:
+        return "".join(self._output)
+
+    def take(self, data: bytes) -> str | Progress | ArtifactChunk | StateChange | None:
+        """The next message; gives what it tells those who watch, text for an output.
+
+        Raises:
+            ModuleFault: it breaks the contract.
+        """
+        self._events += 1
+        if self._events > self._limits.events:
+            raise ModuleFault(f"The module sent more than {self._limits.events:,} events in one call.")
+        try:
+            event = pb.InvokeEvent.FromString(data)
+        except DecodeError as error:
+            raise ModuleFault("The module sent something that is not a message of the protocol.") from error
+        if self._end is not None:
+            raise ModuleFault("The module sent more after the end of the call.")
+        match event.WhichOneof("event"):
+            case "output":
+                return self._take_output(event.output.text)
+            case "progress":
+                return self._take_progress(event.progress)
+            case "artifact":
+                return self._take_artifact(event.artifact)
+            case "state":
+                self._state = self._state_of(event.state)
+                return self._state
+            case "result":
+                self._end = event.result
+                self._count(len(data))
+            case "error":
+                self._end = event.error
+                self._count(len(data))
+            case None:
+                # An event of a newer revision of the contract.
+                pass
+        return None
+
+    def _count(self, size: int) -> None:
+        self._text += size
+        if self._text > self._limits.text:
+            raise ModuleFault(f"The module sent more than {self._limits.text:,} bytes of text in one call.")
+
+    def _take_output(self, text: str) -> str:
+        self._count(len(text) if text.isascii() else len(text.encode()))
+        self._output.append(text)
+        return text
+
+    def _take_progress(self, progress: pb.Progress) -> Progress:
+        fraction = progress.fraction if progress.HasField("fraction") else None
+        if fraction is not None and not 0 <= fraction <= 1:
+            fraction = None
+        return Progress(line(progress.text, 200), fraction)
+
+    def _take_artifact(self, chunk: pb.ArtifactChunk) -> ArtifactChunk:
+        if not chunk.id or len(chunk.id) > 64 or chunk.id in self._done:
+            raise ModuleFault("The module sent a chunk of an artifact with a wrong id.")
+        begun = self._open.pop(chunk.id, None)
+        if begun is None:
+            if len(self._open) + len(self._done) >= self._limits.artifact_count:
+                raise ModuleFault(
+                    f"The module sent more than {self._limits.artifact_count:,} artifacts in one call."
+                )
+            begun = Artifact(chunk.id, line(chunk.name, 200), line(chunk.media_type, 128), 0)
+        self._bytes += len(chunk.data)
+        if self._bytes > self._limits.artifacts:
+            raise ModuleFault(
+                f"The module sent more than {self._limits.artifacts:,} bytes of artifacts in one call."
+            )
+        grown = Artifact(begun.id, begun.name, begun.media, begun.size + len(chunk.data))
+        (self._done if chunk.last else self._open)[chunk.id] = grown
+        return ArtifactChunk(grown.id, grown.name, grown.media, chunk.data, chunk.last)
+
+    def _state_of(self, state: pb.StateChange) -> StateChange:
+        if len(state.entry_points) > 100:
+            raise ModuleFault("The module sent a state with more than 100 entry points.")
+        entry_points = tuple(line(name, 48) for name in state.entry_points)
+        return StateChange(line(state.state, 48), entry_points, line(state.note, 200))
+
+    def end(self) -> Completed | Raised:
+        """How the call ended, once the stream has.
+
+        Raises:
+            ModuleFault: there was no end, or an improper one.
+        """
+        match self._end:
+            case None:
+                raise ModuleFault("The module ended the call without a result or an error.")
+            case pb.Error() as error:
+                message = error.message[: 64 << 10]
+                trace = error.stack_trace[: 256 << 10]
+                return Raised(line(error.type, 128) or "Error", message, trace, self.output)
+            case result:
+                return self._completed(result)
+
+    def _completed(self, result: pb.Result) -> Completed:
+        if self._open:
+            raise ModuleFault("The module ended the call in the middle of an artifact.")
+        kind = result.WhichOneof("value")
+        if kind == "artifact" and result.artifact not in self._done:
+            raise ModuleFault("The module's result is an artifact that it did not send.")
+        if len(result.text) > _LARGEST_VALUE or len(result.json) > _LARGEST_VALUE:
+            raise ModuleFault("The module's result has more than 1 MiB; it should have streamed it.")
+        if kind == "json":
+            _json(result.json, "result")
+        text = {"text": result.text, "json": result.json, "artifact": ""}[kind] if kind else self.output
+        return Completed(
+            output=text,
+            media=line(result.media_type, 128) or ("application/json" if kind == "json" else ""),
+            data=_data(result.data_json),
+            artifact=result.artifact if kind == "artifact" else None,
+            artifacts=tuple(self._done.values()),
+            state=self._state_of(result.state) if result.HasField("state") else self._state,
+        )
+
+
+def _json(text: str, what: Literal["result", "data"]) -> JSON:
+    try:
+        value: JSON = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModuleFault(f"The module's {what} is not JSON.") from error
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _data(text: str) -> Mapping[str, JSON]:
+    if len(text) > 64 << 10:
+        raise ModuleFault("The module's data has more than 64 KiB.")
+    value = _json(text, "data") if text else {}
+    if not isinstance(value, dict):
+        raise ModuleFault("The module's data is not a JSON object.")
+    return value
+
+
+def line(text: str, limit: int) -> str:
+    """`text` as one bounded line without invisible characters."""
+    return " ".join(UNSEEN.sub("", text[:limit]).split())

@@ -1,0 +1,146 @@
+"""Decides whether a JSON Schema that a hostile party wrote can be trusted with evaluation.
+
+Validating arguments must take bounded time: no reference leaves the schema, none forms a circle or
+multiplies, and no regular expression runs here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import jsonschema
+
+from core.ports import JSON
+
+_SCHEMA_BYTES: Final = 16 << 10
+_SCHEMA_DEPTH: Final = 24
+_SCHEMA_NODES: Final = 2000
+_REFUSED: Final = frozenset(
+    {"pattern", "patternProperties", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
+     "$vocabulary", "id"}
+)  # fmt: skip
+_NAMED: Final = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords whose value maps free names to schemas."""
+_DATA: Final = frozenset({"default", "const", "enum", "examples"})
+"""Keywords whose value is data, not a schema."""
+_PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+# Controls but tab and newline; bidirectional marks and overrides; zero-width, tag and other invisible characters.
+UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def clean(text: str) -> str:
+    """`text`, if it holds no invisible character.
+
+    Raises:
+        ValueError: it does.
+    """
+    found = UNSEEN.search(text)
+    if found:
+        raise ValueError(f"it holds the invisible character U+{ord(found[0]):04X}")
+    return text
+
+
+def check_schema(text: str) -> dict[str, JSON]:
+    """The parameter schema in `text`, if it can be trusted with evaluation; it has "properties".
+
+    Raises:
+        ValueError: it can't; says why.
+    """
+    if len(text.encode("utf-8", "replace")) > _SCHEMA_BYTES:
+        raise ValueError("the parameter schema has more than 16 KiB")
+    try:
+        schema = json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("the parameter schema is nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"the parameter schema is not JSON ({error})") from error
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        raise ValueError('the parameter schema is not a JSON Schema of type "object"')
+    _check_depth(schema, 0)
+    if (
+        schema.get("$schema", jsonschema.Draft202012Validator.META_SCHEMA["$id"])
+        != (jsonschema.Draft202012Validator.META_SCHEMA["$id"])
+    ):
+        raise ValueError("the parameter schema is not of JSON Schema 2020-12")
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"the parameter schema is not valid ({error.message[:200]})") from error
+    properties = schema.setdefault("properties", {})
+    for name in properties:
+        if not _PARAMETER.fullmatch(name):
+            raise ValueError(f"the parameter name {name[:80]!r} is not allowed")
+    _check_size(schema)
+    return schema
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_depth(value: object, depth: int) -> None:
+    if depth > _SCHEMA_DEPTH:
+        raise ValueError("the parameter schema is nested too deeply")
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for child in children:
+        _check_depth(child, depth + 1)
+    texts = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
+    for text in texts:
+        clean(text)
+
+
+def _check_size(schema: dict[str, JSON]) -> None:
+    """Refuse keywords that the core does not evaluate, and references that leave, turn round or multiply."""
+    definitions = schema.get("$defs", {})
+    assert isinstance(definitions, dict)
+    sizes: dict[str, int] = {}
+
+    def size(node: JSON, open_: tuple[str, ...]) -> int:
+        total = 1
+        for keyword, part in node.items() if isinstance(node, dict) else ():
+            if keyword in _REFUSED:
+                raise ValueError(
+                    f"the parameter schema uses {keyword!r}, which the core does not evaluate; leave it out"
+                )
+            if keyword == "$ref":
+                total += referenced(part, open_)
+            elif keyword != "$defs":
+                total += sum(size(child, open_) for child in _subschemas(keyword, part))
+        if total > _SCHEMA_NODES:
+            raise ValueError(
+                f"the parameter schema has more than {_SCHEMA_NODES} parts when its references are followed"
+            )
+        return total
+
+    def referenced(target: JSON, open_: tuple[str, ...]) -> int:
+        name = target.removeprefix("#/$defs/") if isinstance(target, str) else ""
+        if target != f"#/$defs/{name}" or name not in definitions:
+            raise ValueError(
+                f"the parameter schema refers to {str(target)[:80]!r}; it may only refer to its own $defs"
+            )
+        if name in open_:
+            raise ValueError(f"the parameter schema refers to {name!r} in a circle")
+        if name not in sizes:
+            sizes[name] = size(definitions[name], (*open_, name))
+        return sizes[name]
+
+    size(schema, ())
+    for name, definition in definitions.items():
+        size(definition, (name,))
+
+
+def _subschemas(keyword: str, part: JSON) -> Iterator[JSON]:
+    if keyword in _DATA:
+        return
+    if keyword in _NAMED and isinstance(part, dict):
+        yield from part.values()
+    elif isinstance(part, list):
+        yield from part
+    elif isinstance(part, dict):
+        yield part

@@ -1,0 +1,209 @@
+"""What a plan is: an immutable version of a graph of steps.
+
+A version never changes; whoever changes the structure makes the next one with `Plan.revise`, which
+names its parent and its reason and refuses what a running plan must not suffer: dropping a node that
+is finished, or rewiring one that has started (KAIJU grafts onto a live graph, the Graph Harness
+forbids any change; a version that says what governed which action allows both).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Literal
+
+from core.errors import UsageError
+from core.ports import JSON
+
+NodeKind = Literal["tool", "agent", "reflection", "observer", "micro_planner", "interjection", "aggregator"]
+WORK: Final[frozenset[NodeKind]] = frozenset({"tool", "agent"})
+"""Kinds that a planner may write; the others are thoughts of the engine about the plan."""
+
+Join = Literal["all_of", "any_of"]
+
+WINNER: Final = "*"
+"""As the step of a ref: whichever candidate won this node's `any_of` join."""
+
+_EMPTY: Final[Mapping[str, JSON]] = MappingProxyType({})
+
+
+class PlanError(UsageError):
+    """A plan that can't run; the sentence names the place. `fatal`: no part of it can be kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Data from another node: the value at path `field` of the output of `step`.
+
+    `field`: keys and list indices joined by dots, "" for the whole output. `template`: a text whose `{}`
+    is replaced by the value.
+    """
+
+    step: str
+    field: str = ""
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What must hold of an output before its node counts as executed; every rule that is set must hold.
+
+    `schema`: JSON Schema. `pattern`: found in the output as text. `exit_status`: the tool's own.
+    `judgement`: a question to a model that must be answered with yes.
+    """
+
+    schema: Mapping[str, JSON] | None = None
+    pattern: str | None = None
+    non_empty: bool = False
+    exit_status: int | None = None
+    judgement: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether it holds no rule at all."""
+        return (
+            self.schema is None
+            and self.pattern is None
+            and not self.non_empty
+            and self.exit_status is None
+            and self.judgement is None
+        )
+
+
+NO_ERROR: Final = Contract(exit_status=0)
+"""The contract of a node that states none: the runner reported no error and no exit status but 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One step. `after`: ids of what must come before; with `any_of`, the candidates of the join.
+
+    `call`: a function, or the name of a child agent. `impact`: what the plan claims; the gate decides by
+    its own measure. `retries`: automatic ones after a transient failure. `timeout`: seconds.
+    `writes`: names of resources that no two nodes may write at once. `endpoint`: whose rate limit counts.
+    `spawned_by`: the node that this one replaces or follows up.
+    """
+
+    id: str
+    kind: NodeKind = "tool"
+    call: str = ""
+    task: str = ""
+    params: Mapping[str, JSON] = field(default_factory=lambda: _EMPTY)
+    refs: Mapping[str, Ref] = field(default_factory=lambda: MappingProxyType({}))
+    after: tuple[str, ...] = ()
+    join: Join = "all_of"
+    impact: int | None = None
+    idempotent: bool | None = None
+    timeout: float | None = None
+    retries: int | None = None
+    contract: Contract = NO_ERROR
+    model: str = ""
+    role: str = ""
+    writes: tuple[str, ...] = ()
+    endpoint: str = ""
+    spawned_by: str = ""
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The nodes of which one must succeed; empty for `all_of`."""
+        return self.after if self.join == "any_of" else ()
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The nodes that must all succeed, refs included, each once, in the order of the plan."""
+        named = () if self.join == "any_of" else self.after
+        if not self.refs:
+            return named
+        wanted = dict.fromkeys((*named, *(ref.step for ref in self.refs.values() if ref.step != WINNER)))
+        return tuple(one for one in wanted if one not in self.candidates)
+
+    @property
+    def dependencies(self) -> tuple[str, ...]:
+        """Everything that this node stands behind."""
+        return self.after if not self.refs else (*self.required, *self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One version of a plan. `nodes` by id, in the order in which they were written."""
+
+    id: str
+    nodes: Mapping[str, Node]
+    goal: str = ""
+    version: int = 1
+    parent_version: int | None = None
+    reason: str = "planned"
+    contract: Contract = NO_ERROR
+
+    def revise(
+        self,
+        reason: str,
+        *,
+        add: Iterable[Node] = (),
+        drop: Collection[str] = (),
+        rewire: Mapping[str, Node] | None = None,
+        started: Collection[str] = (),
+        finished: Collection[str] = (),
+    ) -> PlanVersion:
+        """The change that leads to the next version. `started` includes what is finished.
+
+        Raises:
+            PlanError: it drops what is finished or rewires what has started.
+        """
+        added, rewired = tuple(add), dict(rewire or {})
+        for one in drop:
+            if one not in self.nodes:
+                raise PlanError(f"the new version drops {one!r}, which the plan does not have")
+            if one in finished:
+                raise PlanError(f"the new version drops {one!r}, which is finished; its result stays")
+        for one, node in rewired.items():
+            if one not in self.nodes or node.id != one:
+                raise PlanError(f"the new version rewires {one!r}, which the plan does not have")
+            if one in started:
+                raise PlanError(
+                    f"the new version rewires {one!r}, which has started; add another node instead"
+                )
+        taken = [node.id for node in added if node.id in self.nodes and node.id not in drop]
+        if taken:
+            raise PlanError(f"the new version adds {taken[0]!r}, an id that is taken; choose another")
+        return PlanVersion(
+            self.version + 1, self.version, reason, added, tuple(sorted(drop)), tuple(rewired.values())
+        )
+
+    def adopt(self, change: PlanVersion) -> Plan:
+        """The plan as `change` makes it."""
+        nodes = {one: node for one, node in self.nodes.items() if one not in change.drop}
+        nodes.update((node.id, node) for node in (*change.rewire, *change.add))
+        return Plan(self.id, nodes, self.goal, change.version, change.parent, change.reason, self.contract)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanVersion:
+    """The difference between a version and its parent. Version 1 has no parent and only adds."""
+
+    version: int
+    parent: int | None
+    reason: str
+    add: tuple[Node, ...] = ()
+    drop: tuple[str, ...] = ()
+    rewire: tuple[Node, ...] = ()
+
+    @staticmethod
+    def first(plan: Plan) -> PlanVersion:
+        """How a plan begins."""
+        return PlanVersion(plan.version, plan.parent_version, plan.reason, tuple(plan.nodes.values()))
+
+
+def make_plan(id: str, nodes: Iterable[Node], *, goal: str = "", contract: Contract = NO_ERROR) -> Plan:
+    """Version 1 of a plan.
+
+    Raises:
+        PlanError: two nodes have one id.
+    """
+    kept: dict[str, Node] = {}
+    for node in nodes:
+        if node.id in kept:
+            raise PlanError(f"two steps have the id {node.id!r}; give each its own")
+        kept[node.id] = node
+    return Plan(id, MappingProxyType(kept), goal, contract=contract)

@@ -1,0 +1,61 @@
+"""`analyze`: an analyzer judges the whole plan when it is over, and plans anew while the goal is not reached.
+
+DAG-mode documentation. A round is a plan that ran to its end: replanning goes on while the goal is not
+achieved, the confidence is below 0.8 and rounds remain. A person's message always replans and costs no
+round. An achieved goal is put into words by one more, streamed call; its fallback is the analysis' own
+answer, and that of a goal that was not reached is all results one after another.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.plan.answers import Analysis, Verdict
+from core.plan.modes.base import Ask, Mode, fresh_work
+from core.plan.state import PlanState
+
+CONFIDENT: Final = 0.8
+"""From here on a judgement stands, whatever it says: planning anew is unlikely to change it."""
+
+
+class Analyze(Mode):
+    """At most `rounds` analyses and `rounds` - 1 replans of its own."""
+
+    name = "analyze"
+    replans = False
+    on_interjection = "replan"
+
+    def __init__(self, rounds: int = 3) -> None:
+        self._rounds = max(1, rounds)
+        self.max_replans = self._rounds - 1
+        self._done = 0
+        self._free = 0
+        self._seen: set[str] = set()
+        self._achieved: str | None = None
+        self._over = False
+
+    def at_rest(self, state: PlanState) -> Ask | None:
+        fresh = fresh_work(state, self._seen)
+        if self._achieved is not None and not fresh:
+            reasoning, self._achieved = self._achieved, None
+            return Ask("synthesize", reason=reasoning, final=True)
+        if self._over or not fresh:
+            return None
+        self._seen.update(fresh)
+        return Ask("analyze", fresh, final=True)
+
+    def analyzed(self, analysis: Analysis) -> Verdict:
+        self._done += 1
+        if analysis.achieved:
+            self._achieved = analysis.reasoning
+            return Verdict("conclude", analysis.reasoning, answer=analysis.final_answer)
+        if analysis.confidence >= CONFIDENT or self._done - self._free >= self._rounds:
+            self._over = True
+            return Verdict("continue", analysis.reasoning)
+        return Verdict("replan", analysis.reasoning)
+
+    def interjected(self) -> None:
+        """The task has changed: whatever was judged so far is void, and the round that follows is free."""
+        self._free = self._done
+        self._achieved = None
+        self._over = False

@@ -1,0 +1,140 @@
+"""What a mode decides: which nodes may start yet, and after which event somebody thinks about the plan.
+
+A mode is a policy over the plan's state; it starts nothing, asks nothing and knows no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.plan.answers import Analysis, Verdict
+from core.plan.model import WORK, Node
+from core.plan.seams import Catalogue, Failure, FunctionInfo, Question
+from core.plan.state import PlanState
+from core.plan.validate import levels
+from core.ports import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A thought that is due. `subject`: ids of the nodes whose results are fresh.
+
+    "own": the mode asks the question itself. `holds`: nothing starts until it is answered. `final`: nothing is left to run.
+    """
+
+    kind: Literal["reflect", "observe", "analyze", "synthesize", "own"]
+    subject: tuple[str, ...] = ()
+    holds: bool = False
+    final: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """Instead of arguments: this node is left out, for this reason."""
+
+    reason: str
+
+
+class Mode:
+    """The policy that never judges; the others override what they do differently.
+
+    `patches`, `replans`: whether the ladder's upper rungs are there. `on_interjection`: what a person's
+    message leads to. `max_calls`: bound on the engine's own model calls, None for the plan's. `max_replans`: likewise.
+    """
+
+    name = "static"
+    patches = True
+    replans = True
+    agents = True
+    on_interjection: Literal["reflect", "replan"] = "reflect"
+    max_calls: int | None = None
+    max_replans: int | None = None
+
+    def admits(self, state: PlanState, node: str) -> bool:
+        """Whether a node whose join holds may start yet."""
+        return True
+
+    def after(self, state: PlanState, node: str) -> Ask | None:
+        """What is due now that a tool or agent node has ended."""
+        return None
+
+    def at_rest(self, state: PlanState) -> Ask | None:
+        """What is due now that nothing runs and nothing can start."""
+        return None
+
+    def decided(self, ask: Ask, verdict: Verdict) -> Verdict:
+        """Takes a reflection's verdict, and may overrule it."""
+        return verdict
+
+    def wants_reflection(self, state: PlanState, node: str) -> Ask | None:
+        """An observer of `node` asks for a reflection: the reflection, if one can be had."""
+        return None
+
+    def analyzed(self, analysis: Analysis) -> Verdict:
+        """What an analysis leads to."""
+        return Verdict(
+            "conclude" if analysis.achieved else "continue", analysis.reasoning, answer=analysis.final_answer
+        )
+
+    def interjected(self) -> None:
+        """A person's message has changed the task."""
+
+    def opening(self, goal: str, infos: Sequence[FunctionInfo]) -> Question | None:
+        """The question that the mode begins with instead of asking for a plan."""
+        return None
+
+    def opened(self, text: str, catalogue: Catalogue | None) -> tuple[Node, ...]:
+        """The steps in the answer to it.
+
+        Raises:
+            PlanError: it can't be used.
+        """
+        return ()
+
+    def question(self, state: PlanState, ask: Ask, goal: str, infos: Sequence[FunctionInfo]) -> Question:
+        """The question of an "own" ask."""
+        raise NotImplementedError(f"the mode {self.name} asks nothing itself")
+
+    def answered(
+        self, state: PlanState, ask: Ask, text: str | None, catalogue: Catalogue | None
+    ) -> tuple[tuple[Node, ...], str | None]:
+        """What the answer to an "own" ask leads to: further steps, and the plan's result."""
+        return (), None
+
+    def prepare(self, state: PlanState, node: str, arguments: dict[str, JSON]) -> dict[str, JSON] | LeaveOut:
+        """The arguments that the node is fired with."""
+        return arguments
+
+    def recover(
+        self, state: PlanState, node: str, failure: Failure, arguments: dict[str, JSON]
+    ) -> dict[str, JSON] | None:
+        """Other arguments for another try at once, by a rule; None if there is none."""
+        return None
+
+
+def fresh_work(state: PlanState, seen: set[str]) -> tuple[str, ...]:
+    """Tool and agent nodes that have ended and were not `seen`, in order of id."""
+    return tuple(
+        one
+        for one in state.in_state("executed", "failed")
+        if one not in seen and state.nodes[one].node.kind in WORK
+    )
+
+
+def open_work(state: PlanState) -> list[str]:
+    """Tool and agent nodes that may still run."""
+    return [
+        one
+        for one in state.in_state(
+            "pending", "ready", "running", "waiting_human", "blocked", "failed_retryable"
+        )
+        if state.nodes[one].node.kind in WORK and state.join(one) != "lost"
+    ]
+
+
+def work_levels(state: PlanState) -> dict[str, int]:
+    """The dependency wave of each tool and agent node of the present version."""
+    return levels({one: node for one, node in state.plan.nodes.items() if node.kind in WORK})

@@ -1,0 +1,43 @@
+"""`nreflect`: somebody looks after every n finished nodes; branches that run are not held (KAIJU, section 5)."""
+
+from __future__ import annotations
+
+from core.plan.answers import Verdict
+from core.plan.model import WORK
+from core.plan.modes.base import Ask, Mode, fresh_work, open_work
+from core.plan.state import PlanState
+
+
+class NReflect(Mode):
+    """At most one reflection for every `n` ended nodes, and a last one over what remains."""
+
+    name = "nreflect"
+    replans = False
+
+    def __init__(self, n: int = 4) -> None:
+        self._n = max(1, n)
+        self._seen: set[str] = set()
+        self._diminishing = 0
+
+    def after(self, state: PlanState, node: str) -> Ask | None:
+        fresh = fresh_work(state, self._seen)
+        if len(fresh) < self._n or not open_work(state):
+            return None
+        return self._ask(state, fresh, final=False)
+
+    def at_rest(self, state: PlanState) -> Ask | None:
+        fresh = fresh_work(state, self._seen)
+        return self._ask(state, fresh, final=not open_work(state)) if fresh else None
+
+    def decided(self, ask: Ask, verdict: Verdict) -> Verdict:
+        self._diminishing = self._diminishing + 1 if verdict.diminishing else 0
+        if self._diminishing >= 2:
+            return Verdict("conclude", "Two reflections running saw little progress.", answer=verdict.answer)
+        return verdict
+
+    def _ask(self, state: PlanState, fresh: tuple[str, ...], *, final: bool) -> Ask:
+        self._seen.update(fresh)
+        ended = tuple(
+            one for one in state.in_state("executed", "failed") if state.nodes[one].node.kind in WORK
+        )
+        return Ask("reflect", ended, final=final, reason=f"what {', '.join(fresh[:6])} gave")

@@ -1,0 +1,61 @@
+"""`orchestrator`: each result gets a light observer of its own (KAIJU, section 5).
+
+Observers continue, inject, cancel, or ask for a reflection. With n ended nodes and depth d there are
+at most n observers, d reflections and replans together, and one plan: n + d + 1 calls (KAIJU, table 3).
+Patches, corrections and judged contracts belong to the ladder and the contracts and come on top.
+"""
+
+from __future__ import annotations
+
+from core.plan.answers import Verdict
+from core.plan.model import WORK
+from core.plan.modes.base import Ask, Mode, fresh_work, open_work, work_levels
+from core.plan.state import PlanState
+
+
+class Orchestrator(Mode):
+    """An observer per result; one reflection is always kept for the end."""
+
+    name = "orchestrator"
+    replans = False
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._used = 0
+        self._depth = 1
+
+    def after(self, state: PlanState, node: str) -> Ask | None:
+        return Ask("observe", (node,))
+
+    def wants_reflection(self, state: PlanState, node: str) -> Ask | None:
+        self._depth = self._measured(state)
+        if self._used + 2 > self._depth:
+            return None
+        return self._ask(state, final=False)
+
+    def at_rest(self, state: PlanState) -> Ask | None:
+        self._depth = self._measured(state)
+        if not fresh_work(state, self._seen) or self._used + 1 > self._depth:
+            return None
+        return self._ask(state, final=not open_work(state))
+
+    def decided(self, ask: Ask, verdict: Verdict) -> Verdict:
+        if verdict.decision != "replan":
+            return verdict
+        if self._used + 2 > self._depth:
+            return Verdict("conclude" if ask.final else "continue", verdict.reason, answer=verdict.answer)
+        self._used += 1
+        return verdict
+
+    def _ask(self, state: PlanState, *, final: bool) -> Ask:
+        self._used += 1
+        self._seen.update(fresh_work(state, self._seen))
+        ended = tuple(
+            one for one in state.in_state("executed", "failed") if state.nodes[one].node.kind in WORK
+        )
+        return Ask("reflect", ended, final=final, reason="the evidence so far")
+
+    def _measured(self, state: PlanState) -> int:
+        ended = {"executed", "failed"}
+        levels = work_levels(state)
+        return 1 + max((level for one, level in levels.items() if state.nodes[one].state in ended), default=0)

@@ -1,0 +1,453 @@
+"""`profile`: Profile-Then-Reason. One call plans, rules adapt, one call reasons; at most one repair between.
+
+PTR, section 2. The profile holds the steps with what its author knows about their weakness (confidence,
+assumptions, fragile points) and how to adapt without asking again (auto-resolution, branch rules,
+recovery rules, replan conditions). A deterministic risk score routes the run (`pure`: no branch rules;
+`guarded`; `repair_eligible`), a deterministic trust score decides whether it needs its one repair, and
+the last call reports from the result store, with the caveats that the trust score demands.
+
+Model calls: the profile and the report, and either a correction of an inadmissible profile or one
+repair: two or three, whatever the number of steps (PTR, proposition 2.1).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from core.plan import answers, questions
+from core.plan.contracts import is_empty
+from core.plan.expression import Expression, Store
+from core.plan.forms import StepForm, node_of
+from core.plan.model import WORK, Node, PlanError, Ref, make_plan
+from core.plan.modes.base import Ask, LeaveOut, Mode
+from core.plan.seams import Catalogue, Failure, FunctionInfo, Question
+from core.plan.state import PlanState
+from core.plan.validate import PlanInvalid, check
+from core.ports import JSON
+
+Route = Literal["pure", "guarded", "repair_eligible"]
+
+WEIGHTS: Final = (0.25, 0.25, 0.2, 0.15, 0.15)
+"""Of schema, planning, method, scale and history in the risk; positive, together 1 (PTR, formula 15)."""
+GUARDED_FROM: Final = 0.25
+REPAIR_FROM: Final = 0.55
+TRUST_BELOW: Final = 0.6
+"""Below this trust a repair is recommended (PTR, formula 34)."""
+PENALTIES: Final[Mapping[str, float]] = {
+    "failed": 0.3, "empty": 0.15, "thin": 0.05, "branched": 0.02, "recovered": 0.05, "diagnosed": 0.1,
+}  # fmt: skip
+AUTO: Final = "auto"
+"""As a parameter's value: the function's own auto-resolution rule gives it."""
+
+
+# --- the profile ---------------------------------------------------------------------------------------
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _ProfileStep(StepForm):
+    auto: dict[str, str] = Field(default_factory=dict)
+
+
+class BranchForm(_Form):
+    step: str
+    when: str
+    set: dict[str, JsonValue] = Field(default_factory=dict)
+    skip: bool = False
+
+
+class RecoveryForm(_Form):
+    step: str = ""
+    error: str = ""
+    set: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ProfileForm(_Form):
+    steps: tuple[_ProfileStep, ...] = Field(min_length=1, max_length=256)
+    confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
+    assumptions: tuple[str, ...] = ()
+    fragile: tuple[str, ...] = ()
+    branches: tuple[BranchForm, ...] = ()
+    recoveries: tuple[RecoveryForm, ...] = ()
+    replan_when: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """If `when` holds before `step` is fired, its parameters are changed, or it is left out."""
+
+    step: str
+    when: Expression
+    change: Mapping[str, JSON]
+    skip: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """If `step` (or any, "") fails with an error that holds `error`, it is tried once more, changed."""
+
+    step: str
+    error: str
+    change: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileObject:
+    """p = (w, γ, A, G, C, B, Ξ) of PTR, formula 11; `auto`: parameters to be resolved, by step."""
+
+    nodes: tuple[Node, ...]
+    confidence: float
+    assumptions: tuple[str, ...]
+    fragile: tuple[str, ...]
+    replan_when: tuple[Expression, ...]
+    branches: tuple[Branch, ...]
+    recoveries: tuple[Recovery, ...]
+    auto: Mapping[str, Mapping[str, Expression]]
+
+
+def read_profile(text: str, catalogue: Catalogue | None, *, known: Sequence[str] = ()) -> ProfileObject:
+    """The profile in a reply, if it is admissible. `known`: steps of an earlier profile with results.
+
+    Raises:
+        PlanError: it is not; a `PlanInvalid` says everything that is wrong.
+    """
+    data = answers.extract(text)
+    try:
+        form = ProfileForm.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the profile"
+        raise PlanError(f"{place}: {first['msg']}") from error
+    problems: list[str] = []
+    auto: dict[str, dict[str, Expression]] = {}
+    nodes = [_admit_step(step, catalogue, auto, problems) for step in form.steps]
+    ids = {node.id for node in nodes}
+    branches = [_admit_branch(one, ids, {*ids, *known}, problems) for one in form.branches]
+    conditions = [_expression(one, {*ids, *known}, "replan condition", problems) for one in form.replan_when]
+    problems.extend(
+        f"A recovery rule is for the step {one.step!r}, which does not exist."
+        for one in form.recoveries
+        if one.step and one.step not in ids
+    )
+    wired = _wired(nodes, auto, [one for one in branches if one])
+    try:
+        shadow = make_plan("profile", [_shadow(node, auto.get(node.id, {})) for node in wired])
+        check(shadow, catalogue, known=known, agents=False)
+    except PlanInvalid as error:
+        problems.extend(error.problems)
+    if problems:
+        raise PlanInvalid(problems)
+    return ProfileObject(
+        tuple(wired), form.confidence, form.assumptions, form.fragile,
+        tuple(one for one in conditions if one), tuple(one for one in branches if one),
+        tuple(Recovery(one.step, one.error, cast(Mapping[str, JSON], one.set)) for one in form.recoveries), auto,
+    )  # fmt: skip
+
+
+def _admit_step(
+    step: _ProfileStep,
+    catalogue: Catalogue | None,
+    auto: dict[str, dict[str, Expression]],
+    problems: list[str],
+) -> Node:
+    node = node_of(StepForm.model_validate(step.model_dump(exclude={"auto"}, by_alias=True)))
+    if node.contract.judgement is not None:
+        problems.append(
+            f"Step {node.id!r}: a judged contract costs a model call; use a rule that code can check."
+        )
+    rules = dict(step.auto)
+    info = catalogue.find(node.call) if catalogue is not None else None
+    for name, value in node.params.items():
+        if value == AUTO and name not in rules:
+            rule = (info.resolves or {}).get(name) if info else None
+            if rule is not None:
+                rules[name] = rule
+    for name, source in rules.items():
+        try:
+            auto.setdefault(node.id, {})[name] = Expression(source)
+        except ValueError as error:
+            problems.append(f"Step {node.id!r}, auto parameter {name!r}: {error}.")
+    params = {name: value for name, value in node.params.items() if name not in rules}
+    return dataclasses.replace(node, params=params)
+
+
+def _admit_branch(form: BranchForm, ids: set[str], seen: set[str], problems: list[str]) -> Branch | None:
+    if form.step not in ids:
+        problems.append(f"A branch rule is for the step {form.step!r}, which does not exist.")
+        return None
+    when = _expression(form.when, seen, f"branch rule of {form.step!r}", problems)
+    return Branch(form.step, when, cast(Mapping[str, JSON], form.set), form.skip) if when else None
+
+
+def _expression(source: str, ids: set[str], place: str, problems: list[str]) -> Expression | None:
+    try:
+        found = Expression(source)
+    except ValueError as error:
+        problems.append(f"The {place}: {error}.")
+        return None
+    unknown = sorted(found.steps - ids)
+    if unknown:
+        problems.append(f"The {place} reads {unknown[0]!r}, which is not a step.")
+        return None
+    return found
+
+
+def _wired(
+    nodes: Sequence[Node], auto: Mapping[str, Mapping[str, Expression]], branches: Sequence[Branch]
+) -> list[Node]:
+    """A step stands behind everything that its rules read, so that when it fires does not matter to them."""
+    wired = []
+    for node in nodes:
+        read: set[str] = set()
+        for rule in auto.get(node.id, {}).values():
+            read |= rule.steps
+        for branch in branches:
+            if branch.step == node.id:
+                read |= branch.when.steps
+        more = sorted(read - set(node.dependencies) - {node.id})
+        if node.id in read:
+            more.append(node.id)
+        wired.append(
+            dataclasses.replace(node, after=(*node.after, *more)) if more and node.join == "all_of" else node
+        )
+    return wired
+
+
+def _shadow(node: Node, auto: Mapping[str, Expression]) -> Node:
+    """The node as the validation sees it: auto parameters count as refs, for they have no value yet."""
+    refs = dict(node.refs)
+    params = dict(node.params)
+    for name, rule in auto.items():
+        if rule.steps:
+            refs[name] = Ref(min(rule.steps))
+        else:
+            params[name] = rule.value(Store({}))
+    return dataclasses.replace(node, refs=refs, params=params)
+
+
+# --- risk and trust ---------------------------------------------------------------------------------------
+
+
+def risk_components(
+    profile: ProfileObject, catalogue: Catalogue | None, history: Mapping[str, float]
+) -> tuple[float, ...]:
+    """Schema, planning, method, scale and history, each in [0, 1] (PTR, formula 13)."""
+    nodes = profile.nodes
+    total = sum(len(n.params) + len(n.refs) + len(profile.auto.get(n.id, {})) for n in nodes)
+    late = sum(len(n.refs) + len(profile.auto.get(n.id, {})) for n in nodes)
+    schema = late / total if total else 0.0
+    doubts = 1 - 0.8 ** (len(profile.assumptions) + len(profile.fragile))
+    planning = min(1.0, 0.7 * (1 - profile.confidence) + 0.3 * doubts)
+    infos = [catalogue.find(n.call) if catalogue else None for n in nodes]
+    impacts = [max(n.impact or 0, i.impact if i else 0) for n, i in zip(nodes, infos, strict=True)]
+    method = sum(impacts) / (2 * len(nodes))
+    scale = min(1.0, len(nodes) / 20)
+    past = max((min(1.0, max(0.0, history.get(n.call, 0.0))) for n in nodes), default=0.0)
+    return schema, planning, method, scale, past
+
+
+def risk_of(components: Sequence[float]) -> float:
+    """The convex combination of the components (PTR, formula 14); in [0, 1], growing with each."""
+    return sum(weight * one for weight, one in zip(WEIGHTS, components, strict=True))
+
+
+def route_of(risk: float) -> Route:
+    """PTR, formula 18."""
+    return "pure" if risk < GUARDED_FROM else "guarded" if risk < REPAIR_FROM else "repair_eligible"
+
+
+def trust_of(counts: Mapping[str, int]) -> float:
+    """The penalty form of PTR, formula 33; falls, or stays, with each thing that went wrong."""
+    return max(0.0, 1.0 - sum(weight * counts.get(name, 0) for name, weight in PENALTIES.items()))
+
+
+def thin(output: JSON) -> bool:
+    """Not empty, but next to nothing: a mapping or list of nothings."""
+    values = output.values() if isinstance(output, dict) else output if isinstance(output, list) else ()
+    return bool(values) and all(is_empty(one) for one in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """z = (κ, σ, I, η, ξ) of PTR, formula 32."""
+
+    trust: float
+    status: Literal["sound", "degraded", "unsound"]
+    issues: tuple[str, ...]
+    flags: tuple[str, ...]
+    repair: bool
+
+
+# --- the mode -----------------------------------------------------------------------------------------------
+
+_FORM: Final = """Answer with one JSON object only:
+{"steps": [{"id": "a", "call": "FUNCTION", "params": {}, "refs": {"p": {"step": "other", "field": "x.0"}}, "auto": {"q": "EXPRESSION"}, "after": []}],
+ "confidence": 0.0 to 1.0, "assumptions": ["…"], "fragile": ["step or point that may break"],
+ "branches": [{"step": "a", "when": "EXPRESSION", "set": {"p": 1}, "skip": false}],
+ "recoveries": [{"step": "a", "error": "part of the error's text", "set": {"p": 2}}],
+ "replan_when": ["EXPRESSION"]}
+An EXPRESSION reads results by step and field, such as  len(list.items) == 0 or list.total > 100 ;
+it knows and, or, not, ==, !=, <, <=, >, >=, in, contains, len(), empty(), exists(), failed(STEP), lower(), number()."""
+
+
+@dataclass(slots=True)
+class _Log:
+    branched: list[str] = field(default_factory=list)
+    recovered: list[str] = field(default_factory=list)
+
+
+class Profile(Mode):
+    """One run of Profile-Then-Reason. `history`: failure rate in [0, 1] by function, from earlier runs."""
+
+    name = "profile"
+    patches = False
+    replans = False
+    agents = False
+    max_calls = 3
+
+    def __init__(self, history: Mapping[str, float] | None = None) -> None:
+        self.profile: ProfileObject | None = None
+        self.risk = 0.0
+        self.route: Route = "pure"
+        self.verification: Verification | None = None
+        self.repaired = False
+        self._history = history or {}
+        self._openings = 0
+        self._log = _Log()
+        self._reported = False
+        self._goal = ""
+
+    def opening(self, goal: str, infos: Sequence[FunctionInfo]) -> Question | None:
+        text = f"Write the whole workflow for a task, and where it may break.\n\nTask: {goal}\n\n"
+        return Question("profile", "smart", f"{text}Functions:\n{questions.functions(infos)}\n\n{_FORM}")
+
+    def opened(self, text: str, catalogue: Catalogue | None) -> tuple[Node, ...]:
+        self._openings += 1
+        return self._take(read_profile(text, catalogue), catalogue)
+
+    def _take(self, profile: ProfileObject, catalogue: Catalogue | None) -> tuple[Node, ...]:
+        self.profile = profile
+        self.risk = risk_of(risk_components(profile, catalogue, self._history))
+        self.route = route_of(self.risk)
+        return profile.nodes
+
+    # --- execution: resolve, branch, recover ---------------------------------------------------------------
+
+    def prepare(self, state: PlanState, node: str, arguments: dict[str, JSON]) -> dict[str, JSON] | LeaveOut:
+        if self.profile is None:
+            return arguments
+        store = self._store(state)
+        for name, rule in self.profile.auto.get(node, {}).items():
+            arguments[name] = rule.value(store)
+        if self.route == "pure":
+            return arguments
+        for branch in self.profile.branches:
+            if branch.step == node and branch.when.holds(store):
+                self._log.branched.append(node)
+                if branch.skip:
+                    return LeaveOut(f"Left out by the rule: {branch.when.source}.")
+                arguments.update(branch.change)
+        return arguments
+
+    def recover(
+        self, state: PlanState, node: str, failure: Failure, arguments: dict[str, JSON]
+    ) -> dict[str, JSON] | None:
+        if self.profile is None or node in self._log.recovered or failure.kind == "incomplete":
+            return None
+        for rule in self.profile.recoveries:
+            if rule.step in ("", node) and rule.error.lower() in failure.message.lower():
+                changed = {**arguments, **rule.change}
+                if changed == arguments:
+                    continue
+                self._log.recovered.append(node)
+                return changed
+        return None
+
+    def _store(self, state: PlanState) -> Store:
+        return Store(state.outputs, [one for one, r in state.nodes.items() if r.state == "failed"])
+
+    # --- verification, one repair, one report ----------------------------------------------------------------
+
+    def verify(self, state: PlanState) -> Verification:
+        """Whether the trace supports a report; a function of the trace alone (PTR, section 2.1)."""
+        assert self.profile is not None
+        current = {node.id for node in self.profile.nodes}
+        records = [state.nodes[one] for one in sorted(current) if one in state.nodes]
+        failed = [r.node.id for r in records if r.state in ("failed", "skipped", "cancelled")]
+        done = [r for r in records if r.state == "executed" and r.validation != "left_out"]
+        empty = [r.node.id for r in done if is_empty(r.output)]
+        meagre = [r.node.id for r in done if thin(r.output)]
+        met = [one.source for one in self.profile.replan_when if one.holds(self._store(state))]
+        counts = {
+            "failed": len(failed), "empty": len(empty), "thin": len(meagre), "diagnosed": min(1, len(met)),
+            "branched": sum(one in current for one in self._log.branched),
+            "recovered": sum(one in current for one in self._log.recovered),
+        }  # fmt: skip
+        trust = trust_of(counts)
+        issues = [f"{one} gave no result" for one in failed] + [
+            f"{one} gave an empty result" for one in empty
+        ]
+        issues += [f"{one} gave a thin result" for one in meagre] + [
+            f"the condition {one} was met" for one in met
+        ]
+        repair = trust < TRUST_BELOW or bool(failed)
+        status: Literal["sound", "degraded", "unsound"] = (
+            "unsound" if trust < TRUST_BELOW else "degraded" if issues else "sound"
+        )
+        return Verification(trust, status, tuple(issues), tuple(f"Caveat: {one}." for one in issues), repair)
+
+    def at_rest(self, state: PlanState) -> Ask | None:
+        if self.profile is None or self._reported:
+            return None
+        self.verification = self.verify(state)
+        if self.verification.repair and not self.repaired and self._openings == 1:
+            self.repaired = True
+            return Ask("own", reason="repair", final=True)
+        self._reported = True
+        return Ask("own", reason="report", final=True)
+
+    def question(self, state: PlanState, ask: Ask, goal: str, infos: Sequence[FunctionInfo]) -> Question:
+        assert self.verification is not None
+        found = questions.evidence(questions.work(state))
+        issues = "\n".join(f"- {one}" for one in self.verification.issues) or "- none"
+        if ask.reason == "repair":
+            return Question(
+                "repair", "smart",
+                f"A workflow did not go well. Write a corrected one for what is still missing; use new ids; "
+                f"results below can be read by their ids. Do not answer the task.\n\nTask: {goal}\n\n{found}\n\n"
+                f"Problems:\n{issues}\n\nFunctions:\n{questions.functions(infos)}\n\n{_FORM}",
+            )  # fmt: skip
+        return Question(
+            "reason", "smart",
+            f"Answer the task from these results only. After each claim name its step in square brackets, like [a]. "
+            f"Invent nothing; say what is missing.\n\nTask: {goal}\n\n{found}\n\nCaveats to pass on:\n{issues}",
+        )  # fmt: skip
+
+    def answered(
+        self, state: PlanState, ask: Ask, text: str | None, catalogue: Catalogue | None
+    ) -> tuple[tuple[Node, ...], str | None]:
+        if ask.reason == "repair":
+            if text is None:
+                return (), None
+            known = [one for one in state.in_state("executed") if state.nodes[one].node.kind in WORK]
+            profile = read_profile(text, catalogue, known=known)
+            taken = [node.id for node in profile.nodes if node.id in state.nodes]
+            if taken:
+                raise PlanError(f"the repaired plan uses the id {taken[0]!r} again; choose a new one")
+            return self._take(profile, catalogue), None
+        return (), self._report(state, text)
+
+    def _report(self, state: PlanState, text: str | None) -> str | None:
+        """The report with its caveats, whether or not the model passed them on."""
+        assert self.verification is not None
+        if text is None or is_empty(text):
+            return None
+        lost = [one for one in self.verification.flags if one not in text]
+        return "\n\n".join([text.strip(), "\n".join(lost)]) if lost else text.strip()

@@ -1,0 +1,57 @@
+"""`reflect`: after each dependency wave somebody looks at all evidence; the next wave waits for the verdict.
+
+KAIJU, section 5. Reflections number at most the waves that ran: a wave is what lies at one depth of the
+graph, and steps that a replan adds lie deeper than what they stand on.
+"""
+
+from __future__ import annotations
+
+from core.plan.answers import Verdict
+from core.plan.model import WORK
+from core.plan.modes.base import Ask, Mode, fresh_work, open_work, work_levels
+from core.plan.state import PlanState
+
+
+class Reflect(Mode):
+    """A barrier after each wave. Two reflections running that see diminishing progress conclude."""
+
+    name = "reflect"
+    replans = False
+
+    def __init__(self) -> None:
+        self._wave = 0
+        self._seen: set[str] = set()
+        self._levels: dict[str, int] = {}
+        self._version = 0
+        self._diminishing = 0
+
+    def admits(self, state: PlanState, node: str) -> bool:
+        return self._level(state, node) <= self._wave
+
+    def at_rest(self, state: PlanState) -> Ask | None:
+        fresh = fresh_work(state, self._seen)
+        rest = open_work(state)
+        if not fresh:
+            if rest:
+                self._wave = max(self._wave, min(self._level(state, one) for one in rest))
+            return None
+        self._seen.update(fresh)
+        ended = tuple(
+            one for one in state.in_state("executed", "failed") if state.nodes[one].node.kind in WORK
+        )
+        if rest:
+            self._wave = max(self._wave, min(self._level(state, one) for one in rest))
+        return Ask("reflect", ended, holds=True, final=not rest, reason=f"what {', '.join(fresh[:6])} gave")
+
+    def decided(self, ask: Ask, verdict: Verdict) -> Verdict:
+        self._diminishing = self._diminishing + 1 if verdict.diminishing else 0
+        if self._diminishing >= 2:
+            return Verdict("conclude", "Two reflections running saw little progress.", answer=verdict.answer)
+        if verdict.decision == "replan":
+            self._wave += 1
+        return verdict
+
+    def _level(self, state: PlanState, node: str) -> int:
+        if state.plan.version != self._version:
+            self._levels, self._version = work_levels(state), state.plan.version
+        return self._levels.get(node, 0)

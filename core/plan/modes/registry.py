@@ -1,0 +1,43 @@
+"""The modes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from core.errors import UsageError
+from core.plan.modes.analyze import Analyze
+from core.plan.modes.base import Mode
+from core.plan.modes.nreflect import NReflect
+from core.plan.modes.orchestrator import Orchestrator
+from core.plan.modes.profile import Profile
+from core.plan.modes.reflect import Reflect
+from core.plan.modes.static import Static
+
+NAMES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile", "auto")
+
+
+def make_mode(name: str, options: Mapping[str, str | int] | None = None) -> Mode:
+    """A fresh mode for one plan; `auto` is chosen beforehand, with `auto.choose`.
+
+    Raises:
+        UsageError: there is no such mode, or an option is not a positive number.
+    """
+    given = options or {}
+    if name == "nreflect":
+        return NReflect(_number(given, "n", 4))
+    if name == "analyze":
+        return Analyze(_number(given, "rounds", 3))
+    plain = {"static": Static, "reflect": Reflect, "orchestrator": Orchestrator, "profile": Profile}
+    if name not in plain:
+        raise UsageError(f"There is no mode {name!r}; use one of {', '.join(NAMES)}.")
+    return plain[name]()
+
+
+def _number(options: Mapping[str, str | int], name: str, default: int) -> int:
+    value = str(options.get(name, default))
+    if not value.isdecimal() or not 1 <= int(value) <= 100:
+        raise UsageError(
+            f"The option {name}={value!r} is not a number from 1 to 100; leave it out for {default}."
+        )
+    return int(value)

@@ -1,0 +1,117 @@
+"""The recovery ladder: retry, patch, replan, in this order, and no rung can be skipped.
+
+The three methods are the only entries; each refuses (raises `RecoveryRefused`) when its precondition
+does not hold (Graph Harness, proposition 6.4). How far a node has climbed is part of the plan's folded
+state: it is `retried` once it failed for good, which happens only after `attempt_retry` has said no,
+and `patched` once a micro-planner was asked, or can't be for lack of budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.plan.model import WORK
+from core.plan.seams import Failure
+from core.plan.state import PlanState
+
+
+class RecoveryRefused(Exception):
+    """A rung was tried out of order; `str()` says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Fire the node again after `delay` seconds."""
+
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """This rung is done with; `why` is a phrase for the trail."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """The rung may be climbed: ask the micro-planner, or the planner."""
+
+
+@dataclass(slots=True)
+class LadderBudget:
+    """What is left of the upper rungs."""
+
+    patches: int
+    replans: int
+
+
+class Ladder:
+    """Recovery of one plan. `backoff`: seconds before the first retry, doubled for each further one, at most 30."""
+
+    def __init__(self, state: PlanState, budget: LadderBudget, *, backoff: float = 0.5) -> None:
+        self._state = state
+        self._budget = budget
+        self._backoff = backoff
+        self._given_up: set[str] = set()
+
+    def attempt_retry(
+        self, node: str, failure: Failure, *, impact: int, idempotent: bool
+    ) -> Retry | Exhausted:
+        """Rung 1, for a node that has just failed.
+
+        Raises:
+            RecoveryRefused: the node has not failed, or has been retried for good.
+        """
+        record = self._state.nodes[node]
+        if record.state not in ("running", "waiting_human", "failed_retryable") or record.rung != "pristine":
+            raise RecoveryRefused(
+                f"{node!r} is {record.state} and {record.rung}; only a fresh failure is retried"
+            )
+        if not failure.transient:
+            return Exhausted(f"{failure.kind} is not transient")
+        if impact >= 1 and not idempotent:
+            return Exhausted("it has effects and is not idempotent")
+        if self._state.retries_left(node) <= 0:
+            return Exhausted("no retries are left")
+        return Retry(min(30.0, self._backoff * 2**record.retries))
+
+    def attempt_patch(self, node: str) -> Permitted | Exhausted:
+        """Rung 2, for a node that failed for good.
+
+        Raises:
+            RecoveryRefused: it has not been through rung 1, or through this one already.
+        """
+        record = self._state.nodes[node]
+        if record.state != "failed" or record.rung != "retried" or node in self._given_up:
+            raise RecoveryRefused(
+                f"{node!r} is {record.state} and {record.rung}; a patch follows an exhausted retry"
+            )
+        if self._budget.patches <= 0:
+            self._given_up.add(node)
+            return Exhausted("no patches are left")
+        self._budget.patches -= 1
+        return Permitted()
+
+    def give_up(self, node: str) -> None:
+        """No micro-planner can be asked about a node that was permitted a patch."""
+        self._given_up.add(node)
+
+    def request_replan(self, *, charge: bool = True) -> Permitted | Exhausted:
+        """Rung 3, for the plan. `charge`: whether it counts; one that a person asked for does not.
+
+        Raises:
+            RecoveryRefused: a failed node has not been through rungs 1 and 2.
+        """
+        for one in self._state.in_state("failed_retryable", "failed"):
+            record = self._state.nodes[one]
+            if record.node.kind in WORK and record.rung != "patched" and one not in self._given_up:
+                raise RecoveryRefused(
+                    f"{one!r} is {record.rung}; every failed node is retried and patched first"
+                )
+        if not charge:
+            return Permitted()
+        if self._budget.replans <= 0:
+            return Exhausted("no replans are left")
+        self._budget.replans -= 1
+        return Permitted()

@@ -1,0 +1,88 @@
+"""Where data flows: resolves a node's refs against the outputs of the nodes before it.
+
+A path that leads nowhere fails loud, with the key that is missing and the keys that are there: a
+planner that guessed a field name can correct it, a model that is handed `null` invents (KAIJU's runs
+with silent nulls ended in made-up addresses).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from core.plan.model import WINNER, Node, Ref
+from core.ports import JSON
+
+
+class MissingField(Exception):
+    """A ref can't be resolved; `str()` is one sentence for the planner."""
+
+
+def select(output: JSON, path: str) -> JSON:
+    """The value at `path` in `output`; text that holds JSON is looked into.
+
+    Raises:
+        MissingField: names the part of the path that is missing.
+    """
+    value = output
+    parts = path.split(".") if path else []
+    for depth, part in enumerate(parts):
+        if isinstance(value, str):
+            value = _opened(value)
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.lstrip("-").isdigit() and -len(value) <= int(part) < len(value):
+            value = value[int(part)]
+        else:
+            raise MissingField(f"has no {'.'.join(parts[: depth + 1])!r} ({_there(value)})")
+    return value
+
+
+def fill(template: str, value: JSON) -> str:
+    """`template` with `{}` replaced by the value, text as it is and everything else as JSON."""
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return template.replace("{}", shown)
+
+
+def resolve(node: Node, outputs: Mapping[str, JSON], winner: str | None = None) -> dict[str, JSON]:
+    """The node's arguments with every ref replaced by its value.
+
+    Raises:
+        MissingField: names the parameter, the step and the field.
+    """
+    if not node.refs:
+        return dict(node.params)
+    values: dict[str, JSON] = dict(node.params)
+    for name, ref in node.refs.items():
+        values[name] = _value(node, name, ref, outputs, winner)
+    return values
+
+
+def _value(node: Node, name: str, ref: Ref, outputs: Mapping[str, JSON], winner: str | None) -> JSON:
+    step = winner if ref.step == WINNER else ref.step
+    if step is None or step not in outputs:
+        raise MissingField(f"parameter {name!r} of {node.id!r} refers to {ref.step!r}, which has no output")
+    try:
+        value = select(outputs[step], ref.field)
+    except MissingField as error:
+        raise MissingField(f"parameter {name!r} of {node.id!r}: the output of {step!r} {error}") from None
+    return fill(ref.template, value) if ref.template else value
+
+
+def _opened(text: str) -> JSON:
+    if len(text) > 1 << 20 or text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        data: JSON = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return data
+
+
+def _there(value: JSON) -> str:
+    if isinstance(value, dict):
+        keys = ", ".join(repr(str(key)[:40]) for key in list(value)[:12])
+        return f"there is {keys}" if keys else "it is empty"
+    if isinstance(value, list):
+        return f"it is a list of {len(value)}"
+    return f"it is {'text' if isinstance(value, str) else json.dumps(value)[:40]}"

@@ -1,0 +1,165 @@
+"""What the plan engine needs from whoever runs it, as Protocols.
+
+A `Runner` fires nodes, an `Asker` puts questions to a model, a `Catalogue` knows which functions the
+caller's scope holds, an `Observer` records what happens. The tree implements them; the engine knows
+neither agents nor modules nor models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from core.plan.model import Node, PlanVersion
+from core.plan.state import NodeChange
+from core.ports import JSON
+
+# --- firing nodes ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A node's work is done. `labels`: where its output comes from. `exit_status`: the tool's, if it has one."""
+
+    output: JSON
+    labels: tuple[str, ...] = ()
+    exit_status: int | None = None
+    tokens: int = 0
+
+
+FailureKind = Literal["raised", "incomplete", "unavailable", "timeout", "contract", "crashed", "interrupted"]
+"""raised: the tool's own error. incomplete: denied or unreachable, which look alike and are never retried.
+unavailable: overloaded or not there yet (transient). crashed: our own runner raised."""
+
+TRANSIENT: frozenset[FailureKind] = frozenset({"unavailable", "timeout", "interrupted"})
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A node's work did not succeed; `message` is for the planner and shows a tool's own error in full."""
+
+    kind: FailureKind
+    message: str
+    exit_status: int | None = None
+    tokens: int = 0
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same call may succeed if it is simply made again."""
+        return self.kind in TRANSIENT
+
+
+Outcome = Success | Failure
+
+
+class Waiting(Protocol):
+    """Tells the engine that a firing waits for a person, so that its time limit stands still."""
+
+    def waits_for_person(self) -> None: ...
+    def goes_on(self) -> None: ...
+
+
+class Firing(NamedTuple):
+    """One attempt at one node. `arguments`: with every ref resolved. `labels`: where they come from.
+
+    `inputs`: for an agent node, the outputs of what it stands behind, by id.
+    """
+
+    plan: str
+    version: int
+    node: Node
+    attempt: int
+    arguments: Mapping[str, JSON]
+    labels: tuple[str, ...]
+    inputs: Mapping[str, JSON]
+    waiting: Waiting
+
+
+class Runner(Protocol):
+    """Fires tool and agent nodes: through the gate, and cancellation reaches the container."""
+
+    async def run(self, firing: Firing) -> Outcome:
+        """Run once. An error of the tool is a `Failure`; an exception is taken for one (`crashed`).
+
+        It may be cancelled at any time.
+        """
+        ...
+
+
+# --- asking models ---------------------------------------------------------------------------------
+
+QuestionKind = Literal[
+    "plan", "correct", "replan", "reflect", "interject", "observe", "patch", "analyze", "judge",
+    "profile", "repair", "reason", "synthesize",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One self-contained model call over task-focused evidence.
+
+    `node`: id of the node that stands for it in the plan, "" if none. `role`: which model.
+    """
+
+    kind: QuestionKind
+    role: Literal["smart", "fast"]
+    text: str
+    node: str = ""
+
+
+class Asker(Protocol):
+    """The one way to a model."""
+
+    def ask(self, question: Question) -> AsyncGenerator[str]:
+        """Stream the reply's text.
+
+        Raises:
+            ModelError: no reply could be had; the engine goes on with the safe default.
+        """
+        ...
+
+
+# --- what there is -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """A function of the caller's scope. `schema`: JSON Schema of its parameters, already found safe.
+
+    `impact`: as the policy believes it. `writes`: resources that it writes. `endpoint`: whose rate limit counts.
+    """
+
+    name: str
+    summary: str = ""
+    schema: Mapping[str, JSON] | None = None
+    impact: int = 0
+    idempotent: bool = False
+    writes: tuple[str, ...] = ()
+    endpoint: str = ""
+    resolves: Mapping[str, str] | None = None
+    """Auto-resolution rules: parameter → expression, see `profile`."""
+
+
+class Catalogue(Protocol):
+    """The functions that the caller may use; those outside its scope do not exist."""
+
+    def find(self, name: str) -> FunctionInfo | None: ...
+    def all(self) -> Sequence[FunctionInfo]: ...
+
+
+# --- telling what happens ------------------------------------------------------------------------------
+
+
+class Observer(Protocol):
+    """Takes every event of the plan, in order; the journal's `plan` and `node` records are written from them."""
+
+    def on_change(self, change: NodeChange) -> None: ...
+    def on_version(self, version: PlanVersion) -> None: ...
+    def on_text(self, question: Question, text: str) -> None:
+        """A piece of a reply that people may watch; passing, not an event."""
+        ...
+
+    def on_notice(self, text: str) -> None:
+        """Something for a person: a warning of the validation, a deadlock report."""
+        ...

@@ -1,0 +1,346 @@
+"""What has become of a plan: a fold over its events, and the only place that changes it.
+
+`PlanState.apply` takes a `NodeChange`, `PlanState.adopt` a `PlanVersion`; both come from the engine
+while a plan runs and from the journal when it is replayed, and both lead to the same state. Readiness
+is counted, not searched: a node knows how many of its required predecessors are missing, and a
+completion touches its out-edges only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
+
+from core.plan.model import WINNER, Node, Plan, PlanError, PlanVersion, make_plan
+from core.plan.states import STARTED, TABLE, TERMINAL, Cause, IllegalTransition, JoinState, State, step
+from core.ports import JSON
+
+Rung = Literal["pristine", "retried", "patched"]
+"""How far up the recovery ladder a failed node has been (Graph Harness, section 6.2)."""
+
+DEFAULT_RETRIES: Final = 2
+SPENT: Final[frozenset[Cause]] = frozenset({"transient", "interrupted"})
+
+
+class NodeChange(NamedTuple):
+    """A node's state changed, under plan version `version`.
+
+    `at`: seconds since the plan's start. `attempt`: how often it has been dispatched. `detail`: the error,
+    or why. `output`, `labels` (where its data comes from) and `validation` (which kind of rule passed it)
+    only when it executed.
+    """
+
+    node: str
+    version: int
+    cause: Cause
+    source: State
+    target: State
+    at: float = 0.0
+    attempt: int = 0
+    detail: str = ""
+    output: JSON = None
+    labels: tuple[str, ...] = ()
+    validation: str = ""
+
+    def to_json(self) -> dict[str, JSON]:
+        """As it stands in a journal."""
+        data: dict[str, JSON] = {
+            "node": self.node,
+            "version": self.version,
+            "cause": self.cause,
+            "from": self.source,
+            "to": self.target,
+            "at": round(self.at, 6),
+            "attempt": self.attempt,
+        }
+        if self.detail:
+            data["detail"] = self.detail
+        if self.cause == "succeeded":
+            data |= {"output": self.output, "labels": list(self.labels), "validation": self.validation}
+        return data
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> NodeChange:
+        """Back from a journal.
+
+        Raises:
+            PlanError: it holds no change.
+        """
+        try:
+            cause = data["cause"]
+            if cause not in get_args(Cause):
+                raise ValueError(cause)
+            return NodeChange(
+                str(data["node"]), int(data["version"]), cast(Cause, cause), data["from"], data["to"],
+                float(data["at"]), int(data["attempt"]), str(data.get("detail", "")), data.get("output"),
+                tuple(data.get("labels", ())), str(data.get("validation", "")),
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError) as error:
+            raise PlanError(f"the journal holds a node change that can't be read ({error!r})") from error
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    """What has become of one node. `started`, `ended`: seconds since the plan's start.
+
+    `version`: the plan version that governed its last change. `rung`: how far recovery has gone with it.
+    """
+
+    node: Node
+    state: State = "pending"
+    version: int = 1
+    attempts: int = 0
+    retries: int = 0
+    started: float | None = None
+    ended: float | None = None
+    output: JSON = None
+    labels: tuple[str, ...] = ()
+    error: str = ""
+    validation: str = ""
+    cause: Cause | None = None
+    """Of the last change."""
+    rung: Rung = "pristine"
+    winner: str | None = None
+    """Of an `any_of` join: the candidate that succeeded first."""
+    missing: int = 0
+    """Required predecessors that have not executed."""
+    serves: list[str] = field(default_factory=list)
+    """Ids of the nodes that wait for this one."""
+
+
+class PlanState:
+    """A plan and its nodes, as their events made them."""
+
+    def __init__(self, id: str = "plan", goal: str = "") -> None:
+        self.plan: Plan = make_plan(id, (), goal=goal)
+        self.versions: list[PlanVersion] = []
+        self.nodes: dict[str, NodeRecord] = {}
+        """Every node that any version had, dropped ones too."""
+        self.outputs: dict[str, JSON] = {}
+        self.open = 0
+        """How many nodes are not in a terminal state."""
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def adopt(self, change: PlanVersion) -> None:
+        """Go over to the next version. Dropped nodes must already be `cancelled` (cause `dropped`).
+
+        Raises:
+            PlanError: the version does not follow on the present one, or breaks the law of versions.
+        """
+        current = self.versions[-1].version if self.versions else None
+        if change.parent != current or change.version != (current or 0) + 1:
+            raise PlanError(f"version {change.version} of the plan does not follow on version {current}")
+        for one in change.drop:
+            if self.nodes[one].state not in ("cancelled", "skipped"):
+                raise PlanError(f"version {change.version} drops {one!r}, which is {self.nodes[one].state}")
+        for node in change.rewire:
+            if self.nodes[node.id].state in STARTED:
+                raise PlanError(f"version {change.version} rewires {node.id!r}, which has started")
+        for node in change.add:
+            if node.id in self.nodes:
+                raise PlanError(f"version {change.version} adds {node.id!r}, an id that was used before")
+        self.versions.append(change)
+        self.plan = self.plan.adopt(change)
+        for node in change.rewire:
+            for one in self.nodes[node.id].node.dependencies:
+                self.nodes[one].serves.remove(node.id)
+            self.nodes[node.id].node = node
+        for node in change.add:
+            self.nodes[node.id] = NodeRecord(node, version=change.version)
+            self.open += 1
+            if node.kind == "micro_planner" and node.spawned_by in self.nodes:
+                self.nodes[node.spawned_by].rung = "patched"
+        for node in (*change.rewire, *change.add):
+            self._count(self.nodes[node.id])
+
+    def apply(self, change: NodeChange) -> None:
+        """Change one node's state.
+
+        Raises:
+            IllegalTransition: the table has no such arrow, or its guard does not hold.
+        """
+        record = self.nodes[change.node]
+        if record.state != change.source:
+            raise IllegalTransition(f"node {change.node!r} is {record.state}, not {change.source}")
+        target = step(record.state, change.cause, self, change.node, change.validation)
+        if target != change.target:
+            raise IllegalTransition(
+                f"{change.cause!r} leads node {change.node!r} to {target}, not {change.target}"
+            )
+        self._commit(record, change)
+
+    def happen(self, node: str, cause: Cause, at: float, detail: str = "") -> NodeChange:
+        """Make the change that `cause` leads to now, and apply it.
+
+        Raises:
+            IllegalTransition: as `apply`.
+        """
+        record = self.nodes[node]
+        source = record.state
+        target = step(source, cause, self, node)
+        attempt = record.attempts + 1 if cause == "dispatched" else record.attempts
+        change = NodeChange(node, self.versions[-1].version, cause, source, target, at, attempt, detail)
+        self._commit(record, change)
+        return change
+
+    def _commit(self, record: NodeRecord, change: NodeChange) -> None:
+        target = change.target
+        record.state = target
+        record.version = change.version
+        record.cause = change.cause
+        if change.cause == "dispatched":
+            record.attempts += 1
+            if record.started is None:
+                record.started = change.at
+        elif change.cause == "retried":
+            record.retries += 1
+        if change.detail:
+            record.error = change.detail
+        if target in TERMINAL:
+            if target == "failed":
+                record.rung = "patched" if change.cause == "join_failed" else "retried"
+            self._end(record, change)
+
+    def _end(self, record: NodeRecord, change: NodeChange) -> None:
+        record.ended = change.at
+        self.open -= 1
+        if change.target != "executed":
+            return
+        node = record.node.id
+        record.output, record.labels, record.validation = change.output, change.labels, change.validation
+        record.error = ""
+        self.outputs[node] = change.output
+        for one in record.serves:
+            follower = self.nodes[one]
+            if follower.node.join == "any_of" and node in follower.node.after:
+                if follower.winner is None:
+                    follower.winner = node
+            else:
+                follower.missing -= 1
+
+    def _count(self, record: NodeRecord) -> None:
+        node = record.node
+        record.missing = 0
+        record.winner = None
+        for one in node.required:
+            self.nodes[one].serves.append(node.id)
+            record.missing += self.nodes[one].state != "executed"
+        for one in node.candidates:
+            self.nodes[one].serves.append(node.id)
+            if record.winner is None and self.nodes[one].state == "executed":
+                record.winner = one
+
+    # --- questions --------------------------------------------------------------------------------
+
+    def join(self, node: str) -> JoinState:
+        """Whether the node may run, must wait, or never will."""
+        record = self.nodes[node]
+        raced = record.node.join == "any_of"
+        if record.missing == 0 and (not raced or record.winner is not None):
+            return "holds"
+        if record.missing and any(self._lost(one) for one in record.node.required):
+            return "lost"
+        if raced and record.winner is None and all(self._lost(one) for one in record.node.candidates):
+            return "lost"
+        return "open"
+
+    def _lost(self, node: str) -> bool:
+        return self.nodes[node].state in ("failed", "cancelled", "skipped")
+
+    def any_of(self, node: str) -> bool:
+        """Whether its join is a race."""
+        return self.nodes[node].node.join == "any_of"
+
+    def retries_left(self, node: str) -> int:
+        """Automatic retries that its budget still holds."""
+        record = self.nodes[node]
+        budget = DEFAULT_RETRIES if record.node.retries is None else record.node.retries
+        return budget - record.retries
+
+    def superfluous(self, node: str) -> bool:
+        """Whether each node that it serves is a race that another candidate has won."""
+        record = self.nodes[node]
+        if not record.serves:
+            return False
+        for one in record.serves:
+            follower = self.nodes[one]
+            if follower.state in ("cancelled", "skipped"):
+                continue
+            if follower.node.join != "any_of" or node not in follower.node.after:
+                return False
+            if follower.winner in (None, node):
+                return False
+        return any(self.nodes[one].winner not in (None, node) for one in record.serves)
+
+    def contract_passed(self, node: str, validation: str) -> bool:
+        """Whether some kind of rule passed the output: nothing executes unvalidated."""
+        return bool(validation)
+
+    def consequences(self, change: NodeChange) -> Iterator[tuple[str, Cause]]:
+        """What follows from an applied change at once: nodes that became ready, siblings that lost a race.
+
+        Deterministic: in order of node id, readiness before losses.
+        """
+        if change.target == "pending":
+            if self.join(change.node) == "holds":
+                yield change.node, "joined"
+            return
+        if change.target != "executed":
+            return
+        losers: set[str] = set()
+        serves = self.nodes[change.node].serves
+        for one in sorted(serves) if len(serves) > 1 else serves:
+            follower = self.nodes[one]
+            if follower.missing == 0 and follower.state == "pending" and self.join(one) == "holds":
+                yield one, "joined"
+            if follower.winner == change.node:
+                losers.update(c for c in follower.node.candidates if c != change.node)
+        changed = bool(losers)
+        while changed:
+            changed = False
+            for one in sorted(losers):
+                if self.nodes[one].state not in TERMINAL and self.superfluous(one):
+                    changed = True
+                    yield one, "lost_race"
+
+    def entries(self) -> Iterator[str]:
+        """Pending nodes that may become ready now, in order of id."""
+        for one in sorted(self.plan.nodes):
+            if self.nodes[one].state == "pending" and self.join(one) == "holds":
+                yield one
+
+    def change(self, node: str, cause: Cause, *, at: float = 0.0, detail: str = "") -> NodeChange:
+        """The change that `cause` would make now; not yet applied."""
+        record = self.nodes[node]
+        arrow = TABLE.get((record.state, cause))
+        if arrow is None:
+            raise IllegalTransition(f"node {node!r} is {record.state}; {cause!r} leads nowhere from there")
+        attempt = record.attempts + (cause == "dispatched")
+        return NodeChange(
+            node, self.versions[-1].version, cause, record.state, arrow.target, at, attempt, detail
+        )
+
+    def in_state(self, *states: State) -> list[str]:
+        """Ids of the nodes of the present version in one of `states`, in order of id."""
+        return [one for one in sorted(self.plan.nodes) if self.nodes[one].state in states]
+
+    def waits_for(self, node: str) -> list[str]:
+        """Why a node is not ready, one phrase per predecessor: "cves is failed"."""
+        record = self.nodes[node]
+        return [
+            f"{one} is {self.nodes[one].state}"
+            for one in record.node.dependencies
+            if self.nodes[one].state != "executed"
+        ]
+
+    def labels_of(self, node: str) -> tuple[str, ...]:
+        """Where the data in a node's arguments comes from: the labels of all that its refs touch."""
+        record = self.nodes[node]
+        labels: set[str] = set()
+        for ref in record.node.refs.values():
+            step = record.winner if ref.step == WINNER else ref.step
+            if step is not None and step in self.nodes:
+                labels.update(self.nodes[step].labels)
+        return tuple(sorted(labels))

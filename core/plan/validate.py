@@ -1,0 +1,249 @@
+"""Whether a plan can run, decided before anything of it runs.
+
+Everything that is wrong is collected, so that the planner's one corrected try sees it all. A
+reference to a step that does not exist is pruned with a warning where the plan stays valid (planners
+forget steps that they meant to write); a cycle is never repaired. In a finite acyclic graph every
+node can be reached from an entry and reaches an exit, so acyclicity is the whole of reachability.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import jsonschema
+
+from core.plan.contracts import well_formed
+from core.plan.model import WINNER, WORK, Node, Plan, PlanError
+from core.plan.seams import Catalogue, FunctionInfo
+from core.ports import JSON
+
+MAX_NODES: Final = 256
+
+
+class PlanInvalid(PlanError):
+    """The plan can't run. `problems`: one sentence each, every one with the step and the remedy."""
+
+    def __init__(self, problems: Collection[str], *, cycle: Collection[str] = ()) -> None:
+        self.problems = tuple(problems)
+        self.cycle = tuple(cycle)
+        super().__init__(" ".join(self.problems))
+
+
+@dataclass(slots=True)
+class Checked:
+    """A plan that may run, with dangling references pruned, and what was pruned."""
+
+    nodes: dict[str, Node]
+    warnings: list[str] = field(default_factory=list)
+
+
+def check(
+    plan: Plan,
+    catalogue: Catalogue | None = None,
+    *,
+    known: Collection[str] = (),
+    max_nodes: int = MAX_NODES,
+    agents: bool = True,
+) -> Checked:
+    """Validate the nodes of `plan`. `known`: ids outside of it that may be referred to (kept nodes).
+
+    Without a catalogue, functions and parameters are not checked. `agents`: whether agent nodes may stand in it.
+
+    Raises:
+        PlanInvalid: with everything that is wrong.
+    """
+    if not plan.nodes:
+        raise PlanInvalid(["The plan has no steps; write at least one."])
+    if len(plan.nodes) > max_nodes:
+        raise PlanInvalid(
+            [f"The plan has {len(plan.nodes)} steps, at most {max_nodes} are allowed; merge some."]
+        )
+    checked = Checked({})
+    problems: list[str] = []
+    present = {*plan.nodes, *known}
+    for node in plan.nodes.values():
+        checked.nodes[node.id] = _pruned(node, present, checked.warnings)
+    for node in checked.nodes.values():
+        problems.extend(_faults(node, plan.nodes[node.id], checked.nodes, catalogue, agents))
+    cycle = find_cycle(checked.nodes)
+    if cycle:
+        problems.append(f"The steps {' → '.join((*cycle, cycle[0]))} wait for each other; break the circle.")
+    if problems:
+        raise PlanInvalid(problems, cycle=cycle)
+    return checked
+
+
+def find_cycle(nodes: Mapping[str, Node]) -> list[str]:
+    """A cycle, in order of dependence, starting at its smallest id; empty if there is none (Kahn)."""
+    missing = dict.fromkeys(nodes, 0)
+    serves: dict[str, list[str]] = {one: [] for one in nodes}
+    for one, node in nodes.items():
+        for other in node.dependencies:
+            if other in serves:
+                serves[other].append(one)
+                missing[one] += 1
+    free = [one for one, count in missing.items() if count == 0]
+    done = 0
+    while free:
+        done += 1
+        for one in serves[free.pop()]:
+            missing[one] -= 1
+            if missing[one] == 0:
+                free.append(one)
+    if done == len(nodes):
+        return []
+    return _walk_cycle(nodes, {one for one, count in missing.items() if count})
+
+
+def _walk_cycle(nodes: Mapping[str, Node], stuck: set[str]) -> list[str]:
+    path: list[str] = []
+    seen: dict[str, int] = {}
+    here = min(stuck)
+    while here not in seen:
+        seen[here] = len(path)
+        path.append(here)
+        here = min(one for one in nodes[here].dependencies if one in stuck)
+    cycle = path[seen[here] :][::-1]
+    least = cycle.index(min(cycle))
+    return cycle[least:] + cycle[:least]
+
+
+def levels(nodes: Mapping[str, Node]) -> dict[str, int]:
+    """The dependency wave of each node: 0 for entries, else one more than the latest of what it stands behind."""
+    found: dict[str, int] = {}
+    for start in nodes:
+        stack = [start]
+        while stack:
+            here = stack[-1]
+            open_ = [one for one in nodes[here].dependencies if one in nodes and one not in found]
+            if open_ and here not in found:
+                stack.extend(open_)
+                continue
+            stack.pop()
+            inner = [found[one] for one in nodes[here].dependencies if one in nodes]
+            found[here] = 1 + max(inner, default=-1)
+    return found
+
+
+def effective_impact(node: Node, info: FunctionInfo | None) -> int:
+    """What the engine assumes for its own rules: the worse of what the plan and the function say."""
+    return max(node.impact or 0, info.impact if info else 0)
+
+
+def _pruned(node: Node, present: Collection[str], warnings: list[str]) -> Node:
+    if not node.refs and all(map(present.__contains__, node.after)):
+        return node
+    after = tuple(one for one in node.after if one in present)
+    refs = {name: ref for name, ref in node.refs.items() if ref.step == WINNER or ref.step in present}
+    if len(after) == len(node.after) and len(refs) == len(node.refs):
+        return node
+    warnings.extend(
+        f"Step {node.id!r} comes after {one!r}, which does not exist; the reference was dropped."
+        for one in node.after
+        if one not in present
+    )
+    for name, ref in node.refs.items():
+        if name not in refs:
+            warnings.append(
+                f"Step {node.id!r} takes {name!r} from {ref.step!r}, which does not exist; the reference was dropped."
+            )
+    return dataclasses.replace(node, after=after, refs=refs)
+
+
+def _faults(
+    node: Node, written: Node, nodes: Mapping[str, Node], catalogue: Catalogue | None, agents: bool
+) -> Iterable[str]:
+    if node.kind not in WORK:
+        yield f"Step {node.id!r} has the kind {node.kind!r}, which only the engine makes; use `call:` or `agent:`."
+        return
+    if node.kind == "agent" and not agents:
+        yield f"Step {node.id!r} calls an agent; this mode runs functions only."
+    yield from _join_faults(node, written)
+    fault = well_formed(node.contract)
+    if fault:
+        yield f"Step {node.id!r}: {fault}."
+    info = catalogue.find(node.call) if catalogue is not None and node.kind == "tool" else None
+    if catalogue is not None and node.kind == "tool":
+        yield from _call_faults(node, info, catalogue)
+    if node.join == "any_of":
+        yield from _race_faults(node, nodes, catalogue)
+
+
+def _join_faults(node: Node, written: Node) -> Iterable[str]:
+    if node.id in node.dependencies:
+        yield f"Step {node.id!r} waits for itself; take {node.id!r} out of its `after` and `refs`."
+    if node.join == "any_of" and len(node.after) < 2:
+        lost = " (the others do not exist)" if len(written.after) > len(node.after) else ""
+        yield f"Step {node.id!r} is any_of, which needs at least two candidates in `after`{lost}."
+    for name, ref in node.refs.items():
+        if ref.step == WINNER and node.join != "any_of":
+            yield f"Step {node.id!r} takes {name!r} from '*', the winner of an any_of join, but is not any_of."
+        elif ref.step in node.candidates:
+            yield (
+                f"Step {node.id!r} takes {name!r} from {ref.step!r}, which may lose the race; use `step: '*'`, its winner."
+            )
+        if ref.template and "{}" not in ref.template:
+            yield f"Step {node.id!r}: the template of {name!r} has no {{}} for the value."
+
+
+def _race_faults(node: Node, nodes: Mapping[str, Node], catalogue: Catalogue | None) -> Iterable[str]:
+    for one in node.candidates:
+        rival = nodes.get(one)
+        if rival is None:
+            continue
+        info = catalogue.find(rival.call) if catalogue is not None and rival.kind == "tool" else None
+        if effective_impact(rival, info) >= 2:
+            yield (
+                f"Step {one!r} has impact 2 and stands in the any_of race of {node.id!r}; "
+                "what can't be undone is not raced: choose one, or put them one after another."
+            )
+
+
+def _call_faults(node: Node, info: FunctionInfo | None, catalogue: Catalogue) -> Iterable[str]:
+    if info is None:
+        close = difflib.get_close_matches(node.call, [one.name for one in catalogue.all()], 1, 0.6)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        yield f"Step {node.id!r} calls {node.call!r}, which is not a function that you have{hint}"
+        return
+    if info.schema is not None:
+        yield from parameter_faults(node, info.schema)
+
+
+def parameter_faults(node: Node, schema: Mapping[str, JSON], *, later: Collection[str] = ()) -> Iterable[str]:
+    """How a node's parameters don't fit; those in refs or `later` have no value yet and are taken on trust."""
+    trusted = {*node.refs, *later}
+    required = schema.get("required")
+    for name in required if isinstance(required, list) else ():
+        if name not in node.params and name not in trusted:
+            yield f"Step {node.id!r}: {node.call} needs the parameter {name!r}; add it."
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    for name, ref in node.refs.items():
+        if name in node.params:
+            yield f"Step {node.id!r} gives {name!r} both in `params` and in `refs`; keep one."
+        if schema.get("additionalProperties") is False and name not in known:
+            yield f"Step {node.id!r}: {node.call} has no parameter {name!r}."
+        rule = known.get(name)
+        kind = rule.get("type") if isinstance(rule, dict) else None
+        if ref.template and isinstance(kind, str) and kind != "string":
+            yield f"Step {node.id!r}: a template makes text, but {name!r} of {node.call} is {kind}; drop the template."
+    for error in jsonschema.Draft202012Validator(_partial(schema, bool(trusted))).iter_errors(
+        {name: value for name, value in node.params.items() if name not in later}
+    ):
+        place = ".".join(map(str, error.absolute_path))
+        where = f"parameter {place!r}" if place else "its parameters"
+        if error.validator != "required" or error.absolute_path:
+            yield f"Step {node.id!r}: {where} of {node.call}: {error.message[:160]}."
+
+
+_WHOLE: Final = ("required", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "minProperties",
+                 "dependentRequired", "dependentSchemas")  # fmt: skip
+"""Rules over all parameters together, which can't be checked while some have no value."""
+
+
+def _partial(schema: Mapping[str, JSON], some_missing: bool) -> dict[str, JSON]:
+    return {name: rule for name, rule in schema.items() if not (some_missing and name in _WHOLE)}

@@ -1,0 +1,331 @@
+"""What the core needs from the outer rooms, as Protocols.
+
+The core knows no Docker, no Chroma, no websocket and no HTTP: `iact` hands it objects of these
+shapes. An implementation of a port must pass the conformance tests in `tests/` for that port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+JSON: TypeAlias = bool | int | float | str | list["JSON"] | dict[str, "JSON"] | None
+"""What JSON can hold."""
+
+# --- models ---------------------------------------------------------------------------------
+
+Speaker = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a context, as the model's endpoint gets it."""
+
+    role: Speaker
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts of one model call. `estimated`: the endpoint reported none."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPrompt:
+    """Layer 1 of every context: one system text, then fixed example messages (user, assistant, …)."""
+
+    system: str
+    examples: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """What the core must know about a model. `context`: window in tokens. `label`: one sentence for people.
+
+    `static` replaces the standard static prompt for models that are too small for it.
+    """
+
+    name: str
+    context: int
+    label: str = ""
+    images: bool = False
+    static: StaticPrompt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the reply, in order."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRestart:
+    """The reply starts over (a retry): text so far is void. `reason` is for people."""
+
+    reason: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """Usage as far as the endpoint knows it now; a later report replaces an earlier one."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEnd:
+    """The reply is complete, or was cut off by the length limit."""
+
+    finish: Literal["stop", "length"]
+
+
+ModelEvent = TextDelta | StreamRestart | UsageReport | StreamEnd
+
+
+class Model(Protocol):
+    """A language model. One implementation speaks the OpenAI protocol, local models through the same door."""
+
+    @property
+    def profile(self) -> ModelProfile: ...
+
+    def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        """Stream one reply; ends with exactly one `StreamEnd`.
+
+        The consumer may close the iterator at any time, which ends the request at the endpoint.
+
+        Raises:
+            ModelError: after the retries that make sense ran out.
+        """
+        ...
+
+    async def warm(self) -> None:
+        """Get ready, where that saves a person from waiting later; quick if there is nothing to do.
+
+        Raises:
+            ModelError: it can't get ready; a later `stream` would say the same.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+# --- modules and their sandbox ----------------------------------------------------------------
+
+Report = Callable[[str], None]
+"""Takes one line of progress for a person ("building the base image: 3 of 5")."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """A module that can be started. `digest`: SHA-256 hex over all of its source.
+
+    `manifest`: the serialized `iact.ext_module.v1.Manifest` that this digest described itself with,
+    or None if it has never run here.
+    """
+
+    name: str
+    digest: str
+    origin: Literal["shipped", "user", "agent"]
+    summary: str
+    manifest: bytes | None
+
+
+class ModuleInstance(Protocol):
+    """One running module of one session."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def target(self) -> str:
+        """The gRPC target to dial, checked by the host to be the module's own socket."""
+        ...
+
+    async def why_lost(self) -> str | None:
+        """A sentence if the instance is no longer able to serve ("the kernel killed it for lack of memory")."""
+        ...
+
+    async def stop(self) -> None: ...
+
+
+class ModuleHost(Protocol):
+    """Starts modules in isolation. Implemented by `sandbox`."""
+
+    @property
+    def backend(self) -> Literal["docker", "bubblewrap", "off"]: ...
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        """The modules that can be started.
+
+        Raises:
+            SandboxUnavailable: there is no sandbox here; says what to install or run.
+        """
+        ...
+
+    async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
+        """Start module `name` for `session`, its workspace mounted; returns when its health service serves.
+
+        Raises:
+            SandboxUnavailable: with what to install or run.
+            ModuleLost: it did not come up.
+        """
+        ...
+
+    async def remember_manifest(self, name: str, manifest: bytes) -> None:
+        """Keep what this module's digest described itself with, for `catalogue()`."""
+        ...
+
+    async def end_session(self, session: str) -> None:
+        """Stop and remove everything that belongs to `session`."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+# --- time ---------------------------------------------------------------------------------------
+
+
+class Clock(Protocol):
+    """Wall-clock time and waiting; tests bring a virtual one."""
+
+    def now(self) -> datetime:
+        """The current time, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary point."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+FragmentKind = Literal["goal", "preference", "fact", "lesson", "result"]
+Occasion = Literal["say", "remember", "reply", "failure", "correction", "cut"]
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something in a session that may be worth remembering, reduced from one journal record by the tree.
+
+    `at`: ISO 8601, UTC, as in the record. `occasion`: a user's message, a `REMEMBER`, a reply to a caller,
+    a failure, a person's correction, or what a compression cut. `first`: it opens the session. `kind`: as an
+    agent asked for it. `untrusted`: labels of the outside sources that the text came from; empty if none.
+    `project`: what groups sessions (a live workspace, a scope), empty if nothing does.
+    """
+
+    session: str
+    record: int
+    agent: str
+    at: str
+    occasion: Occasion
+    text: str
+    first: bool = False
+    kind: FragmentKind | None = None
+    untrusted: tuple[str, ...] = ()
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What memory is asked for one turn. `input`, `recent`: what the agent reads now, and read last.
+
+    `history`: texts that the agent has before it, which need not be recalled. `tokens`: the budget.
+    """
+
+    session: str
+    agent: str
+    input: str
+    now: datetime
+    recent: Sequence[str] = ()
+    history: Sequence[str] = ()
+    project: str = ""
+    tokens: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One fragment that memory found. `line`: as an agent reads it, with kind, age, origin and warnings.
+
+    `why`: for people, what it was found by. `contradicts`: ids of fragments that say otherwise.
+    `current`: False for what a newer fragment replaced, which only a search shows.
+    """
+
+    id: str
+    text: str
+    kind: FragmentKind
+    score: float
+    at: str
+    session: str
+    agent: str
+    line: str
+    why: str
+    untrusted: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    current: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """The answer to one `Ask`, best first. `notice`: a sentence for people, the first time that something is wrong."""
+
+    rows: tuple[Recalled, ...] = ()
+    notice: str = ""
+
+
+class Memory(Protocol):
+    """One user's memory. Implemented by `hippocampus`."""
+
+    def remember(self, happening: Happening) -> None:
+        """Take note of something; written behind, never blocks and never raises. Twice is as good as once."""
+        ...
+
+    async def recall(self, ask: Ask) -> Recollection:
+        """What helps this agent with this turn, within the time budget; nothing if memory is slow or down."""
+        ...
+
+    async def search(self, query: str, *, limit: int = 20) -> Sequence[Recalled]:
+        """What memory holds about `query`, for a person, or for an agent's `RECALL`.
+
+        Raises:
+            MemoryUnavailable: memory can't answer; the message says why.
+        """
+        ...
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        """Remove fragments, and what was distilled from them, for good; gives how many there were.
+
+        Raises:
+            MemoryUnavailable: memory can't be written to now; nothing was forgotten.
+        """
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of unit length, whose dot product says how near two texts are in meaning."""
+
+    @property
+    def name(self) -> str:
+        """Names the model and its dimensions; vectors of different names can't be compared."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector for each text; all zero for a text that holds nothing.
+
+        Raises:
+            MemoryUnavailable: the model can't be reached.
+        """
+        ...

@@ -1,0 +1,228 @@
+"""Carries out what an agent wrote: calls of children and of module functions, one outcome each.
+
+The order of a function call is law 3: the gate's decision and the intent stand in the journal, and
+are durable if the call can change anything, before it is dispatched; its outcome follows. A call
+that a crash left without an outcome is repeated only if that is harmless.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Literal
+
+from core.errors import ModuleFault, SandboxError
+from core.gate.gate import CallRequest, Denial, Ticket, decide
+from core.gate.impact import impact_of
+from core.journal.record import Record
+from core.journal.spool import Spool
+from core.language.grammar import Bound
+from core.modules.client import Completed, Outcome, Raised, TimedOut
+from core.modules.door import FunctionCall, Modules
+from core.ports import JSON
+from core.tree import budget
+from core.tree.agent import Agent, Pending
+from core.tree.events import Notice, Output
+from core.tree.interpret import argument_text, digest_of, ready, satisfied
+from core.tree.live import Live, stored
+
+NotRun = Literal["cancelled", "incomplete"]
+"""Why a call has no outcome of its own."""
+
+
+class Acting:
+    """The calls of one session that are under way."""
+
+    def __init__(self, live: Live, door: Modules) -> None:
+        self._live = live
+        self._door = door
+        self._scopes: dict[str, asyncio.Timeout] = {}
+
+    async def act(self, agent: Agent, pending: Pending) -> None:
+        """Carry out the first pending action of an agent."""
+        assert pending.bound is not None
+        match pending.spec.name:
+            case "CALL" | "CALL_ASYNC":
+                self._call_child(agent, pending, pending.bound)
+            case "WAIT":
+                await self._wait(agent, pending, pending.bound)
+            case "QUERY":
+                self._select(agent, pending, timed_out=False)
+            case _:
+                await self._call_function(agent, pending, pending.bound)
+
+    def stop(self, agent: Agent) -> None:
+        """Cancel the agent's running call, if there is one; the module kills what it runs."""
+        scope = self._scopes.get(agent.path)
+        if scope is not None:
+            scope.reschedule(asyncio.get_running_loop().time())
+
+    def drop(self, agent: Agent, status: str) -> None:
+        """Give every pending action of an agent that waits for no reply its outcome: `status`."""
+        running = (
+            agent.actions[0] if status == "skipped" and agent.actions and agent.actions[0].call else None
+        )
+        for pending in [one for one in agent.actions if one is not running]:
+            self._record_result(agent, pending, {"status": status})
+
+    def _call_child(self, agent: Agent, pending: Pending, bound: Bound) -> None:
+        live, path = self._live, pending.child
+        if path not in live.tree.agents:
+            fields: dict[str, JSON] = {"caller": agent.path}
+            model, scope, intent = (bound.arguments.get(name) for name in ("model", "scope", "intent"))
+            if isinstance(model, str):
+                fields["model"] = model
+            if isinstance(scope, str):
+                fields["allow"] = [one.strip() for one in scope.split(",") if one.strip()]
+            if isinstance(intent, int):
+                fields["intent"] = intent
+            if bound.arguments.get("fork") is True and fields.get("model", agent.model) == agent.model:
+                fields["fork"] = True
+            live.record("spawn", path, fields, argument_text(bound, "role"))
+        tokens = budget.share(agent, waits=pending.spec.name == "CALL")
+        fields = {**self._where(agent, pending), "to": path, "args": digest_of(bound), "budget": tokens}
+        live.record("call", agent.path, fields)
+
+    async def _wait(self, agent: Agent, pending: Pending, bound: Bound) -> None:
+        """Wait for children to reply; time passes only while no latch above is closed."""
+        live = self._live
+        given = bound.arguments.get("timeout")
+        left = float(given) if isinstance(given, int | float) else None
+        while pending in agent.actions:
+            latched = live.tree.latched(agent.path)
+            if not latched and satisfied(live.tree, agent, pending):
+                self._select(agent, pending, timed_out=False)
+            elif not latched and left is not None and left <= 0:
+                self._select(agent, pending, timed_out=True)
+            else:
+                since = live.clock.monotonic()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(None if latched else left):
+                        await live.moved()
+                if left is not None and not latched:
+                    left -= live.clock.monotonic() - since
+
+    def _select(self, agent: Agent, pending: Pending, *, timed_out: bool) -> None:
+        """WAIT or QUERY ends; which replies it takes is recorded."""
+        fields = {**self._where(agent, pending), "took": list[JSON](ready(agent, pending))}
+        if timed_out:
+            fields["timed_out"] = True
+        self._live.record("select", agent.path, fields)
+
+    def _where(self, agent: Agent, pending: Pending) -> dict[str, JSON]:
+        return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}
+
+    async def _call_function(self, agent: Agent, pending: Pending, bound: Bound) -> None:
+        live, spec = self._live, pending.spec
+        if pending.call and spec.impact > 0 and not spec.idempotent:
+            self._record_result(agent, pending, {"status": "interrupted"})
+            return
+        request = CallRequest(agent.path, spec.name, digest_of(bound))
+        texts = {name: argument_text(bound, name) for name in (*bound.arguments, *bound.attached)}
+        impact = impact_of(spec.name, spec.impact, texts, live=live.tree.workspace != "scratch")
+        decision = decide(request, impact, live.tree.grant_of(agent.path))
+        self._record_gate(agent, pending, decision)
+        if isinstance(decision, Denial):
+            self._record_result(agent, pending, {"status": "incomplete"})
+            return
+        if not pending.call:
+            fields = {**self._where(agent, pending), "impact": decision.impact, "args": request.arguments}
+            call = live.record("call", agent.path, fields)
+            if decision.impact > 0:
+                await live.durable(call)
+        await self._dispatch(agent, pending, bound, decision)
+
+    def _record_gate(self, agent: Agent, pending: Pending, decision: Ticket | Denial) -> None:
+        fields = {
+            **self._where(agent, pending),
+            "allow": isinstance(decision, Ticket),
+            "impact": decision.impact,
+        }
+        if isinstance(decision, Denial):
+            fields |= {"by": decision.by, "reason": decision.reason}
+        self._live.record("gate", agent.path, fields)
+
+    async def _dispatch(self, agent: Agent, pending: Pending, bound: Bound, ticket: Ticket) -> None:
+        live, started = self._live, self._live.clock.monotonic()
+        timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
+        call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout)
+        with Spool(live.journal.directory) as spool:
+            outcome = await self._invoke(agent, pending, ticket, call, spool)
+            if pending not in agent.actions:
+                return  # it was cancelled meanwhile, and has its outcome
+            elapsed = round((live.clock.monotonic() - started) * 1000)
+            self._record_outcome(agent, pending, outcome, elapsed, spool)
+
+    async def _invoke(
+        self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
+    ) -> Outcome | NotRun:
+        """Go through the door; what kept the call from ending is told to people only."""
+        live = self._live
+        scope = self._scopes[agent.path] = asyncio.timeout(None)
+        try:
+            async with scope:
+                return await self._door.call(
+                    ticket,
+                    call,
+                    on_output=lambda text: live.publish(Output(agent.path, pending.call, text)),
+                    on_artifact=lambda chunk: spool.take(chunk.id, chunk.data, last=chunk.last),
+                    report=lambda line: live.publish(Notice(line)),
+                )
+        except TimeoutError:
+            return "cancelled"
+        except (SandboxError, ModuleFault) as error:
+            if pending in agent.actions:
+                live.record("notice", agent.path, {"level": "warning", "code": "module"}, str(error))
+            return "incomplete"
+        finally:
+            del self._scopes[agent.path]
+
+    def _record_outcome(
+        self, agent: Agent, pending: Pending, outcome: Outcome | NotRun, elapsed: int, spool: Spool
+    ) -> None:
+        fields: dict[str, JSON] = {"ms": elapsed}
+        match outcome:
+            case Completed():
+                fields |= {"status": "ok", "media": outcome.media, "data": dict(outcome.data)}
+                self._record_completed(agent, pending, outcome, fields, spool)
+            case Raised():
+                fields |= {"status": "error", "data": {"type": outcome.type}}
+                text = "\n".join(part for part in (outcome.output, outcome.message, outcome.trace) if part)
+                self._record_result(agent, pending, fields, text)
+            case TimedOut():
+                fields |= {"status": "error", "data": {"type": "TimeoutError"}}
+                text = f"{outcome.output}\nIt was stopped after {elapsed / 1000:.0f} s, its time limit."
+                self._record_result(agent, pending, fields, text.lstrip("\n"))
+            case status:
+                self._record_result(agent, pending, {"status": status})
+
+    def _record_completed(
+        self, agent: Agent, pending: Pending, outcome: Completed, fields: dict[str, JSON], spool: Spool
+    ) -> None:
+        artifacts: list[JSON] = []
+        for artifact in outcome.artifacts:
+            kept = spool.kept[artifact.id]
+            blob: dict[str, JSON] = {"sha256": kept.sha256, "size": kept.size}
+            if artifact.id == outcome.artifact:
+                fields |= {"media": artifact.media, "blob": blob}
+            else:
+                artifacts.append({"name": artifact.name, "media": artifact.media, **blob})
+        if artifacts:
+            fields["artifacts"] = artifacts
+        self._record_result(agent, pending, fields, outcome.output)
+
+    def _record_result(
+        self, agent: Agent, pending: Pending, fields: Mapping[str, JSON], text: str = ""
+    ) -> Record:
+        body, blob, blobs = stored(text)
+        place = self._where(agent, pending) | ({"call": pending.call} if pending.call else {})
+        return self._live.record("result", agent.path, {**place, **fields, **blob}, body, blobs)
+
+
+def _timeout(bound: Bound, default: float) -> float:
+    """A function's own `timeout` argument sets when the call is given up: a little later than it says."""
+    own = bound.arguments.get("timeout")
+    if isinstance(own, (int, float)) and not isinstance(own, bool) and own > 0:
+        return min(float(own), 86_400.0) + 5.0
+    return default + 5.0

@@ -1,0 +1,448 @@
+"""The pure fold: how each kind of record changes the tree.
+
+The session appends a record and applies it; a replay only applies. So `replay --verify` runs the
+code that ran, over recorded outcomes: in a strict tree every record is checked against what the
+core itself would have done at that point, and the first that differs is named.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from core.context import history
+from core.context.history import prompt_digest
+from core.context.prompt import STANDARD
+from core.context.tail import Seen
+from core.context.tokens import Calibration, estimate, estimate_messages
+from core.errors import JournalError, ReplayMismatch
+from core.gate.grant import Grant
+from core.journal.record import Record
+from core.language import labels
+from core.language.scanner import scan
+from core.language.variables import mentions, text_value
+from core.modules.manifest import Manifest
+from core.modules.registry import specs_of
+from core.ports import JSON, ChatMessage
+from core.tree import budget, loops
+from core.tree.agent import Agent, Incoming, Pending
+from core.tree.bounds import Bounds
+from core.tree.inputs import Prepared, prepare, receive
+from core.tree.interpret import (
+    advance,
+    argument_text,
+    begin,
+    compress,
+    digest_of,
+    name_block,
+    outcome,
+    ready,
+    running_children,
+)
+from core.tree.roles import Role
+from core.tree.tree import Tree
+
+
+def apply(tree: Tree, record: Record) -> None:
+    """Take one record in.
+
+    Raises:
+        ReplayMismatch: the record can't follow here, or, in a strict tree, the core would have done something else.
+    """
+    tree.records = record.n
+    agent = tree.agents.get(record.agent)
+    if agent is not None:
+        agent.step += 1
+        agent.record = record.n
+        _expect(
+            tree,
+            record,
+            agent.step == record.step,
+            f"is step {record.step} of {record.agent}, not {agent.step}",
+        )
+    rule = _RULES.get(record.kind)
+    if rule is not None:
+        rule(tree, record)
+
+
+def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, strict: bool) -> Tree:
+    """Rebuild a tree from a journal's records.
+
+    Raises:
+        ReplayMismatch: as `apply`.
+        JournalError: there are no records.
+    """
+    if not records:
+        raise JournalError("The journal holds no record.")
+    tree = Tree(strict=strict, blobs=blobs)
+    for record in records:
+        apply(tree, record)
+    return tree
+
+
+def _expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
+    if tree.strict and not holds:
+        raise ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
+
+
+def _agent(tree: Tree, record: Record) -> Agent:
+    agent = tree.agents.get(record.agent)
+    if agent is None:
+        where = f"Record {record.n} ({record.kind}) differs"
+        raise ReplayMismatch(f"{where}: it is about {record.agent}, which nobody has called.", n=record.n)
+    return agent
+
+
+def _open(tree: Tree, record: Record) -> None:
+    tree.session = record.text("session")
+    tree.workspace = record.text("workspace") or "scratch"
+    tree.bounds = Bounds.from_json(record.fields.get("bounds"))
+    tree.grant = Grant.from_json(record.fields.get("grant"))
+    models = record.fields.get("models")
+    for name, data in models.items() if isinstance(models, dict) else ():
+        role, digest = Role.from_json(data)
+        tree.roles[name] = role
+        same = prompt_digest(role.static) == digest
+        _expect(tree, record, same, f"was made with another static prompt for the role {name!r}")
+    _create(tree, "/", "user", "", "smart")
+    tree.root.step = tree.root.record = record.n
+    tree.root.allowance = tree.bounds.tokens
+
+
+def _create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
+    known = tree.roles.get(model) or tree.roles.get("smart")
+    static = known.static if known is not None else STANDARD
+    agent = tree.agents[path] = Agent(
+        path, caller, role, model if model in tree.roles else "smart", history.begin(static)
+    )
+    return agent
+
+
+def _say(tree: Tree, record: Record) -> None:
+    _deliver(tree, tree.root, Incoming(record.n, "say", "the user", record.body), record.at)
+
+
+def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
+    """Put a message into an agent's inbox; all but a child's late reply wake it."""
+    agent.inbox.append(message)
+    if message.kind == "child":
+        return
+    agent.incomplete.clear()
+    if not agent.active:
+        _activate(agent, at)
+        if message.kind == "intervention":
+            lender = budget.lender_for(tree, agent)
+            budget.reserve(lender, agent, budget.share(lender, waits=True))
+
+
+def _activate(agent: Agent, at: str) -> None:
+    agent.active, agent.turns, agent.warned, agent.began, agent.ended = True, 0, False, at, ""
+    agent.repeats.clear()
+
+
+def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
+    """The model spoke: its input becomes history, and so does its text."""
+    took, notes = record.fields.get("took"), record.fields.get("notes")
+    prepared = prepare(
+        tree,
+        agent,
+        Seen.from_json(record.fields.get("seen")),
+        notes=[str(one) for one in notes] if isinstance(notes, list) else (),
+        took=[one for one in took if isinstance(one, int)] if isinstance(took, list) else (),
+        last=record.text("last"),
+        full=record.number("full"),
+    )
+    sent = record.text("context")
+    _expect(
+        tree, record, prepared.digest == sent, f"answers a context with digest {sent}, not {prepared.digest}"
+    )
+    agent.history.push(ChatMessage("user", prepared.input))
+    agent.history.push(ChatMessage("assistant", record.body))
+    agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
+    agent.first = prepared.input if agent.fresh else agent.first
+    agent.table, agent.feedback, agent.fresh = prepared.table, [], False
+    agent.full_told = agent.full_told or prepared.full > 0
+    _calibrate(tree, agent, record.fields.get("usage"), prepared)
+    agent.known.update(prepared.notes)
+    agent.turn = record.n
+    agent.turns += 1
+    agent.all_turns += 1
+    budget.draw(tree, agent, record.number("draw"))
+    _count(agent, record.fields.get("usage"))
+
+
+def _calibrate(tree: Tree, agent: Agent, usage: JSON, prepared: Prepared) -> None:
+    """Learn from what the endpoint counted how far our estimate of tokens is off for this model."""
+    prompt = usage.get("prompt") if isinstance(usage, dict) and "estimated" not in usage else None
+    if isinstance(prompt, int):
+        reply = agent.history.messages()[-1]
+        before = agent.history.tokens - estimate_messages([reply]) + estimate(prepared.tail)
+        known = tree.calibrations.get(agent.model, Calibration())
+        tree.calibrations[agent.model] = known.observe(before, prompt)
+
+
+def _count(agent: Agent, usage: JSON) -> None:
+    if not isinstance(usage, dict):
+        return
+    names = ("prompt", "cached", "completion")
+    prompt, cached, completion = (value if isinstance(value := usage.get(name), int) else 0 for name in names)
+    agent.spent += prompt + completion
+    old = agent.usage
+    agent.usage = dataclasses.replace(
+        old,
+        prompt_tokens=old.prompt_tokens + prompt,
+        cached_tokens=old.cached_tokens + cached,
+        completion_tokens=old.completion_tokens + completion,
+        estimated=old.estimated or usage.get("estimated") is True,
+    )
+
+
+def _turn(tree: Tree, record: Record) -> None:
+    agent = _agent(tree, record)
+    _take_turn(tree, agent, record)
+    _expect(tree, record, not record.text("last"), "follows a last turn and should be a reply")
+    begin(tree, agent, record.body, cut_off=record.text("finish") == "length")
+    if record.text("held") == "children":
+        agent.warned = True
+        agent.feedback.append(labels.still_running(running_children(tree, agent)))
+    goes_on = bool(agent.actions or agent.feedback or agent.inbox)
+    _expect(tree, record, goes_on, "holds no action and should be a reply")
+
+
+def _reply(tree: Tree, record: Record) -> None:
+    agent = _agent(tree, record)
+    _expect(tree, record, not agent.actions, "leaves actions without an outcome")
+    status = record.text("status") or "ok"
+    if "context" in record.fields:
+        _take_turn(tree, agent, record)
+        blocks = scan(record.body, tree.registry(agent.path).is_action).blocks
+        acts = any(block.action for block in blocks) and status == "ok"
+        _expect(tree, record, not acts, "holds an action and should be a turn")
+        for block in blocks:
+            name_block(agent, block)
+    agent.actions = []
+    agent.active, agent.ended = False, ""
+    agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
+    if status == "cancelled":
+        agent.inbox, agent.feedback = [], _left_behind(tree, agent)
+    elif "context" in record.fields and any(message.kind != "child" for message in agent.inbox):
+        _activate(agent, record.at)
+    if agent.caller != "user":
+        if not agent.active:
+            budget.refund(tree, agent)
+        _return(tree, agent, tree.agents[agent.caller], record, status)
+
+
+def _left_behind(tree: Tree, agent: Agent) -> list[str]:
+    """What a cancelled agent reads first if it is ever called again: all that it had not answered yet."""
+    heard = [receive(tree, message, agent.table) for message in agent.inbox]
+    return [*agent.feedback, *heard, labels.note("Your work was cancelled here by the user.")]
+
+
+def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str) -> None:
+    """A child's message reaches its caller: as the outcome of the CALL that waits for it, or to be kept."""
+    waiting = next((one for one in caller.actions if one.call and one.child == child.path), None)
+    values = mentions(record.body, child.table)
+    status = record.text("bound") or status
+    reply = Incoming(record.n, "child", child.path, record.body, values, child=child.path, status=status)
+    if waiting is None:
+        _deliver(tree, caller, reply, record.at)
+        return
+    caller.actions.remove(waiting)
+    caller.feedback.append(receive(tree, reply, caller.table))
+    if waiting.bound is not None:
+        _watch_repeats(caller, "CALL", digest_of(waiting.bound), record.body)
+    advance(tree, caller)
+
+
+def _select(tree: Tree, record: Record) -> None:
+    """WAIT or QUERY ends: the replies that it took, in the order in which they came."""
+    agent = _agent(tree, record)
+    pending = _pending(tree, agent, record)
+    if pending is None:
+        return
+    took = record.fields.get("took")
+    wanted = [one for one in took if isinstance(one, int)] if isinstance(took, list) else []
+    _expect(tree, record, wanted == ready(agent, pending), "takes other replies than those that had come")
+    agent.actions.remove(pending)
+    for message in [one for one in agent.inbox if one.n in wanted]:
+        agent.inbox.remove(message)
+        agent.feedback.append(receive(tree, message, agent.table))
+    left = running_children(tree, agent)
+    if left or not wanted:
+        agent.feedback.append(
+            labels.waited(pending.written, left, timed_out=record.fields.get("timed_out") is True)
+        )
+    advance(tree, agent)
+
+
+def _spawn(tree: Tree, record: Record) -> None:
+    caller = tree.agents.get(record.text("caller"))
+    _expect(
+        tree, record, caller is not None and record.agent not in tree.agents, "creates an agent that can't be"
+    )
+    if caller is None:
+        return
+    child = _create(tree, record.agent, caller.path, record.body, record.text("model") or caller.model)
+    patterns, intent = record.fields.get("allow"), record.fields.get("intent")
+    child.patterns = tuple(str(one) for one in patterns) if isinstance(patterns, list) else None
+    child.intent = intent if isinstance(intent, int) else None
+    child.step, child.record = 1, record.n
+    if record.fields.get("fork") is True:
+        child.forked, child.history, child.table = True, caller.history.copy(), caller.table.copy()
+        child.known = set(caller.known)
+    caller.children[child.name] = child.path
+
+
+def _pending(tree: Tree, agent: Agent, record: Record) -> Pending | None:
+    index = record.number("action")
+    found = next((one for one in agent.actions if one.index == index), None)
+    known = found is not None and found.bound is not None and record.number("turn") == agent.turn
+    _expect(tree, record, known or record.text("status") in _NOT_RUN, "is about no pending action")
+    return found
+
+
+_NOT_RUN: Final = ("cancelled", "skipped")
+
+
+def _call(tree: Tree, record: Record) -> None:
+    agent = _agent(tree, record)
+    pending = _pending(tree, agent, record)
+    if pending is None or pending.bound is None:
+        return
+    same = pending.spec.name == record.text("function") and digest_of(pending.bound) == record.text("args")
+    _expect(tree, record, same, f"calls {record.text('function')} other than its turn says")
+    pending.call = record.n
+    if pending.spec.name in ("CALL", "CALL_ASYNC"):
+        _address(tree, agent, pending.child, argument_text(pending.bound, "message"), record)
+
+
+def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> None:
+    """A CALL is under way: the child gets the message with the variables that it mentions, and its budget."""
+    child = tree.agents.get(path)
+    _expect(tree, record, child is not None, f"calls {path}, which was not created")
+    if child is not None:
+        tokens = budget.share(agent, waits=record.text("function") == "CALL")
+        _expect(tree, record, tokens == record.number("budget"), f"reserves other than {tokens} tokens")
+        (budget.extend if child.active else budget.reserve)(agent, child, record.number("budget"))
+        values = mentions(text, agent.table)
+        _deliver(
+            tree, child, Incoming(record.n, "caller", f"your caller {agent.path}", text, values), record.at
+        )
+    started = next((one for one in agent.actions if one.call == record.n), None)
+    if started is not None and started.spec.name == "CALL_ASYNC":
+        agent.actions.remove(started)
+        agent.feedback.append(f"Started {path}; collect its reply with WAIT or QUERY.")
+        advance(tree, agent)
+
+
+def _gate(tree: Tree, record: Record) -> None:
+    """A decision changes nothing by itself; it must be about an action that waits for one."""
+    _pending(tree, _agent(tree, record), record)
+
+
+def _result(tree: Tree, record: Record) -> None:
+    agent = _agent(tree, record)
+    pending = _pending(tree, agent, record)
+    if pending is None:
+        return
+    agent.actions.remove(pending)
+    agent.feedback.append(outcome(tree, agent, pending, record))
+    _judge(agent, pending, record)
+    data = record.fields.get("data")
+    if isinstance(data, dict) and isinstance(data.get("cwd"), str):
+        agent.directory = str(data["cwd"])
+    if record.text("status") not in _NOT_RUN:
+        advance(tree, agent)
+
+
+def _judge(agent: Agent, pending: Pending, record: Record) -> None:
+    """Note a call that did not complete, or that failed as it did before."""
+    if pending.bound is None:
+        return
+    function, arguments, data = pending.spec.name, digest_of(pending.bound), record.fields.get("data")
+    code = data.get("exit_status") if isinstance(data, dict) else None
+    match record.text("status"):
+        case "incomplete":
+            agent.incomplete[function, arguments] = 0
+        case "error":
+            _watch_repeats(agent, function, arguments, record.body)
+        case "ok" if isinstance(code, int) and code != 0:
+            _watch_repeats(agent, function, arguments, record.body)
+
+
+def _watch_repeats(agent: Agent, function: str, arguments: str, outcome_text: str) -> None:
+    count = loops.observe(agent.repeats, function, arguments, text_value(outcome_text).sha256)
+    if count >= loops.END:
+        agent.ended = f"The same {function} was made {count} times with the same outcome."
+    elif count >= loops.WARN:
+        agent.feedback.append(labels.repeated(function, count))
+
+
+def _compress(tree: Tree, record: Record) -> None:
+    agent = _agent(tree, record)
+    _count(agent, record.fields.get("usage"))
+    _expect(tree, record, compress(agent, record.body), "cuts a history that is too short")
+
+
+def _discard(tree: Tree, record: Record) -> None:
+    _count(_agent(tree, record), record.fields.get("usage"))
+
+
+def _control(tree: Tree, record: Record) -> None:
+    agent = _agent(tree, record)
+    match record.text("op"):
+        case "pause" if not agent.paused:
+            agent.paused = True
+            agent.latches.append((record.at, ""))
+        case "resume" if agent.paused:
+            agent.paused = False
+            agent.latches[-1] = (agent.latches[-1][0], record.at)
+        case "inject":
+            kind: Final = "say" if agent.caller == "user" else "intervention"
+            message = Incoming(record.n, kind, "the user", record.body, mode=record.text("mode"))
+            _deliver(tree, agent, message, record.at)
+        case "intent":
+            tree.grant = dataclasses.replace(tree.grant, intent=record.number("value"))
+            _start_afresh(tree)
+
+
+def _module(tree: Tree, record: Record) -> None:
+    manifest = Manifest.from_json(record.body.removeprefix("```json\n").removesuffix("\n```"))
+    tree.modules[manifest.name] = manifest
+    kept = {name: spec for name, spec in tree.functions.items() if spec.module != manifest.name}
+    tree.functions = {**kept, **{spec.name: spec for spec in specs_of(manifest)}}
+    tree.forget_registries()
+    _start_afresh(tree)
+
+
+def _start_afresh(tree: Tree) -> None:
+    """The grant changed or a module came back: calls that did not complete may be tried again."""
+    for agent in tree.agents.values():
+        agent.incomplete.clear()
+
+
+def _fork(tree: Tree, record: Record) -> None:
+    """What stands before was copied from another session; from here on this is a session of its own."""
+    here = record.text("from") == tree.session and record.number("after") == record.n - 1
+    _expect(tree, record, here, f"does not continue the session {tree.session}, forked at {record.n - 1}")
+    tree.session = record.text("session")
+
+
+_RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
+    "open": _open,
+    "say": _say,
+    "turn": _turn,
+    "reply": _reply,
+    "discard": _discard,
+    "call": _call,
+    "gate": _gate,
+    "result": _result,
+    "select": _select,
+    "spawn": _spawn,
+    "control": _control,
+    "compress": _compress,
+    "module": _module,
+    "fork": _fork,
+}

@@ -1,0 +1,279 @@
+"""The interpreter's pure half: from a reply's blocks to pending actions, and from outcomes to feedback.
+
+Actions are settled strictly in the order written. What needs nothing from outside (VAR, SHOW, a
+mistake) is settled here, when its turn comes; a CALL or a module function stays at the head of
+the queue until a record brings its outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from core.gate.gate import arguments_digest
+from core.journal.record import Record
+from core.language import labels
+from core.language.actions import ActionSpec, Registry
+from core.language.grammar import Bound, Mistake, bind, split
+from core.language.scanner import Block, scan
+from core.language.variables import NAME, Value, text_value
+from core.ports import JSON, ChatMessage
+from core.tree import loops
+from core.tree.agent import Agent, Pending
+from core.tree.inputs import code_value
+from core.tree.tree import Tree
+
+_NOTHING: Final = ActionSpec("", "", core=True)
+
+KEPT: Final = 5
+"""Messages that survive a compression: the last two turns, and the reply before them."""
+
+
+def begin(tree: Tree, agent: Agent, text: str, *, cut_off: bool) -> None:
+    """Queue the actions of a reply. `cut_off`: it ended at a length limit, so an unclosed block is not run."""
+    registry = tree.registry(agent.path)
+    for block in scan(text, registry.is_action).blocks:
+        if not block.action:
+            name_block(agent, block)
+        elif cut_off and not block.closed:
+            unfinished = (
+                "Your message was cut off by the length limit; its unfinished last block was not run."
+            )
+            agent.feedback.append(labels.note(unfinished))
+        else:
+            agent.actions.append(_pend(registry, len(agent.actions), block))
+    advance(tree, agent)
+
+
+def name_block(agent: Agent, block: Block) -> None:
+    """An ordinary code block with `name=…` on its first line defines a variable."""
+    if "name=" not in block.info:
+        return
+    taken = split(block.info)
+    if isinstance(taken, Mistake):
+        return
+    for argument in taken[1]:
+        if argument.key == "name" and NAME.fullmatch(argument.text):
+            agent.table.define(argument.text, code_value(block.info, block.body, "you"))
+
+
+def _pend(registry: Registry, index: int, block: Block) -> Pending:
+    name = block.info.split(None, 1)[0]
+    spec = registry.find(name)
+    if isinstance(spec, ActionSpec):
+        return Pending(index, name, block.info, block.body, spec)
+    nearest = ", ".join(f"`{one}`" for one in spec.nearest) if spec is not None else ""
+    sentence = f"There is no function `{name}`." + (f" The nearest names are {nearest}." if nearest else "")
+    return Pending(index, name, block.info, block.body, _NOTHING, Bound({"sentence": sentence}, {}))
+
+
+def advance(tree: Tree, agent: Agent) -> None:
+    """Settle what stands first among the pending actions and needs nothing from outside."""
+    while agent.actions and not agent.actions[0].call:
+        feedback = _settle(tree, agent, agent.actions[0])
+        if feedback is None:
+            return
+        agent.feedback.append(feedback)
+        agent.actions.pop(0)
+
+
+def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
+    """Feedback for an action that is settled now; None if it needs an outcome from outside."""
+    if pending.bound is None:
+        taken = split(pending.info)
+        bound = (
+            taken if isinstance(taken, Mistake) else bind(pending.spec, taken[1], pending.body, agent.table)
+        )
+        if isinstance(bound, Mistake):
+            return bound.sentence
+        pending.bound = bound
+    match pending.spec.name:
+        case "":
+            return str(pending.bound.arguments["sentence"])
+        case "VAR":
+            return _define(agent, pending.bound)
+        case "SHOW":
+            return _show(tree, agent, pending.bound)
+        case "COMPRESS":
+            cut = compress(agent, None)
+            return "Your history was cut." if cut else "`COMPRESS` was not needed: your history is short."
+        case "CALL" | "CALL_ASYNC":
+            return _aim(tree, agent, pending, pending.bound)
+        case name:
+            # Known from here on, whether the gate lets it through or not: a context must not tell (law 7).
+            agent.known.add(name)
+            return _refuse(agent, name, digest_of(pending.bound))
+
+
+def _refuse(agent: Agent, function: str, arguments: str) -> str | None:
+    """A call that did not complete is not made again unchanged; None if this one may be made."""
+    count = agent.incomplete.get((function, arguments))
+    if count is None:
+        return None
+    agent.incomplete[function, arguments] = count + 1
+    if count + 1 >= loops.UNCHANGED:
+        agent.ended = f"{labels.incomplete(function)} The same call was repeated unchanged."
+    return labels.refused_repeat(function)
+
+
+def running_children(tree: Tree, agent: Agent) -> list[str]:
+    """Names of the children that are at work, in order of creation."""
+    return [name for name, path in agent.children.items() if tree.agents[path].active]
+
+
+def _named(agent: Agent, pending: Pending) -> list[str]:
+    """The children that a WAIT or QUERY is about: those named, or all."""
+    assert pending.bound is not None
+    words = argument_text(pending.bound, "names").replace(",", " ").split()
+    return [agent.children[word] for word in words if word in agent.children] or list(agent.children.values())
+
+
+def ready(agent: Agent, pending: Pending) -> list[int]:
+    """Records of the replies that a WAIT or QUERY would take now, in the order in which they came."""
+    wanted = set(_named(agent, pending))
+    return [message.n for message in agent.inbox if message.kind == "child" and message.child in wanted]
+
+
+def satisfied(tree: Tree, agent: Agent, pending: Pending) -> bool:
+    """Whether a WAIT has nothing left to wait for."""
+    return not any(tree.agents[path].active for path in _named(agent, pending))
+
+
+def compress(agent: Agent, summary: str | None) -> bool:
+    """Cut an agent's history to its first message, a summary and the last two turns; False if it is too short.
+
+    `summary` is None if the agent's last reply holds it.
+    """
+    first = ChatMessage("user", f"{agent.first}\n\n{labels.compressed(summary)}")
+    cut = agent.history.cut(first, KEPT)
+    if cut is None:
+        return False
+    agent.history = cut
+    agent.full_told = False
+    return True
+
+
+def _aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None:
+    """Note whom a CALL is for; a sentence if it can't be made at all."""
+    model = bound.arguments.get("model")
+    if isinstance(model, str) and model not in tree.roles:
+        return f"`CALL` was not run: there is no model role {model!r}; there are {', '.join(sorted(tree.roles))}."
+    path = f"{agent.path.rstrip('/')}/{argument_text(bound, 'name')}"
+    if path not in tree.agents:
+        if agent.depth + 1 > tree.bounds.depth:
+            return f"`CALL` was not run: agents may be at most {tree.bounds.depth} deep. Do this yourself."
+        if len(tree.agents) >= tree.bounds.agents:
+            return f"`CALL` was not run: there are {tree.bounds.agents} agents, the most there may be. Use one of them."
+    pending.child = path
+    return None
+
+
+def argument_text(bound: Bound, name: str) -> str:
+    """A text argument, whether written or passed by value."""
+    value = bound.attached.get(name)
+    return value.text() if value is not None else str(bound.arguments.get(name, ""))
+
+
+def digest_of(bound: Bound) -> str:
+    """The digest over an action's arguments that stands in its `call` record."""
+    return arguments_digest(bound.arguments, {name: value.sha256 for name, value in bound.attached.items()})[
+        :16
+    ]
+
+
+def _define(agent: Agent, bound: Bound) -> str:
+    name = argument_text(bound, "name")
+    given = bound.attached.get("value")
+    media = str(bound.arguments.get("type", "text/plain"))
+    value = (
+        given if given is not None else text_value(argument_text(bound, "value"), media=media, origin="you")
+    )
+    agent.table.define(name, value)
+    return f"Kept {labels.describe(name, value)}."
+
+
+def _show(tree: Tree, agent: Agent, bound: Bound) -> str:
+    name = str(bound.arguments.get("name", "")).lstrip("$")
+    value = bound.attached.get("name") or agent.table.get(name)
+    if value is None:
+        have = ", ".join(f"${one}" for one in list(agent.table)[-12:]) or "none"
+        return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
+    if not value.is_text:
+        return f"`SHOW` was not run: {labels.describe(name, value)} is not text."
+    lines = value.text().split("\n")
+    wanted = str(bound.arguments.get("lines", ""))
+    first, last = _line_range(wanted, len(lines))
+    title = f"SHOW {name}" + (f" lines={first}-{last} of {len(lines)}" if wanted else "")
+    text = labels.clean("\n".join(lines[first - 1 : last]))
+    return labels.result(
+        title, labels.shorten(text, tree.bounds.shown, name), variable=None, exit_status=None
+    )
+
+
+def _line_range(wanted: str, count: int) -> tuple[int, int]:
+    first, dash, last = (part.strip() for part in wanted.partition("-"))
+    start = int(first) if first.isdigit() else 1
+    stop = int(last) if last.isdigit() else start if wanted and not dash else count
+    start = max(1, min(start, count))
+    return start, max(start, min(stop, count))
+
+
+def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
+    """Feedback for an action from its `result` record; a value that it brought becomes a variable."""
+    match record.text("status"):
+        case "incomplete":
+            return labels.incomplete(pending.spec.name)
+        case "cancelled":
+            return f"`{pending.written}` was cancelled before it ended."
+        case "skipped":
+            return f"`{pending.written}` was not run: a message to you came first."
+        case "interrupted":
+            return f"`{pending.written}` was interrupted; its outcome is unknown, and it was not run again."
+        case status:
+            value = result_value(tree, record)
+            variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
+            data = record.fields.get("data")
+            code = data.get("exit_status") if isinstance(data, dict) else None
+            told = labels.result(
+                pending.written,
+                _shown(tree, value, variable),
+                variable=variable,
+                exit_status=code if isinstance(code, int) else None,
+                error=status == "error",
+            )
+            return "\n".join([told, *_artifacts(tree, agent, record)])
+
+
+def _artifacts(tree: Tree, agent: Agent, record: Record) -> Iterator[str]:
+    """Keep what a call brought forth beside its result; one line about each."""
+    artifacts = record.fields.get("artifacts")
+    for one in artifacts if isinstance(artifacts, list) else ():
+        if isinstance(one, dict):
+            name = str(one.get("name", "")).rsplit("/", 1)[-1].rsplit(".", 1)[0]
+            media = str(one.get("media", "")) or "application/octet-stream"
+            value = _blob_value(tree, one, media, record.text("function"))
+            variable = agent.table.keep(name if NAME.fullmatch(name) else "artifact", value)
+            yield f"It also brought {labels.describe(variable, value)}."
+
+
+def _shown(tree: Tree, value: Value, variable: str) -> str:
+    if not value.is_text:
+        return f"({value.media}, {labels.size(value.size)}, not text)"
+    return labels.shorten(labels.clean(value.text()).rstrip("\n"), tree.bounds.shown, variable)
+
+
+def result_value(tree: Tree, record: Record) -> Value:
+    """The value that a `result` record holds, in its body or in a blob."""
+    media, origin = record.text("media") or "text/plain", record.text("function")
+    blob = record.fields.get("blob")
+    if isinstance(blob, dict):
+        return _blob_value(tree, blob, media, origin)
+    return text_value(record.body, media=media, labels=frozenset({f"tool:{origin}"}), origin=origin)
+
+
+def _blob_value(tree: Tree, blob: Mapping[str, JSON], media: str, origin: str) -> Value:
+    digest, size, blobs = str(blob.get("sha256", "")), blob.get("size"), tree.blobs
+    provenance = frozenset({f"tool:{origin}"})
+    return Value(
+        digest, size if isinstance(size, int) else 0, media, lambda: blobs(digest), provenance, origin
+    )

@@ -1,0 +1,102 @@
+"""Reading a journal without running anything: show, verify, and the exact contexts that models saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.context.tail import Seen
+from core.errors import UsageError
+from core.journal.file import FILE, Contents, read_blob, read_journal
+from core.journal.record import Record
+from core.ports import ChatMessage
+from core.tree.fold import read_tree
+from core.tree.inputs import prepare
+from core.tree.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A journal that was read, and the tree as it was behind record `at`."""
+
+    path: Path
+    contents: Contents
+    at: int
+    tree: Tree
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The records that were replayed."""
+        return self.contents.records[: self.at]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMessage:
+    """One message of a context; `reused`: it stood in the agent's context before, byte for byte."""
+
+    role: str
+    content: str
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenContext:
+    """Exactly what a model saw at one turn. `record`: the record that holds its reply."""
+
+    agent: str
+    record: int
+    messages: tuple[SeenMessage, ...]
+
+
+def replay(path: Path, *, at: int | None = None, verify: bool = False) -> Replay:
+    """Rebuild a session's tree from its journal, up to record `at` (default: all).
+
+    With `verify`, the core runs over the recorded outcomes and every context digest is compared.
+
+    Raises:
+        ReplayMismatch: with `verify`, at the first record that differs.
+        JournalError: the journal can't be read.
+        UsageError: there is no record `at`.
+    """
+    directory = path if path.is_dir() else path.parent
+    contents = read_journal(path)
+    last = len(contents.records) if at is None else at
+    if not 1 <= last <= len(contents.records):
+        raise UsageError(f"There is no record {at}; the journal has 1 to {len(contents.records)}.")
+    tree = read_tree(contents.records[:last], lambda digest: read_blob(directory, digest), strict=verify)
+    return Replay(directory / FILE, contents, last, tree)
+
+
+def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
+    """The context of an agent's newest turn, or of its newest at or before record `at`.
+
+    Raises:
+        UsageError: the agent had no turn there.
+    """
+    directory = path if path.is_dir() else path.parent
+    records = read_journal(path).records[:at]
+    turns = [record for record in records if record.agent == agent and "context" in record.fields]
+    if not turns:
+        until = f" up to record {at}" if at is not None else ""
+        raise UsageError(f"The agent {agent} had no turn{until}.")
+    turn = turns[-1]
+    tree = read_tree(records[: turn.n - 1], lambda digest: read_blob(directory, digest), strict=False)
+    one = tree.agents[agent]
+    took, notes = turn.fields.get("took"), turn.fields.get("notes")
+    prepared = prepare(
+        tree,
+        one,
+        Seen.from_json(turn.fields.get("seen")),
+        notes=[str(name) for name in notes] if isinstance(notes, list) else (),
+        took=[n for n in took if isinstance(n, int)] if isinstance(took, list) else (),
+    )
+    before = one.history.messages()
+    # The last message of the history is the reply to the context before, which that context did not hold.
+    reused = len(before) - 1 if len(turns) > 1 else len(before)
+    messages = [SeenMessage(message.role, message.content, n < reused) for n, message in enumerate(before)]
+    return SeenContext(agent, turn.n, (*messages, _fresh(prepared.newest)))
+
+
+def _fresh(message: ChatMessage) -> SeenMessage:
+    return SeenMessage(message.role, message.content, False)

@@ -1,0 +1,276 @@
+"""Opens sessions: new ones, and stored ones to go on with. One process, one data directory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Final
+
+from core.errors import IactError, JournalError, UsageError
+from core.gate.grant import DEFAULT_SCOPE, Grant, Scope
+from core.journal.file import FILE, Contents, Journal, last_number
+from core.journal.record import FORMAT, Parser, Record
+from core.models.roles import Models
+from core.modules.door import Door, OpenModules
+from core.ports import JSON, Clock, ModuleHost
+from core.tree.bounds import Bounds
+from core.tree.fold import read_tree
+from core.tree.fork import fork, new_session
+from core.tree.live import Live
+from core.tree.roles import Role
+from core.tree.session import Session
+from core.tree.tree import Tree
+
+
+class SystemClock:
+    """The real clock."""
+
+    def now(self) -> datetime:
+        """The current time, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary point."""
+        return monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A stored session, as a list shows it. `title`: the first words of the user. Times are ISO 8601, UTC."""
+
+    id: str
+    title: str
+    created: str
+    changed: str
+    records: int
+    open: bool
+
+
+class Runtime:
+    """All sessions of one data directory.
+
+    Use it as an asynchronous context manager; leaving it closes every session, and nothing of them
+    (task, container, socket, temporary file) is left behind.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        models: Models,
+        host: ModuleHost,
+        *,
+        clock: Clock | None = None,
+        bounds: Bounds | None = None,
+        scopes: Sequence[Scope] = (),
+        workspace: Path | None = None,
+        open_modules: OpenModules = Door,
+    ) -> None:
+        self._open_modules = open_modules
+        self._sessions_path: Final = data / "sessions"
+        self._models = models
+        self._host = host
+        self._clock: Clock = clock or SystemClock()
+        self._bounds = bounds or Bounds()
+        self._workspace = workspace
+        self._scopes = {scope.name: scope for scope in (DEFAULT_SCOPE, *scopes)}
+        self._group = asyncio.TaskGroup()
+        self._open: dict[str, Session] = {}
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Runtime:
+        await self._group.__aenter__()
+        self._warming = self._group.create_task(self._models.warm(), name="warm the models")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._warming.cancel()
+        try:
+            for session in list(self._open.values()):
+                with contextlib.suppress(IactError):
+                    await session.close()
+        finally:
+            try:
+                await self._group.__aexit__(kind, error, trace)
+            except BaseExceptionGroup as group:
+                if error is None or group.exceptions != (error,):
+                    raise
+                # Returning lets `error` itself go on, as whoever uses this expects it: with no group around it.
+            finally:
+                await self._host.close()
+                await self._models.close()
+
+    async def open(
+        self,
+        session_id: str | None = None,
+        *,
+        intent: int = 1,
+        scope: str = "default",
+        workspace: Path | None = None,
+    ) -> Session:
+        """A new session (None), or a stored one to go on with; one that is open is given as it is.
+
+        `workspace`: a directory of the user's in place of the session's own, for a new session.
+
+        Raises:
+            UsageError: no such session, scope, intent or directory.
+            JournalLocked: another process has it open.
+            JournalError: it is damaged, or can't be written.
+        """
+        async with self._opening:
+            if session_id is not None and session_id in self._open:
+                return self._open[session_id]
+            live = (
+                self._resume(session_id)
+                if session_id
+                else self._create(intent, scope, workspace or self._workspace)
+            )
+            tree = live.tree
+            folder = (
+                live.journal.directory / "workspace" if tree.workspace == "scratch" else Path(tree.workspace)
+            )
+            session = Session(live, self._models, self._host, self._group, folder, self._open_modules)
+            self._open[session.id] = session
+            session.start()
+            return session
+
+    async def fork(self, session_id: str, at: int) -> str:
+        """Make a session that shares records 1…`at` of a stored one, which may be running; gives its id.
+
+        It is not opened. What had no outcome at `at` is treated as after a crash when it is.
+
+        Raises:
+            UsageError: no such session or record.
+            JournalError: the session is damaged before `at`, or the new one can't be stored.
+        """
+        now = self._clock.now()
+        source = self.path_of(session_id)
+        made = await asyncio.to_thread(
+            fork, self._sessions_path, source, at, session=new_session(now), now=now
+        )
+        return made.session
+
+    @property
+    def model_label(self) -> str:
+        """Which model answers, in words for people."""
+        profile = self._models.profile("smart")
+        return profile.label or profile.name
+
+    async def close(self, session_id: str) -> None:
+        """Close one session."""
+        session = self._open.pop(session_id, None)
+        if session is not None:
+            await session.close()
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every stored session, the one that changed last first; damaged ones are left out."""
+        found: list[SessionInfo] = []
+        for path in self._sessions_path.glob(f"*/{FILE}"):
+            info = self._info(path)
+            if info is not None:
+                found.append(info)
+        return sorted(found, key=lambda one: one.changed, reverse=True)
+
+    def path_of(self, session_id: str) -> Path:
+        """A session's directory.
+
+        Raises:
+            UsageError: there is no such session.
+        """
+        path = self._sessions_path / session_id
+        if path.parent != self._sessions_path or not (path / FILE).is_file():
+            raise UsageError(f"There is no session {session_id!r} in {self._sessions_path.parent}.")
+        return path
+
+    def _create(self, intent: int, scope: str, workspace: Path | None) -> Live:
+        if intent not in (0, 1, 2):
+            raise UsageError(f"An intent is 0, 1 or 2, not {intent!r}.")
+        if scope not in self._scopes:
+            raise UsageError(f"There is no scope {scope!r}; there are {', '.join(sorted(self._scopes))}.")
+        if workspace is not None and not workspace.is_dir():
+            raise UsageError(f"There is no directory {workspace} to work in.")
+        now = self._clock.now()
+        session = new_session(now)
+        journal = Journal.create(self._sessions_path / session)
+        live = self._live(journal, Tree(strict=True, blobs=journal.blob), [])
+        models: dict[str, JSON] = {
+            name: Role.of(self._models.profile(name)).to_json() for name in self._models.roles()
+        }
+        live.record(
+            "open",
+            "/",
+            {
+                "format": FORMAT,
+                "session": session,
+                "models": models,
+                "grant": Grant(self._scopes[scope], intent).to_json(),
+                "bounds": self._bounds.to_json(),
+                "workspace": str(workspace.resolve()) if workspace is not None else "scratch",
+            },
+        )
+        return live
+
+    def _resume(self, session_id: str) -> Live:
+        journal, contents = Journal.open(self.path_of(session_id))
+        try:
+            tree = read_tree(contents.records, journal.blob, strict=False)
+            live = self._live(journal, tree, contents.records)
+            self._tell(live, contents)
+        except BaseException:
+            # The descriptor holds the lock; whoever can't open the session must not keep it.
+            journal.abandon()
+            raise
+        return live
+
+    def _live(self, journal: Journal, tree: Tree, records: list[Record]) -> Live:
+        return Live(journal, tree, self._clock, records)
+
+    def _tell(self, live: Live, contents: Contents) -> None:
+        if contents.torn:
+            text = (
+                f"The last {contents.torn} bytes of the journal were an unfinished append and were dropped."
+            )
+            live.record("notice", "/", {"level": "warning", "code": "torn"}, text)
+        known = set(live.tree.roles)
+        for name in self._models.roles():
+            live.tree.roles[name] = live.tree.roles.get(name) or Role.of(self._models.profile(name))
+        missing = known - set(self._models.roles())
+        if missing:
+            text = f"The roles {', '.join(sorted(missing))} of this session are served by “smart” now."
+            live.record("notice", "/", {"level": "warning", "code": "roles"}, text)
+
+    def _info(self, path: Path) -> SessionInfo | None:
+        """Read no more than the head of a journal; the number of records is that of the last one."""
+        try:
+            with path.open("rb") as stream:
+                head = stream.read(65_536)
+            first = _records_at_start(head)
+            title = next((one.body for one in first if one.kind == "say"), "")
+            changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+        except (OSError, JournalError):
+            return None
+        if not first:
+            return None
+        name = path.parent.name
+        return SessionInfo(name, _short(title), first[0].at, changed, last_number(path), name in self._open)
+
+
+def _records_at_start(head: bytes) -> list[Record]:
+    parser = Parser()
+    return list(parser.feed(head))
+
+
+def _short(text: str, limit: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

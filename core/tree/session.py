@@ -1,0 +1,315 @@
+"""A running session: one user's conversation with a tree of agents, and control at any depth.
+
+Every agent that has something to do is driven by one task: it takes the agent's next step until
+there is none. All other methods append a record and let the tree decide who runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from core.errors import IactError, JournalUnwritable, ModuleFault, SandboxError, UsageError
+from core.journal.record import Record
+from core.models.roles import Models
+from core.modules.door import Door, OpenModules
+from core.modules.manifest import Manifest
+from core.ports import CatalogueEntry, ModuleHost
+from core.tree.acting import Acting
+from core.tree.agent import Act, Agent, End, Step, Think
+from core.tree.events import NodeView, Notice
+from core.tree.live import Live
+from core.tree.thinking import StopReason, Thinking
+from core.tree.tree import Tree
+from core.tree.watch import Watcher
+
+InjectMode = Literal["queue", "deliver", "interrupt"]
+
+_LOG: Final = logging.getLogger(__name__)
+_NEVER_SAID: Final = "A message must hold some text."
+
+
+class Session:
+    """One session, live. Made by `Runtime.open`; every control method returns when its record is durable."""
+
+    def __init__(
+        self,
+        live: Live,
+        models: Models,
+        host: ModuleHost,
+        group: asyncio.TaskGroup,
+        workspace: Path,
+        open_modules: OpenModules = Door,
+    ) -> None:
+        self._live = live
+        self._models = models
+        self._host = host
+        self._group = group
+        self._door = open_modules(host, live.tree.session, workspace)
+        self._thinking = Thinking(live, models, self._cancel_children)
+        self._acting = Acting(live, self._door)
+        self._drivers: dict[str, asyncio.Task[None]] = {}
+        self._ready = asyncio.Event()
+        self._closing = False
+        self.workspace: Final = workspace
+
+    # --- what it is -----------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The session's id; its directory has the same name."""
+        return self._live.tree.session
+
+    @property
+    def journal(self) -> Path:
+        """The journal's file."""
+        return self._live.journal.directory / "journal.md"
+
+    @property
+    def intent(self) -> int:
+        """How much this session may do: 0 observe, 1 operate, 2 override."""
+        return self._live.tree.grant.intent
+
+    @property
+    def model_label(self) -> str:
+        """Which model answers, in words for people."""
+        return self._models.profile("smart").label or self._models.profile("smart").name
+
+    @property
+    def failure(self) -> IactError | None:
+        """Why the session has stopped, if it has."""
+        return self._live.failure
+
+    @property
+    def state(self) -> Tree:
+        """The tree itself, to be read only."""
+        return self._live.tree
+
+    def tree(self) -> tuple[NodeView, ...]:
+        """Every agent, in order of creation."""
+        return self._live.tree.views()
+
+    def records(self, since: int = 0) -> Sequence[Record]:
+        """All durable records with a number above `since`, in order."""
+        return self._live.records[since:]
+
+    def watch(self) -> Watcher:
+        """Events from the moment of entering; see `core.tree.events`."""
+        return self._live.watch()
+
+    # --- control --------------------------------------------------------------------------------
+
+    async def say(self, text: str) -> Record:
+        """The user speaks to the root."""
+        record = self._live.record("say", "/", body=_text(text))
+        self._drive("/")
+        return await self._live.durable(record)
+
+    async def inject(self, path: str, text: str, mode: InjectMode = "deliver") -> Record:
+        """Put a message by the user into any agent's dialogue.
+
+        `queue`: at its next turn; `deliver`: before its next tool call; `interrupt`: at once, its
+        generation is stopped. The `took` field of the agent's next turn names this record.
+
+        Raises:
+            UsageError: there is no such agent or mode.
+        """
+        agent = self._find(path)
+        if mode not in get_args(InjectMode):
+            raise UsageError(f"There is no way {mode!r} to inject; there are queue, deliver and interrupt.")
+        text = _text(text)
+        if mode == "interrupt":
+            self._thinking.stop(agent, "interrupt")
+        record = self._live.record("control", path, {"op": "inject", "by": "user", "mode": mode}, text)
+        self._drive(path)
+        return await self._live.durable(record)
+
+    async def pause(self, path: str) -> Record:
+        """Close an agent's latch: below it, no model call and no tool call starts until `resume`."""
+        self._find(path)
+        record = self._live.record("control", path, {"op": "pause", "by": "user"})
+        self._stop(self._live.tree.subtree(path), "pause")
+        return await self._live.durable(record)
+
+    async def resume(self, path: str) -> Record:
+        """Open an agent's latch again."""
+        self._find(path)
+        record = self._live.record("control", path, {"op": "resume", "by": "user"})
+        for agent in self._live.tree.subtree(path):
+            self._drive(agent.path)
+        return await self._live.durable(record)
+
+    async def cancel(self, path: str) -> Record:
+        """End the work of an agent and of all below it; its caller gets an error in place of a reply."""
+        agent = self._find(path)
+        record = self._live.record("control", path, {"op": "cancel", "by": "user"})
+        self._cancel(path, "The user cancelled this work.")
+        self._drive(agent.caller)
+        return await self._live.durable(record)
+
+    def _cancel(self, path: str, why: str) -> None:
+        """End all work from `path` down, the deepest first, so that every CALL has its outcome."""
+        for agent in reversed(list(self._live.tree.subtree(path))):
+            if agent.active:
+                self._stop([agent], "cancel")
+                self._acting.stop(agent)
+                self._acting.drop(agent, "cancelled")
+                self._live.record("reply", agent.path, {"to": agent.caller, "status": "cancelled"}, why)
+
+    def _cancel_children(self, agent: Agent) -> None:
+        """An agent returns: what its children still do is for nobody."""
+        for path in agent.children.values():
+            self._cancel(path, "Its caller had answered before it was done.")
+
+    async def set_intent(self, value: int) -> Record:
+        """Set how much the session may do: 0 observe, 1 operate, 2 override."""
+        if value not in (0, 1, 2):
+            raise UsageError(f"An intent is 0, 1 or 2, not {value!r}.")
+        return await self._live.durable(
+            self._live.record("control", "/", {"op": "intent", "by": "user", "value": value})
+        )
+
+    async def ask(self, text: str) -> Record:
+        """Say something and wait for the root's answer; the `reply` record tells how it went.
+
+        Raises:
+            IactError: the session stopped before.
+        """
+        said = await self.say(text)
+        return await self.answer(said.n)
+
+    async def answer(self, since: int) -> Record:
+        """Wait until the root rests, and give its last reply after record `since`."""
+        live, found, looked = self._live, None, since
+        while True:
+            if live.failure is not None:
+                raise live.failure
+            fresh = live.records[looked:]
+            looked += len(fresh)
+            found = next((one for one in reversed(fresh) if one.kind == "reply" and one.agent == "/"), found)
+            if found is not None and not live.tree.root.active:
+                return found
+            await live.grew.wait()
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
+        self._drivers["modules"] = self._group.create_task(self._load_modules(), name=f"{self.id} modules")
+        for agent in list(self._live.tree.agents.values()):
+            self._drive(agent.path)
+
+    async def close(self) -> None:
+        """Stop everything and release the journal; the session can be opened again and goes on."""
+        self._closing = True
+        tasks = list(self._drivers.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self._door.close()
+        await self._live.journal.close()
+        self._live.close()
+
+    def _find(self, path: str) -> Agent:
+        if self._live.failure is not None:
+            raise self._live.failure
+        agent = self._live.tree.agents.get(path)
+        if agent is None:
+            raise UsageError(f"There is no agent {path!r} in this session.")
+        return agent
+
+    def _stop(self, agents: Iterable[Agent], reason: StopReason) -> None:
+        for agent in agents:
+            self._thinking.stop(agent, reason)
+
+    def _drive(self, path: str) -> None:
+        """See to it that an agent with something to do has a task."""
+        if self._closing or path in self._drivers or path not in self._live.tree.agents:
+            return
+        if self._live.tree.next_step(path) is not None:
+            self._drivers[path] = self._group.create_task(self._run(path), name=f"{self.id} {path}")
+
+    async def _run(self, path: str) -> None:
+        live = self._live
+        agent = live.tree.agents[path]
+        try:
+            await self._ready.wait()
+            while (step := self._next_step(agent)) is not None and live.failure is None:
+                match step:
+                    case Think():
+                        await self._thinking.think(agent)
+                    case Act(pending):
+                        await self._acting.act(agent, pending)
+                        self._drive(pending.child)
+                    case End():
+                        self._acting.drop(agent, "skipped")
+                        self._cancel_children(agent)
+                        self._thinking.end(agent, step)
+                live.changed()
+        except JournalUnwritable as error:
+            live.failure = error
+        except Exception:
+            _LOG.exception("Agent %s of session %s met a bug.", path, self.id)
+            self._fail(agent)
+        finally:
+            self._drivers.pop(path, None)
+        self._drive(path)
+        self._drive(agent.caller)
+
+    def _next_step(self, agent: Agent) -> Step | None:
+        """What the agent has to do now. A message to be delivered before the next tool call takes its place."""
+        step = self._live.tree.next_step(agent.path)
+        if isinstance(step, Act) and any(message.mode in ("deliver", "interrupt") for message in agent.inbox):
+            self._acting.drop(agent, "skipped")
+            step = self._live.tree.next_step(agent.path)
+        return step
+
+    def _fail(self, agent: Agent) -> None:
+        """A bug of ours costs this agent its task and its caller an error, nothing else (law 10)."""
+        try:
+            self._acting.drop(agent, "cancelled")
+            fields = {"to": agent.caller, "status": "failed"}
+            self._live.record(
+                "reply", agent.path, fields, "An internal error ended this agent's work; the log has it."
+            )
+        except IactError as error:
+            self._live.failure = error
+
+    async def _load_modules(self) -> None:
+        """Make the functions of the catalogue known; agents begin when this is done."""
+        try:
+            for entry in await self._host.catalogue():
+                await self._load_module(entry)
+        except SandboxError as error:
+            self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))
+        except JournalUnwritable as error:
+            self._live.failure = error
+        finally:
+            self._drivers.pop("modules", None)
+            self._ready.set()
+
+    async def _load_module(self, entry: CatalogueEntry) -> None:
+        live = self._live
+        try:
+            if entry.manifest is not None:
+                manifest = Manifest.from_proto(entry.manifest)
+            else:
+                live.publish(Notice(f"Starting the module {entry.name} for the first time."))
+                manifest = await self._door.describe(entry.name, lambda line: live.publish(Notice(line)))
+        except ModuleFault as error:
+            live.record("notice", "/", {"level": "warning", "code": "module"}, str(error))
+            return
+        if live.tree.modules.get(entry.name) != manifest:
+            stake = "scratch" if live.tree.workspace == "scratch" else "live"
+            fields = {"name": entry.name, "digest": entry.digest, "origin": entry.origin, "stake": stake}
+            live.record("module", "/", fields, f"```json\n{manifest.to_json()}\n```")
+
+
+def _text(text: str) -> str:
+    if not text.strip():
+        raise UsageError(_NEVER_SAID)
+    return text

@@ -1,0 +1,143 @@
+"""The call tree as data: all agents of one session, and what each has to do next.
+
+The tree changes in one way only, by `core.tree.fold.apply`, live as well as on replay. Everything
+here is a question about its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from core.context.tokens import Calibration, estimate
+from core.gate.grant import Grant
+from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
+from core.modules.manifest import Manifest
+from core.ports import Usage
+from core.tree.agent import Act, Agent, End, Step, Think
+from core.tree.bounds import Bounds
+from core.tree.events import AgentState, NodeView
+from core.tree.roles import Role
+
+
+class Tree:
+    """All agents of one session. `blobs` reads a blob by its SHA-256.
+
+    With `strict`, folding checks every record against what the core itself would have done.
+    """
+
+    def __init__(self, *, strict: bool, blobs: Callable[[str], bytes]) -> None:
+        self.strict: Final = strict
+        self.blobs: Final = blobs
+        self.agents: dict[str, Agent] = {}
+        self.bounds = Bounds()
+        self.roles: dict[str, Role] = {}
+        self.functions: dict[str, ActionSpec] = {}
+        self.modules: dict[str, Manifest] = {}
+        self.calibrations: dict[str, Calibration] = {}
+        self.grant = Grant.from_json(None)
+        self.session = ""
+        self.workspace = "scratch"
+        self.records = 0
+        self._registries: dict[str, Registry] = {}
+
+    @property
+    def root(self) -> Agent:
+        """The agent that talks with the user."""
+        return self.agents["/"]
+
+    def grant_of(self, path: str) -> Grant:
+        """What an agent may do: never more than its caller."""
+        agent = self.agents[path]
+        return self.grant if agent.caller == "user" else agent.narrowed(self.grant_of(agent.caller))
+
+    def registry(self, path: str) -> Registry:
+        """The actions that exist for an agent."""
+        found = self._registries.get(path)
+        if found is None:
+            scope = self.grant_of(path).scope
+            functions = [spec for spec in self.functions.values() if scope.contains(spec.name)]
+            found = self._registries[path] = Registry([*CORE_ACTIONS.values(), *functions])
+        return found
+
+    def forget_registries(self) -> None:
+        """The functions changed."""
+        self._registries.clear()
+
+    def subtree(self, path: str) -> Iterator[Agent]:
+        """An agent and all below it, each before its children."""
+        agent = self.agents[path]
+        yield agent
+        for child in agent.children.values():
+            yield from self.subtree(child)
+
+    def latched(self, path: str) -> bool:
+        """Whether the latch of this agent or of one above it is closed."""
+        while True:
+            agent = self.agents[path]
+            if agent.paused:
+                return True
+            if agent.caller == "user":
+                return False
+            path = agent.caller
+
+    def tokens(self, agent: Agent, newest: str) -> int:
+        """About how many tokens an agent's context has with `newest` as its last message."""
+        known = self.calibrations.get(agent.model, Calibration())
+        return known.apply(agent.history.tokens + estimate(newest))
+
+    def next_step(self, path: str) -> Step | None:
+        """What an agent has to do now; None if it rests, waits for a child or is paused."""
+        agent = self.agents[path]
+        if not agent.active or agent.called or self.latched(path):
+            return None
+        if agent.ended:
+            return End("loop", agent.ended)
+        return Act(agent.actions[0]) if agent.actions else Think()
+
+    def state(self, agent: Agent) -> AgentState:
+        """An agent's state, for people."""
+        if not agent.active:
+            return agent.rest
+        if self.latched(agent.path):
+            return "paused"
+        if not agent.actions:
+            return "thinking"
+        return "waiting" if agent.called or agent.actions[0].spec.name == "WAIT" else "acting"
+
+    def usage(self) -> Usage:
+        """Token counts over the whole tree."""
+        counts = [agent.usage for agent in self.agents.values()]
+        return Usage(
+            sum(one.prompt_tokens for one in counts),
+            sum(one.cached_tokens for one in counts),
+            sum(one.completion_tokens for one in counts),
+            any(one.estimated for one in counts),
+        )
+
+    def views(self) -> tuple[NodeView, ...]:
+        """The tree for watchers, in order of creation."""
+        return tuple(self.view(agent) for agent in self.agents.values())
+
+    def view(self, agent: Agent) -> NodeView:
+        """One agent for watchers."""
+        doing = ""
+        if agent.active and agent.actions:
+            head = agent.actions[0]
+            doing = f"waiting for {head.child}" if agent.called else head.spec.name
+        role = self.roles.get(agent.model)
+        return NodeView(
+            path=agent.path,
+            name=agent.name,
+            caller=agent.caller,
+            kind="agent",
+            state=self.state(agent),
+            paused=agent.paused,
+            doing=doing,
+            turns=agent.all_turns,
+            model=role.model if role else "",
+            prompt_tokens=agent.usage.prompt_tokens,
+            cached_tokens=agent.usage.cached_tokens,
+            completion_tokens=agent.usage.completion_tokens,
+            record=agent.record,
+        )

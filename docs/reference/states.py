@@ -1,0 +1,100 @@
+"""Writes `states.md` beside itself, from the tables in `core.tree.states`: python -m docs.reference.states"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from core.tree.states import LATCHES, TRANSITIONS, Transition
+
+PAGE: Final = Path(__file__).with_suffix(".md")
+
+_MEANINGS: Final = {
+    "idle": "was created and has not been called yet",
+    "thinking": "its model is to speak, or speaks",
+    "acting": "an action that it wrote is carried out",
+    "waiting": "a child is to reply",
+    "paused": "it has work, and a latch is closed at it or above it",
+    "done": "it has answered; it can be called again",
+    "failed": "its model failed; it can be called again",
+    "cancelled": "it was cancelled; it can be called again",
+}
+
+_HEAD: Final = """\
+# States
+
+<!-- Written by docs/reference/states.py from core/tree/states.py; change that and run: python -m docs.reference.states -->
+
+What the tree shows of an agent, and what changes it. The tables are data in the program
+(`core/tree/states.py`), and its tests find every change in recorded sessions in them.
+"""
+
+_GUARDS: Final = """\
+The events: `message` is a word of the user, of its caller or an intervention; `child` is a reply by a
+child; `pause` and `resume` come from a latch at the agent or above it; the others are the agent's own
+records. The condition says what comes first among the actions that it has not settled (`action`, `child`
+or `nothing`), how it replied, or whether it stands behind a closed latch.
+"""
+
+_LATCH: Final = """\
+## Control latches
+
+Each agent has a latch of its own. Work goes on only where neither the agent's latch nor one above it is
+closed, so resuming a parent does not resume a child that was paused by itself.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join(
+        [
+            _HEAD,
+            *_table(("state", "an agent in it"), _MEANINGS.items()),
+            "",
+            "## Agents",
+            "",
+            *_mermaid(_arrows()),
+            "",
+            _GUARDS,
+            *_table(("state", "event", "condition", "next state", "what happened"), _rows()),
+            "",
+            _LATCH,
+            *_mermaid(f"{row.source} --> {row.target}: {row.op}" for row in LATCHES),
+            "",
+        ]
+    )
+
+
+def _rows() -> Iterator[tuple[str, ...]]:
+    for row in TRANSITIONS:
+        yield row.source, f"`{row.event}`", f"`{row.guard}`" if row.guard else "", row.target, row.cause
+
+
+def _arrows() -> Iterator[str]:
+    """One arrow for each pair of states, labelled with the events that lead along it."""
+
+    def ends(row: Transition) -> tuple[str, str]:
+        return row.source, row.target
+
+    yield "[*] --> idle"
+    for (source, target), rows in groupby(sorted(TRANSITIONS, key=ends), key=ends):
+        yield f"{source} --> {target}: {', '.join(dict.fromkeys(row.event for row in rows))}"
+
+
+def _mermaid(lines: Iterable[str]) -> Iterator[str]:
+    yield "```mermaid"
+    yield "stateDiagram-v2"
+    yield from (f"    {line}" for line in lines)
+    yield "```"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""The files module: the session's workspace, read, written, edited, searched and compared."""

@@ -1,0 +1,114 @@
+"""Exact replacements: what to replace with what, and the text after it. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_OPEN: Final = re.compile(r"<{7}( .*)?")
+_MIDDLE: Final = "======="
+_CLOSE: Final = re.compile(r">{7}( .*)?")
+
+
+class EditProblem(Exception):
+    """The replacement can't be made; nothing was. The message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One replacement."""
+
+    old: str
+    new: str
+
+
+def parse(body: str) -> list[Change]:
+    """The changes in `body`: blocks of old and new lines between `<<<<<<<`, `=======` and `>>>>>>>`.
+
+    Raises:
+        EditProblem: it is not made of such blocks.
+    """
+    changes: list[Change] = []
+    old: list[str] = []
+    new: list[str] = []
+    into: list[str] | None = None
+    for number, line in enumerate(body.splitlines(keepends=True), 1):
+        bare = line.rstrip("\r\n")
+        if into is None and _OPEN.fullmatch(bare):
+            old, new = [], []
+            into = old
+        elif into is old and into is not None and bare == _MIDDLE:
+            into = new
+        elif into is new and into is not None and _CLOSE.fullmatch(bare):
+            changes.append(Change("".join(old), "".join(new)))
+            into = None
+        elif into is not None:
+            into.append(line)
+        elif bare.strip():
+            raise EditProblem(
+                f"Line {number} of the changes stands outside of a block; write each change as the line "
+                "<<<<<<<, the old lines, the line =======, the new lines, the line >>>>>>>."
+            )
+    if into is not None:
+        raise EditProblem("The last change has no line >>>>>>> at its end; add it.")
+    return changes
+
+
+def apply(text: str, changes: Sequence[Change]) -> str:
+    """`text` after all `changes`, one after the other.
+
+    Raises:
+        EditProblem: an old text is empty, does not occur, or occurs more than once.
+    """
+    for number, change in enumerate(changes, 1):
+        which = f"The old text of change {number}" if len(changes) > 1 else "The old text"
+        if not change.old:
+            raise EditProblem(f"{which} is empty; give the exact text to replace.")
+        change = _fitting(text, change)
+        found = _lines(text, change.old)
+        if not found:
+            raise EditProblem(
+                f"{which} does not occur in the file{_nearest(text, change.old)}; "
+                "read it again and copy the text exactly."
+            )
+        if len(found) > 1:
+            lines = ", ".join(str(line) for line in found[:10])
+            raise EditProblem(
+                f"{which} occurs {len(found)} times (at lines {lines}); add lines around it until it is unique."
+            )
+        text = text.replace(change.old, change.new)
+    return text
+
+
+def _fitting(text: str, change: Change) -> Change:
+    """`change` for the file's own line ends, and for a last line that has none."""
+    if "\r\n" in text and "\r\n" not in change.old:
+        change = Change(change.old.replace("\n", "\r\n"), change.new.replace("\n", "\r\n"))
+    end = "\r\n" if change.old.endswith("\r\n") else "\n"
+    bare = change.old.removesuffix(end)
+    if bare and change.old not in text and text.endswith(bare):
+        return Change(bare, change.new.removesuffix(end))
+    return change
+
+
+def _lines(text: str, old: str) -> list[int]:
+    """Numbers of the lines at which `old` begins, also where it overlaps itself."""
+    lines, line, before, start = [], 1, 0, text.find(old)
+    while start >= 0:
+        line += text.count("\n", before, start)
+        lines.append(line)
+        before, start = start, text.find(old, start + 1)
+    return lines
+
+
+def _nearest(text: str, old: str) -> str:
+    """Where its first line stands, if only white space or what follows differs."""
+    first = next((line.strip() for line in old.splitlines() if line.strip()), "")
+    if not first:
+        return ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() == first:
+            return f" (its first line is like line {number}, but spaces or the lines after it differ)"
+    return ""

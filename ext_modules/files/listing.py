@@ -1,0 +1,86 @@
+"""What is in a folder, as lines for an agent."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from . import place
+
+MOST: Final = 1000
+"""Entries in one listing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line. `path` relative to the listed folder."""
+
+    path: str
+    mode: int
+    size: int
+    target: str
+
+    def __str__(self) -> str:
+        if stat.S_ISDIR(self.mode):
+            return f"{'':>12} {self.path}/"
+        if stat.S_ISLNK(self.mode):
+            return f"{'link':>12} {self.path} -> {self.target}"
+        if not stat.S_ISREG(self.mode):
+            return f"{'special':>12} {self.path}"
+        return f"{self.size:>12,} {self.path}"
+
+
+def entries(path: str, depth: int, *, hidden: bool) -> Iterator[Entry]:
+    """All that is in the folder at `path`, `depth` levels deep, by name, folders before what is in them.
+
+    Raises:
+        place.FileProblem: there is no such folder.
+    """
+    with place.folder(place.parts_of(path)) as opened:
+        yield from _below(opened, "", depth, hidden)
+
+
+def _below(parent: int, prefix: str, depth: int, hidden: bool) -> Iterator[Entry]:
+    for name in sorted(_names(parent)):
+        if name.startswith(".") and not hidden:
+            continue
+        entry = _entry(parent, name, prefix)
+        if entry is None:
+            continue
+        yield entry
+        if depth > 1 and stat.S_ISDIR(entry.mode):
+            yield from _inside(parent, name, f"{prefix}{name}/", depth - 1, hidden)
+
+
+def _inside(parent: int, name: str, prefix: str, depth: int, hidden: bool) -> Iterator[Entry]:
+    try:
+        inner = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    except OSError:  # it went, or became something else, just now
+        return
+    try:
+        yield from _below(inner, prefix, depth, hidden)
+    finally:
+        os.close(inner)
+
+
+def _names(folder: int) -> list[str]:
+    try:
+        reading = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return []
+    try:
+        return os.listdir(reading)
+    finally:
+        os.close(reading)
+
+
+def _entry(parent: int, name: str, prefix: str) -> Entry | None:
+    try:
+        status = os.lstat(name, dir_fd=parent)
+        target = os.readlink(name, dir_fd=parent) if stat.S_ISLNK(status.st_mode) else ""
+    except OSError:
+        return None
+    return Entry(f"{prefix}{name}", status.st_mode, status.st_size, target)

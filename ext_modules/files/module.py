@@ -1,0 +1,228 @@
+"""`files`: the workspace's files, looked at and changed without a shell.
+
+Nothing is kept between calls. Reading, searching and comparing change nothing (impact 0), so an agent that
+may only observe can do all of them; the workspace is what the core versions, so writing is impact 1.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import mimetypes
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from ext_modules.sdk import Call, Module, Result
+from ext_modules.sdk.process import Process
+from ext_modules.sdk.values import Value
+
+from . import edits, listing, place
+from .edits import Change, EditProblem
+from .place import FileProblem
+
+module = Module(
+    "files",
+    "Lists, reads, writes, edits, searches and compares the files of the workspace.",
+    keywords=[
+        "file", "files", "folder", "directory", "path", "workspace", "list", "read", "open", "view", "show",
+        "write", "save", "create", "edit", "change", "replace", "modify", "update", "fix", "patch", "refactor",
+        "search", "find", "grep", "regex", "pattern", "diff", "compare", "difference",
+        "text", "line", "lines", "code", "source", "script", "document", "config", "csv", "json", "markdown",
+    ],
+)  # fmt: skip
+
+_WORKER: Final = str(Path(__file__).with_name("worker.py"))
+_LONGEST_READ: Final = 2000
+"""Lines in one reading, unless a range is given."""
+_LARGEST_OUTPUT: Final = 256 * 1024
+
+
+@module.function(name="list", impact=0, summary="List a folder of the workspace.")
+def list_(path: str = ".", depth: int = 1, hidden: bool = False) -> str:
+    """Lists what is in the folder `path` (default: the workspace): size in bytes and name, folders with a /.
+    `depth`: how many levels (default 1). `hidden=true` shows names that begin with a dot too.
+
+    ```files.list path=src depth=2
+    ```
+    """
+    lines: list[str] = []
+    for entry in listing.entries(path, max(1, depth), hidden=hidden):
+        if len(lines) == listing.MOST:
+            lines.append(f"[There are more than {listing.MOST:,} entries; list a folder of it.]")
+            break
+        lines.append(str(entry))
+    return "".join(f"{line}\n" for line in lines) or "[It is empty.]\n"
+
+
+@module.function(impact=0, summary="Read a file, or a range of its lines.")
+def read(path: str, start: int = 1, end: int = 0) -> Result:
+    """Gives the file's text. `start`, `end`: first and last line (counted from 1; end=0: to the end, at most
+    2,000 lines unless a range is given). A file that is not text is given as bytes with its media type.
+
+    ```files.read path=src/main.py start=100 end=160
+    ```
+    """
+    if start < 1 or end < 0 or (end and end < start):
+        raise ValueError(f"Lines {start} to {end} are not a range; lines are counted from 1.")
+    with place.opened(path) as file:
+        if b"\0" in os.pread(file, 8192, 0):
+            kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+            return Result(Value(place.content(path), kind, os.path.basename(path)))
+        return _lines(file, start, end)
+
+
+def _lines(file: int, start: int, end: int) -> Result:
+    """The lines from `start` to `end` of an opened text file, and a remark where something is left out."""
+    last = end or start + _LONGEST_READ - 1
+    taken: list[str] = []
+    size, number, cut = 0, 0, False
+    with open(file, encoding="utf-8", errors="replace", newline="\n", closefd=False) as stream:
+        while line := stream.readline(_LARGEST_OUTPUT):
+            number += 1
+            if number < start:
+                continue
+            size += len(line)
+            if number > last or size > _LARGEST_OUTPUT:
+                cut = not end or number <= last
+                number -= 1
+                break
+            taken.append(line)
+    data = {"first": start, "last": number, "complete": not cut}
+    if not taken and number < start and start > 1:
+        raise ValueError(f"The file has {number} lines, so there is no line {start}.")
+    if cut:
+        joined = "".join(taken)
+        end_of_line = "" if joined.endswith("\n") else "\n"
+        return Result(f"{joined}{end_of_line}[There is more; go on with start={number + 1}.]\n", data=data)
+    return Result("".join(taken), data=data)
+
+
+@module.function(
+    impact=1, summary="Write a file, as a whole.", body="content", exclusive=True, idempotent=True
+)
+def write(path: str, content: bytes) -> str:
+    """Makes the block's body the whole content of the file; missing folders are made. To change part of a
+    file use files.edit. `content=$name` writes a variable instead of a body, byte for byte.
+
+    ```files.write path=src/hello.py
+    print("hello")
+    ```
+    """
+    new = place.replace(path, content)
+    return f"{'Created' if new else 'Replaced'} {path}, {len(content):,} bytes.\n"
+
+
+@module.function(impact=1, summary="Change part of a file by exact replacement.", body="changes",
+                 exclusive=True, idempotent=False)  # fmt: skip
+def edit(path: str, changes: str = "", old: str = "", new: str = "") -> str:
+    """Replaces text that occurs exactly once. The body holds one or more changes; either all are made or none.
+    Old lines must be given exactly, with their spaces, and with enough lines around them to be unique.
+
+    ~~~files.edit path=src/hello.py
+    <<<<<<<
+    print("hello")
+    =======
+    print("good evening")
+    >>>>>>>
+    ~~~
+
+    Within one line: `files.edit path=a.txt old="colour" new="color"`, without a body.
+    """
+    if bool(changes.strip()) == bool(old):
+        raise EditProblem("Give either changes in the body or old=... and new=..., and not both.")
+    wanted = [Change(old, new)] if old else edits.parse(changes)
+    before = place.text(path)
+    after = edits.apply(before, wanted)
+    place.replace(path, after.encode())
+    return f"Changed {path} in {len(wanted)} place{'s' if len(wanted) > 1 else ''}.\n"
+
+
+@module.function(impact=0, summary="Search files with a regular expression.", body="pattern", timeout=60)
+async def search(
+    call: Call, pattern: str, path: str = ".", glob: str = "", context: int = 0, most: int = 200
+) -> Result:
+    """Searches the text files below `path`, line by line, for a Python regular expression; gives PATH:LINE:TEXT.
+    `glob`: only files whose name fits ("*.py"; with a slash, whose path fits). `context`: lines around each
+    hit. `most`: hits to show (default 200). Hidden files and links are left out. (?i) ignores case.
+
+    ```files.search glob=*.py
+    def (read|write)\\(
+    ```
+    """
+    pattern = pattern.removesuffix("\n")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"The pattern is not a regular expression: {error}.") from error
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(place.folder(place.parts_of(path)))
+        arguments = ["search", str(folder), pattern, glob, str(max(0, context)), str(max(1, most))]
+        async for text in _work(call, arguments, [folder]):
+            call.output(text)
+    return Result() if call.streamed else Result("[Nothing matches.]\n")
+
+
+@module.function(impact=0, summary="Compare two files, or a file with a text.", body="content", timeout=60)
+async def diff(call: Call, path: str, other: str = "", content: str = "") -> Result:
+    """Gives a unified diff from `path` to the file `other`, or to the text in the body (or `content=$name`).
+
+    ```files.diff path=old.py other=new.py
+    ```
+    """
+    before, after = place.text(path), place.text(other) if other else content
+    with _memory(before) as first, _memory(after) as second:
+        arguments = ["diff", str(first), str(second), path, other or path]
+        async for text in _work(call, arguments, [first, second]):
+            call.output(text)
+    return Result() if call.streamed else Result("[They are the same.]\n")
+
+
+@contextlib.contextmanager
+def _memory(text: str) -> Iterator[int]:
+    """A descriptor of a file in memory that holds `text`."""
+    file = os.memfd_create("text")
+    try:
+        with open(file, "wb", closefd=False) as stream:
+            stream.write(text.encode())
+        yield file
+    finally:
+        os.close(file)
+
+
+async def _work(call: Call, arguments: Sequence[str], descriptors: Sequence[int]) -> AsyncIterator[str]:
+    """What the worker prints, as it comes, capped; it ends with this, however this ends.
+
+    Raises:
+        FileProblem: the time was over.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    process = await Process.start(
+        [sys.executable, "-I", "-S", _WORKER, *arguments],
+        cwd="/",
+        environment={"PATH": os.environ.get("PATH", "")},
+        descriptors=descriptors,
+    )
+    left, cut, said = _LARGEST_OUTPUT, False, ""
+    try:
+        async for chunk in process.output():
+            text = decoder.decode(chunk)
+            said = (said + text)[-500:]
+            if left > 0:
+                yield text[:left]
+            left -= len(text)
+            cut = left < 0
+            if cut:
+                break
+            await call.drain()
+    finally:
+        status = await process.end()
+    if cut or status.code == 3:
+        yield "[There is more; narrow it down.]\n"
+    elif status.code:
+        raise FileProblem(
+            f"It could not be done: {said.strip().splitlines()[-1] if said.strip() else status}."
+        )

@@ -1,0 +1,205 @@
+"""The workspace, opened so that no link leads out of it.
+
+Other modules of the session write to the same folder, at the same time and with whatever in mind. So no
+path is ever looked up as a whole: each step is opened below the one before, and a link at any step is
+refused with a sentence that says where it points. What is opened to be read is a regular file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+LARGEST: Final = 32 << 20
+"""Bytes of a file that is read or written as a whole."""
+
+_FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class FileProblem(Exception):
+    """A file can't be had as asked; the message says why, and what to do instead."""
+
+
+def root() -> Path:
+    """The workspace's folder."""
+    return Path(os.environ.get("IACT_WORKSPACE", "/workspace"))
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """The steps of `path` below the workspace; none for the workspace itself.
+
+    Raises:
+        FileProblem: it is not a path below the workspace.
+    """
+    if "\0" in path:
+        raise FileProblem("The path holds a NUL character; write it without.")
+    workspace = str(root())
+    inside = (
+        "/" + path.removeprefix(workspace) if path == workspace or path.startswith(f"{workspace}/") else path
+    )
+    if inside.startswith("/") and inside is path:
+        raise FileProblem(f"{path} is outside of the workspace; give a path relative to {workspace}.")
+    steps: list[str] = []
+    for step in inside.split("/"):
+        if step == ".." and not steps:
+            raise FileProblem(f"{path} leads out of the workspace; give a path relative to {workspace}.")
+        if step == "..":
+            steps.pop()
+        elif step not in ("", "."):
+            steps.append(step)
+    return tuple(steps)
+
+
+@contextlib.contextmanager
+def folder(steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
+    """A descriptor (`O_PATH`) of the folder at `steps`; `make`: those that are missing are made.
+
+    Raises:
+        FileProblem: there is none, or a step is a link or a file.
+    """
+    try:
+        current = os.open(root(), _FOLDER)
+    except OSError as error:
+        raise FileProblem("There is no workspace here.") from error
+    try:
+        for index, step in enumerate(steps):
+            following = _step(current, step, "/".join(steps[: index + 1]), make=make)
+            os.close(current)
+            current = following
+        yield current
+    finally:
+        os.close(current)
+
+
+def _step(parent: int, name: str, path: str, *, make: bool) -> int:
+    try:
+        if make:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o777, dir_fd=parent)
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except OSError as error:
+        raise _problem(error, parent, name, path) from error
+
+
+def _problem(error: OSError, parent: int, name: str, path: str) -> FileProblem:
+    """What went wrong at `name` below `parent`, as a sentence."""
+    if error.errno == errno.ENOENT:
+        return FileProblem(f"There is no {path} in the workspace; files.list shows what is there.")
+    with contextlib.suppress(OSError):
+        return FileProblem(
+            f"{path} is a link to {os.readlink(name, dir_fd=parent)}, and links are not followed; "
+            "name what it points to."
+        )
+    if error.errno == errno.ENOTDIR:
+        return FileProblem(f"{path} is not a folder.")
+    if error.errno == errno.EISDIR:
+        return FileProblem(f"{path} is a folder; files.list shows what is in it.")
+    return FileProblem(f"{path} can't be opened: {error.strerror}.")
+
+
+def _named(path: str) -> tuple[tuple[str, ...], str, str]:
+    """The steps to the folder of the file at `path`, the file's name in it, and the path to show."""
+    steps = parts_of(path)
+    if not steps:
+        raise FileProblem("The workspace itself is a folder; files.list shows what is in it.")
+    return steps[:-1], steps[-1], "/".join(steps)
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[int]:
+    """A descriptor to read the regular file at `path`.
+
+    Raises:
+        FileProblem: there is none, or it is something else.
+    """
+    steps, name, shown = _named(path)
+    with folder(steps) as parent:
+        try:
+            file = os.open(name, _FILE, dir_fd=parent)
+        except OSError as error:
+            raise _problem(error, parent, name, shown) from error
+        try:
+            if stat.S_ISDIR(os.fstat(file).st_mode):
+                raise FileProblem(f"{shown} is a folder; files.list shows what is in it.")
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise FileProblem(f"{shown} is neither a file nor a folder.")
+            yield file
+        finally:
+            os.close(file)
+
+
+def content(path: str) -> bytes:
+    """All of the file at `path`.
+
+    Raises:
+        FileProblem: there is none, or it has more than 32 MiB.
+    """
+    with opened(path) as file:
+        if os.fstat(file).st_size > LARGEST:
+            raise FileProblem(
+                f"{path} has {os.fstat(file).st_size:,} bytes, and the most is {LARGEST:,}; "
+                "read a range of its lines."
+            )
+        with open(file, "rb", closefd=False) as stream:
+            return stream.read(LARGEST + 1)[:LARGEST]
+
+
+def text(path: str) -> str:
+    """All of the text file at `path`, with its line ends as they are.
+
+    Raises:
+        FileProblem: there is none, or it is not UTF-8.
+    """
+    try:
+        return content(path).decode()
+    except UnicodeDecodeError as error:
+        raise FileProblem(f"{path} is not text in UTF-8 (byte {error.start}).") from error
+
+
+def replace(path: str, data: bytes) -> bool:
+    """Make `data` the whole content of the file at `path`, at once; folders are made. True if it is new.
+
+    Raises:
+        FileProblem: something else is there, or it can't be written.
+    """
+    if len(data) > LARGEST:
+        raise FileProblem(f"The content has {len(data):,} bytes, and the most is {LARGEST:,}.")
+    steps, name, shown = _named(path)
+    with folder(steps, make=True) as parent:
+        before = _mode(parent, name, shown)
+        draft = f".{secrets.token_hex(8)}.draft"
+        try:
+            _write(parent, draft, data, 0o666 if before is None else before)
+            os.rename(draft, name, src_dir_fd=parent, dst_dir_fd=parent)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.unlink(draft, dir_fd=parent)
+            raise FileProblem(f"{shown} can't be written: {error.strerror}.") from error
+    return before is None
+
+
+def _mode(parent: int, name: str, shown: str) -> int | None:
+    """The permissions of the regular file `name`; None if there is nothing."""
+    try:
+        status = os.lstat(name, dir_fd=parent)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _problem(error, parent, name, shown) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise _problem(OSError(errno.EISDIR, "It is not a file"), parent, name, shown)
+    return stat.S_IMODE(status.st_mode)
+
+
+def _write(parent: int, name: str, data: bytes, mode: int) -> None:
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(name, new, mode & 0o777, dir_fd=parent)
+    with open(file, "wb") as stream:
+        stream.write(data)

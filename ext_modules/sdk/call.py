@@ -1,0 +1,289 @@
+"""One call in progress, as the function sees it, and the state that lasts between calls.
+
+Events leave through an `Outbox`. A function on the event loop may wait until the reader has caught up
+(`await call.drain()`, as with asyncio's writers); one in a thread is held back by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Final
+
+from ext_modules.sdk.values import Value
+
+CHUNK: Final = 256 * 1024
+"""Largest piece of text (characters) or of an artifact (bytes) in one event."""
+
+HIGH_WATER: Final = 4 * 1024 * 1024
+"""How much may wait for the reader before writers are held back, in characters and bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    text: str
+    fraction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    text: str
+    stream: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactChunk:
+    id: str
+    name: str
+    media_type: str
+    data: bytes
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    state: str
+    entry_points: tuple[str, ...]
+    note: str
+
+
+Event = Progress | Output | ArtifactChunk | StateChange
+
+
+class AgentState:
+    """What a module keeps for one (session, agent).
+
+    `data` is the module's own to fill. `name` is the state of the state machine, or "" without one.
+    """
+
+    def __init__(
+        self, session: str, agent: str, *, initial: str = "", known: Mapping[str, str] | None = None
+    ) -> None:
+        self.session = session
+        self.agent = agent
+        self.name = initial
+        self.data: dict[str, object] = {}
+        self.turn = asyncio.Lock()
+        self._known = known or {}
+        self._entry_points: tuple[str, ...] = ()
+        self._note = ""
+        self._watchers: list[Callable[[StateChange], None]] = []
+
+    @property
+    def now(self) -> StateChange:
+        """The present state."""
+        return StateChange(self.name, self._entry_points, self._note)
+
+    def move(self, name: str, *, note: str = "", entry_points: tuple[str, ...] = ()) -> None:
+        """Go to state `name`; whoever watches is told.
+
+        Raises:
+            ValueError: the module has no such state.
+        """
+        if name not in self._known:
+            raise ValueError(
+                f"There is no state {name!r}; the states are: {', '.join(self._known) or 'none'}."
+            )
+        self.name, self._note, self._entry_points = name, note, entry_points
+        for watcher in list(self._watchers):
+            watcher(self.now)
+
+    def watch(self, watcher: Callable[[StateChange], None]) -> Callable[[], None]:
+        """Tell `watcher` of every change; gives what ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+
+@dataclass(slots=True)
+class Outbox:
+    """Events on their way to the reader, in order. Bounded by `HIGH_WATER` for writers that wait."""
+
+    loop: asyncio.AbstractEventLoop
+    _waiting: deque[Event] = field(default_factory=deque)
+    _size: int = 0
+    _filled: asyncio.Event = field(default_factory=asyncio.Event)
+    _room: asyncio.Event = field(default_factory=asyncio.Event)
+    _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._room.set()
+
+    def put(self, event: Event) -> None:
+        """Send an event, from the loop or from a thread; a thread waits for room."""
+        if _on(self.loop):
+            self._put(event)
+        else:
+            asyncio.run_coroutine_threadsafe(self._put_when_room(event), self.loop).result()
+
+    def _put(self, event: Event) -> None:
+        if self._closed:
+            return
+        self._waiting.append(event)
+        self._size += _size(event)
+        self._filled.set()
+        if self._size > HIGH_WATER:
+            self._room.clear()
+
+    async def _put_when_room(self, event: Event) -> None:
+        await self._room.wait()
+        self._put(event)
+
+    async def drain(self) -> None:
+        """Wait until there is room again."""
+        await self._room.wait()
+
+    async def take(self) -> Event | None:
+        """The next event; None when the outbox is closed and empty. Neighbouring texts become one."""
+        while not self._waiting:
+            if self._closed:
+                return None
+            self._filled.clear()
+            await self._filled.wait()
+        event = self._pop()
+        if isinstance(event, Output):
+            return self._joined(event)
+        return event
+
+    def _pop(self) -> Event:
+        event = self._waiting.popleft()
+        self._size -= _size(event)
+        if self._size <= HIGH_WATER // 2:
+            self._room.set()
+        return event
+
+    def _joined(self, first: Output) -> Output:
+        texts, size = [first.text], len(first.text)
+        while self._waiting:
+            following = self._waiting[0]
+            if not isinstance(following, Output) or following.stream != first.stream:
+                break
+            if size + len(following.text) > CHUNK:
+                break
+            self._pop()
+            texts.append(following.text)
+            size += len(following.text)
+        return Output("".join(texts), first.stream)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        """No more events; writers that wait are let go and what they send is dropped."""
+        self._closed = True
+        self._filled.set()
+        self._room.set()
+
+
+def _size(event: Event) -> int:
+    match event:
+        case Output():
+            return len(event.text) + 64
+        case ArtifactChunk():
+            return len(event.data) + 64
+        case _:
+            return 64
+
+
+def _on(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+class Call:
+    """One call in progress. All methods but `drain` may be called from threads too.
+
+    `state`: the module's own dict for this (session, agent). `deadline`: on `time.monotonic()`'s scale.
+    """
+
+    def __init__(
+        self, *, call_id: str, agent_state: AgentState, function: str, deadline: float, outbox: Outbox
+    ) -> None:
+        self.call_id = call_id
+        self.function = function
+        self.deadline = deadline
+        self.agent_state = agent_state
+        self._outbox = outbox
+        self._artifacts = 0
+        self.streamed = False
+
+    @property
+    def session(self) -> str:
+        return self.agent_state.session
+
+    @property
+    def agent(self) -> str:
+        return self.agent_state.agent
+
+    @property
+    def state(self) -> dict[str, object]:
+        return self.agent_state.data
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for this call any more; a function in a thread should look at times."""
+        return self._outbox.closed
+
+    def remaining(self) -> float:
+        """Seconds until the deadline; negative after it."""
+        return self.deadline - time.monotonic()
+
+    def progress(self, text: str, fraction: float | None = None) -> None:
+        """Tell people how far it is; `fraction` from 0 to 1."""
+        self._outbox.put(Progress(" ".join(text.split())[:200], fraction))
+
+    def output(self, text: str, stream: str = "") -> None:
+        """Stream text to the agent."""
+        self.streamed = self.streamed or bool(text)
+        clean = text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
+        for start in range(0, len(clean), CHUNK):
+            self._outbox.put(Output(clean[start : start + CHUNK], stream))
+
+    def artifact(self, data: bytes | Value, *, name: str = "", media_type: str = "") -> str:
+        """Give content back beside the result; gives its id."""
+        value = data if isinstance(data, Value) else Value(data)
+        self._artifacts += 1
+        artifact_id = str(self._artifacts)
+        name, media_type = name or value.name, media_type or value.media_type
+        for start in range(0, max(1, len(value.data)), CHUNK):
+            piece = value.data[start : start + CHUNK]
+            last = start + CHUNK >= len(value.data)
+            self._outbox.put(ArtifactChunk(artifact_id, name, media_type, piece, last))
+        return artifact_id
+
+    def move(self, state: str, *, note: str = "", entry_points: tuple[str, ...] = ()) -> None:
+        """Go to another state of the module's state machine."""
+        self.agent_state.move(state, note=note, entry_points=entry_points)
+        self._outbox.put(self.agent_state.now)
+
+    async def drain(self) -> None:
+        """Wait until the reader has caught up."""
+        await self._outbox.drain()
+
+
+_current: ContextVar[Call] = ContextVar("ext_module_call")
+
+
+def current_call() -> Call:
+    """The call that is being served.
+
+    Raises:
+        LookupError: there is none here.
+    """
+    try:
+        return _current.get()
+    except LookupError:
+        raise LookupError(
+            "There is no call in progress here; use it inside a function of a module."
+        ) from None
+
+
+def enter(call: Call) -> None:
+    """Make `call` the current one of this task."""
+    _current.set(call)

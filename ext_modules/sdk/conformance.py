@@ -1,0 +1,507 @@
+"""Checks a running module against the contract in `ext_module.proto`, whatever language it is written in.
+
+Every function is called, with arguments made up from its schema: whether it succeeds says nothing, but how it
+ends does. So a module is checked where a call can do no harm: in its sandbox, with nothing in its workspace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from ext_modules.sdk.values import JSON
+from protos.iact.ext_module.v1 import ext_module_pb2 as pb
+from protos.iact.ext_module.v1 import ext_module_pb2_grpc as stubs
+
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name
+_CHUNK: Final = 1 << 20
+_WITHIN: Final = 10.0
+"""Seconds that one call may take here."""
+_OPTIONS: Final = (
+    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.max_send_message_length", 64 << 20),
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one check went. `detail`: what was seen; `advice`: it need not hold."""
+
+    check: str
+    ok: bool
+    detail: str = ""
+    advice: bool = False
+
+
+class Broken(Exception):
+    """The module breaks a rule; the message says which, and how."""
+
+
+def passed(findings: Sequence[Finding]) -> bool:
+    """Whether nothing that must hold was broken."""
+    return all(finding.ok or finding.advice for finding in findings)
+
+
+def table(findings: Sequence[Finding]) -> str:
+    """One line for each finding, for people."""
+    width = max((len(finding.check) for finding in findings), default=0)
+    return "".join(
+        f"{'ok  ' if one.ok else 'hint' if one.advice else 'FAIL'}  {one.check:<{width}}  {one.detail}".rstrip()
+        + "\n"
+        for one in findings
+    )
+
+
+async def check(target: str) -> list[Finding]:
+    """Check the module that serves at `target` ("unix:/path")."""
+    async with grpc.aio.insecure_channel(target, options=list(_OPTIONS)) as channel:
+        return await _Checking(channel).run()
+
+
+# --- the manifest: pure ---------------------------------------------------------------------------------
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
+_PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+
+
+def flaws(manifest: pb.Manifest) -> list[str]:
+    """What is wrong with a manifest, a sentence each."""
+    found: list[str] = []
+
+    def rule(holds: bool, sentence: str) -> None:
+        if not holds:
+            found.append(sentence)
+
+    rule(manifest.ByteSize() <= 1 << 20, "The manifest has more than 1 MiB.")
+    rule(manifest.protocol == 1, f"The protocol is {manifest.protocol}; it must be 1.")
+    rule(
+        bool(re.fullmatch(r"[a-z][a-z0-9_]{0,31}", manifest.name)), f"The name {manifest.name!r} is not one."
+    )
+    rule(len(manifest.version) <= 64, "The version has more than 64 characters.")
+    rule(_one_line(manifest.purpose, 600), "The purpose is not one line of at most 600 characters.")
+    rule(len(manifest.keywords) <= 100, "There are more than 100 keywords.")
+    for word in manifest.keywords:
+        rule(
+            0 < len(word) <= 40 and _one_line(word, 40) and word == word.lower(),
+            f"The keyword {word!r} is not one.",
+        )
+    rule(
+        1 <= len(manifest.functions) <= 100,
+        f"There are {len(manifest.functions)} functions; there must be 1 to 100.",
+    )
+    names = [function.name for function in manifest.functions]
+    rule(len(set(names)) == len(names), "Two functions have the same name.")
+    aliases = [function.alias for function in manifest.functions if function.alias]
+    rule(len(set(aliases)) == len(aliases), "Two functions have the same alias.")
+    states = [state.name for state in manifest.states]
+    rule(len(set(states)) == len(states), "Two states have the same name.")
+    for state in manifest.states:
+        rule(bool(_NAME.fullmatch(state.name)), f"The state {state.name!r} has no proper name.")
+        rule(
+            _one_line(state.summary, 200),
+            f"The summary of state {state.name} is not one line of at most 200.",
+        )
+    for function in manifest.functions:
+        found += [f"{function.name}: {flaw}" for flaw in _function_flaws(function, states)]
+    return found
+
+
+def _function_flaws(function: pb.Function, states: Sequence[str]) -> list[str]:
+    found = []
+    if not _NAME.fullmatch(function.name):
+        found.append("its name is not one.")
+    if function.alias and not re.fullmatch(r"[A-Z][A-Z0-9_]{1,31}", function.alias):
+        found.append(f"its alias {function.alias!r} is not one.")
+    if not _one_line(function.summary, 200):
+        found.append("its summary is not one line of at most 200 characters.")
+    if function.documentation.count("\n") >= 20 or len(function.documentation.encode()) > 4096:
+        found.append("its documentation has more than 20 lines or 4 KiB.")
+    if function.impact not in (0, 1, 2):
+        found.append(f"its impact is {function.impact}; it must be 0, 1 or 2.")
+    found += [
+        f"it is offered in {state!r}, which is no state." for state in function.states if state not in states
+    ]
+    properties = _properties(function)
+    if properties is None:
+        return [
+            *found,
+            'its schema is not a JSON object of type "object" with "properties", of at most 16 KiB.',
+        ]
+    if any(not _PARAMETER.fullmatch(name) for name in properties):
+        found.append("a parameter's name is not one.")
+    body = properties.get(function.body_parameter)
+    if function.body_parameter and not (isinstance(body, dict) and body.get("type") == "string"):
+        found.append(f"its body parameter {function.body_parameter!r} is not one of type string.")
+    return found
+
+
+def _one_line(text: str, most: int) -> bool:
+    return len(text) <= most and all(char.isprintable() for char in text)
+
+
+def _schema(function: pb.Function) -> Mapping[str, JSON]:
+    try:
+        schema = json.loads(function.parameters_schema)
+    except ValueError:
+        return {}
+    return schema if isinstance(schema, dict) else {}
+
+
+def _properties(function: pb.Function) -> Mapping[str, JSON] | None:
+    if len(function.parameters_schema.encode()) > 16 << 10:
+        return None
+    schema = _schema(function)
+    properties = schema.get("properties")
+    return properties if schema.get("type") == "object" and isinstance(properties, dict) else None
+
+
+def sample(schema: JSON) -> JSON:
+    """Some value that fits a simple JSON Schema."""
+    if not isinstance(schema, dict):
+        return "x"
+    for name in ("anyOf", "oneOf"):
+        choices = schema.get(name)
+        if isinstance(choices, list) and choices:
+            return sample(choices[0])
+    listed = schema.get("enum")
+    if isinstance(listed, list) and listed:
+        return listed[0]
+    match schema.get("type"):
+        case "integer" | "number":
+            least = schema.get("minimum")
+            return least if isinstance(least, (int, float)) else 1
+        case "boolean":
+            return False
+        case "array":
+            return []
+        case "object":
+            return _required(schema)
+        case "null":
+            return None
+        case _:
+            return "x"
+
+
+def _required(schema: Mapping[str, JSON]) -> dict[str, JSON]:
+    properties, required = schema.get("properties"), schema.get("required")
+    given = properties if isinstance(properties, dict) else {}
+    return {
+        str(name): sample(given.get(str(name))) for name in (required if isinstance(required, list) else [])
+    }
+
+
+# --- a call: what came back ------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Heard:
+    """The events of one call, checked as they come."""
+
+    states: Sequence[str]
+    end: str = ""
+    error_type: str = ""
+    events: int = 0
+    open_artifacts: set[str] = field(default_factory=set)
+    artifacts: set[str] = field(default_factory=set)
+
+    def take(self, event: pb.InvokeEvent) -> None:
+        """Check the next event.
+
+        Raises:
+            Broken: it breaks a rule.
+        """
+        self.events += 1
+        kind = event.WhichOneof("event")
+        if self.end:
+            raise Broken(f"An event ({kind}) follows the end of the call.")
+        match kind:
+            case "output":
+                _require(len(event.output.text.encode()) <= _CHUNK, "A piece of output has more than 1 MiB.")
+            case "artifact":
+                self._artifact(event.artifact)
+            case "state":
+                self._state(event.state)
+            case "progress":
+                _require(
+                    _one_line(event.progress.text, 200),
+                    "A progress is not one line of at most 200 characters.",
+                )
+            case "result":
+                self._result(event.result)
+            case "error":
+                self.end, self.error_type = "error", event.error.type
+                _require(0 < len(event.error.type) <= 128, "An error has no type of 1 to 128 characters.")
+            case _:
+                raise Broken("An event is empty.")
+
+    def _artifact(self, chunk: pb.ArtifactChunk) -> None:
+        _require(0 < len(chunk.id) <= 64, "An artifact has no id of 1 to 64 characters.")
+        _require(len(chunk.data) <= _CHUNK, "A chunk of an artifact has more than 1 MiB.")
+        _require(
+            chunk.id not in self.artifacts or chunk.id in self.open_artifacts,
+            "A chunk follows the last of its artifact.",
+        )
+        self.artifacts.add(chunk.id)
+        (self.open_artifacts.discard if chunk.last else self.open_artifacts.add)(chunk.id)
+
+    def _state(self, change: pb.StateChange) -> None:
+        _require(change.state in self.states, f"The state {change.state!r} is not in the manifest.")
+
+    def _result(self, result: pb.Result) -> None:
+        self.end = "result"
+        kind = result.WhichOneof("value")
+        if kind == "artifact":
+            _require(result.artifact in self.artifacts, "The result is an artifact that was not sent.")
+        if kind == "json":
+            _parse(result.json, "The result is not JSON.")
+        if result.data_json:
+            _require(
+                isinstance(_parse(result.data_json, ""), dict), "The data of a result is not a JSON object."
+            )
+        if result.HasField("state"):
+            self._state(result.state)
+
+    def complete(self) -> None:
+        """Check what must hold once the stream is over.
+
+        Raises:
+            Broken: there was no end, or an artifact is incomplete.
+        """
+        _require(bool(self.end), "The stream ended without a result or an error.")
+        _require(self.end != "result" or not self.open_artifacts, "An artifact has no last chunk.")
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise Broken(sentence)
+
+
+def _parse(text: str, sentence: str) -> JSON:
+    try:
+        parsed: JSON = json.loads(text)
+    except ValueError as error:
+        raise Broken(sentence or "The data of a result is not JSON.") from error
+    return parsed
+
+
+# --- the shell -------------------------------------------------------------------------------------------
+
+
+class _Checking:
+    """One run over one module."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._channel = channel
+        self._stub = stubs.ExtModuleStub(channel)
+        self._manifest = pb.Manifest()
+        self._findings: list[Finding] = []
+        self._calls = 0
+
+    async def run(self) -> list[Finding]:
+        """All checks, in order; without a manifest there is nothing to check further."""
+        if not await self._try("describe: answers", self._describe):
+            return self._findings
+        for flaw in flaws(self._manifest) or [""]:
+            self._findings.append(Finding("describe: the manifest is valid", not flaw, flaw))
+        checks: list[tuple[str, Callable[[], Awaitable[str]]]] = [
+            ("describe: the same answer again", self._same),
+            ("health: SERVING", self._healthy),
+            ("an unknown function is an error", self._unknown),
+            ("arguments that are not JSON are an error", self._garbled),
+            ("arguments that are not an object are an error", self._not_an_object),
+            ("a request of 20 MiB is taken", self._large),
+            ("32 calls at once each have an end", self._many),
+            ("a cancelled call leaves the module serving", self._cancelled),
+            ("a deadline is kept", self._deadline),
+            ("states: Watch begins with the present one", self._watch),
+        ]
+        for name, act in checks:
+            await self._try(name, act)
+        for function in self._manifest.functions:
+            for name, act in self._of_function(function):
+                await self._try(f"{function.name}: {name}", act)
+        await self._try("describe: still the same answer", self._same)
+        await self._try("health: still SERVING", self._healthy)
+        await self._try("reflection: lists the service", self._reflection, advice=True)
+        return self._findings
+
+    async def _try(self, name: str, act: Callable[[], Awaitable[str]], *, advice: bool = False) -> bool:
+        try:
+            async with asyncio.timeout(_WITHIN * 3):
+                finding = Finding(name, True, await act(), advice)
+        except Broken as broken:
+            finding = Finding(name, False, str(broken), advice)
+        except TimeoutError:
+            finding = Finding(name, False, f"It took more than {_WITHIN * 3:g} s.", advice)
+        except grpc.aio.AioRpcError as error:
+            finding = Finding(name, False, f"gRPC ended it with {error.code().name}.", advice)
+        self._findings.append(finding)
+        return finding.ok
+
+    async def _describe(self) -> str:
+        self._manifest = await self._stub.Describe(pb.DescribeRequest(), timeout=_WITHIN)
+        return f"{self._manifest.name} {self._manifest.version}, {len(self._manifest.functions)} functions"
+
+    async def _same(self) -> str:
+        again = await self._stub.Describe(pb.DescribeRequest(), timeout=_WITHIN)
+        _require(again == self._manifest, "The manifest changed; it must be the same every time.")
+        return ""
+
+    async def _healthy(self) -> str:
+        stub = health_pb2_grpc.HealthStub(self._channel)
+        for service in ("", SERVICE):
+            answer = await stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=_WITHIN)
+            _require(answer.status == health_pb2.HealthCheckResponse.SERVING, f"It is not for {service!r}.")
+        return ""
+
+    async def _reflection(self) -> str:
+        stub = reflection_pb2_grpc.ServerReflectionStub(self._channel)
+        call = stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
+        async for answer in call:
+            listed = {service.name for service in answer.list_services_response.service}
+            _require(SERVICE in listed, f"It lists {sorted(listed)}.")
+            return ""
+        raise Broken("It answers nothing.")
+
+    # --- calls ---
+
+    def _request(self, function: str, arguments: str, *, seconds: float = _WITHIN) -> pb.InvokeRequest:
+        self._calls += 1
+        return pb.InvokeRequest(
+            call_id=f"check/{self._calls}",
+            session="check",
+            agent=f"/{self._calls}",  # one of its own, so that every call begins in the first state
+            function=function,
+            arguments_json=arguments,
+            timeout_ms=round(seconds * 1000),
+        )
+
+    async def _hear(self, function: str, arguments: str = "{}") -> Heard:
+        """Make one call and check all that comes back.
+
+        Raises:
+            Broken: it breaks a rule.
+        """
+        heard = Heard([state.name for state in self._manifest.states])
+        async for event in self._stub.Invoke(self._request(function, arguments), timeout=_WITHIN):
+            heard.take(event)
+        heard.complete()
+        return heard
+
+    async def _refused(self, function: str, arguments: str, kind: str) -> str:
+        heard = await self._hear(function, arguments)
+        seen = heard.error_type if heard.end == "error" else "a result"
+        _require(heard.error_type == kind, f"It ends with {seen}; it must end with the error {kind}.")
+        return ""
+
+    async def _unknown(self) -> str:
+        return await self._refused("no_such_function_here", "{}", "UnknownFunction")
+
+    async def _garbled(self) -> str:
+        return await self._refused(self._manifest.functions[0].name, '{"a": ', "BadArguments")
+
+    async def _not_an_object(self) -> str:
+        return await self._refused(self._manifest.functions[0].name, "[1]", "BadArguments")
+
+    async def _large(self) -> str:
+        return await self._refused(
+            "no_such_function_here", json.dumps({"a": "x" * (20 << 20)}), "UnknownFunction"
+        )
+
+    async def _many(self) -> str:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(32):
+                    group.create_task(self._unknown())
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from failed
+        return ""
+
+    async def _cancelled(self) -> str:
+        for function in self._manifest.functions:
+            arguments = json.dumps(_required(_schema(function)))
+            call = self._stub.Invoke(self._request(function.name, arguments), timeout=_WITHIN)
+            call.cancel()
+        await self._healthy()
+        await self._unknown()
+        return ""
+
+    async def _deadline(self) -> str:
+        function = self._manifest.functions[0]
+        request = self._request(function.name, json.dumps(_required(_schema(function))), seconds=0.05)
+        begun = time.monotonic()
+        try:
+            async for _ in self._stub.Invoke(request, timeout=0.05):
+                pass
+        except grpc.aio.AioRpcError as error:
+            _require(error.code() is grpc.StatusCode.DEADLINE_EXCEEDED, f"It ends with {error.code().name}.")
+        _require(time.monotonic() - begun < 2, "It took more than 2 s instead of 0.05 s.")
+        await self._healthy()
+        return ""
+
+    async def _watch(self) -> str:
+        call = self._stub.Watch(pb.WatchRequest(session="check", agent="/another"), timeout=_WITHIN)
+        try:
+            async for change in call:
+                initial = self._manifest.states[0].name if self._manifest.states else ""
+                _require(
+                    change.state == initial, f"It begins with {change.state!r} and not with {initial!r}."
+                )
+                call.cancel()
+                return ""
+        except grpc.aio.AioRpcError as error:
+            _require(
+                not self._manifest.states and error.code() is grpc.StatusCode.UNIMPLEMENTED,
+                f"It ends with {error.code().name}.",
+            )
+            return "it has no states"
+        _require(not self._manifest.states, "It ends before it says anything.")
+        return "it has no states"
+
+    def _of_function(self, function: pb.Function) -> list[tuple[str, Callable[[], Awaitable[str]]]]:
+        """The checks of one function."""
+        fitting = _required(_schema(function))
+        properties = _properties(function) or {}
+
+        def refused(arguments: Mapping[str, JSON]) -> Callable[[], Awaitable[str]]:
+            return lambda: self._refused(function.name, json.dumps(dict(arguments)), "BadArguments")
+
+        checks: list[tuple[str, Callable[[], Awaitable[str]]]] = []
+        if _schema(function).get("additionalProperties") is False:
+            checks.append(("an unknown parameter is refused", refused({**fitting, "no_such_parameter": 1})))
+        for name in list(fitting)[:1]:
+            rest = {key: value for key, value in fitting.items() if key != name}
+            checks.append(("a missing parameter is refused", refused(rest)))
+        for name, schema in properties.items():
+            if isinstance(schema, dict) and schema.get("type") in ("string", "integer", "number", "boolean"):
+                checks.append(
+                    ("a parameter of the wrong type is refused", refused({**fitting, name: {"a": []}}))
+                )
+                break
+        initial = self._manifest.states[0].name if self._manifest.states else ""
+        if function.states and initial not in function.states:
+            offered = "a state that does not offer it refuses it"
+            checks.append((offered, lambda: self._refused(function.name, json.dumps(fitting), "NotOffered")))
+        else:
+            checks.append(("a call has one end", lambda: self._one_end(function.name, json.dumps(fitting))))
+        return checks
+
+    async def _one_end(self, function: str, arguments: str) -> str:
+        try:
+            heard = await self._hear(function, arguments)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                return f"it takes longer than {_WITHIN:g} s"
+            raise
+        return heard.error_type or "a result"

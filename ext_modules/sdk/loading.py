@@ -1,0 +1,96 @@
+"""Loads a module file, and the `module.toml` beside it, from any directory."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import tomllib
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from ext_modules.sdk.module import Module, Needs
+
+PACKAGE: Final = "loaded_ext_module"
+"""Package under which the module's directory is imported, so that its files can import each other."""
+
+_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def load(path: Path) -> Module:
+    """Import `path` and give the `Module` that it defines, with the version and needs of its `module.toml`.
+
+    Raises:
+        ImportError: the file defines no module, or more than one.
+        ValueError: its module.toml is wrong.
+    """
+    package = types.ModuleType(PACKAGE)
+    package.__path__ = [str(path.resolve().parent)]
+    for stale in [name for name in sys.modules if name.startswith(f"{PACKAGE}.")]:
+        del sys.modules[stale]  # of a module that was loaded before
+    sys.modules[PACKAGE] = package
+    loaded = importlib.import_module(f"{PACKAGE}.{path.stem}")
+    found = {id(value): value for value in vars(loaded).values() if isinstance(value, Module)}
+    if len(found) != 1:
+        raise ImportError(f"{path} must define exactly one Module at its top level; it defines {len(found)}.")
+    module = next(iter(found.values()))
+    settings = path.with_name("module.toml")
+    if settings.exists():
+        apply(module, tomllib.loads(settings.read_text(encoding="utf-8")))
+    return module
+
+
+def apply(module: Module, settings: Mapping[str, object]) -> None:
+    """Set `module`'s version and needs from the content of a module.toml.
+
+    Raises:
+        ValueError: a value is not of the right kind, or the name is another module's.
+    """
+    name = settings.get("name", module.name)
+    if name != module.name:
+        raise ValueError(f"module.toml is about {name!r}, but the module is named {module.name!r}.")
+    module.version = str(settings.get("version", module.version))
+    needs = settings.get("needs", {})
+    if not isinstance(needs, dict):
+        raise ValueError("The [needs] of module.toml must be a table.")
+    module.needs = needs_of(cast(Mapping[str, object], needs))
+
+
+def needs_of(table: Mapping[str, object]) -> Needs:
+    """The [needs] table of a module.toml.
+
+    Raises:
+        ValueError: a value is not of the right kind.
+    """
+    workspace = table.get("workspace", "none")
+    if workspace not in ("none", "read", "write"):
+        raise ValueError(
+            f'The workspace in module.toml is {workspace!r}; it must be "none", "read" or "write".'
+        )
+    cpu, pids = table.get("cpu", 0), table.get("pids", 0)
+    if not isinstance(cpu, (int, float)) or not isinstance(pids, int):
+        raise ValueError("The cpu and pids in module.toml must be numbers.")
+    return Needs(
+        egress=_texts(table, "egress"),
+        secrets=_texts(table, "secrets"),
+        workspace=workspace,
+        memory_bytes=_bytes(table.get("memory", 0)),
+        cpu=float(cpu),
+        pids=pids,
+    )
+
+
+def _texts(table: Mapping[str, object], name: str) -> tuple[str, ...]:
+    value = table.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"The {name} in module.toml must be a list of strings.")
+    return tuple(value)
+
+
+def _bytes(value: object) -> int:
+    match = re.fullmatch(r"(\d+)([kmg]?)", str(value).lower())
+    if not match:
+        raise ValueError(f'The memory in module.toml is {value!r}; write a number of bytes, or "512m".')
+    return int(match[1]) * _UNITS[match[2]]

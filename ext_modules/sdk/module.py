@@ -1,0 +1,168 @@
+"""A module: its functions, its states, and what it keeps for each agent."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+from ext_modules.sdk.call import AgentState
+from ext_modules.sdk.parameters import Parameters, parameters_of
+
+Handler = TypeVar("Handler", bound=Callable[..., object])
+
+Impact = Literal[0, 1, 2]
+
+
+class UnknownFunction(Exception):
+    """The module has no such function."""
+
+
+class NotOffered(Exception):
+    """The present state does not offer the function; the message says what it offers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a module needs from its sandbox, as its `module.toml` says. 0: the sandbox decides."""
+
+    egress: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    workspace: Literal["none", "read", "write"] = "none"
+    memory_bytes: int = 0
+    cpu: float = 0.0
+    pids: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that callers can invoke, and what the manifest says about it. `timeout` in seconds."""
+
+    name: str
+    handler: Callable[..., object]
+    parameters: Parameters
+    summary: str
+    documentation: str
+    alias: str
+    body: str
+    media_type: str
+    impact: Impact
+    idempotent: bool
+    exclusive: bool
+    states: tuple[str, ...]
+    timeout: float
+
+
+@dataclass(slots=True)
+class Module:
+    """What a module file defines, once. `states` maps names to one line each, the initial one first."""
+
+    name: str
+    purpose: str
+    keywords: Sequence[str] = ()
+    version: str = "0"
+    states: Mapping[str, str] = field(default_factory=dict)
+    needs: Needs = field(default_factory=Needs)
+    functions: dict[str, Function] = field(default_factory=dict, init=False)
+    _agents: dict[tuple[str, str], AgentState] = field(default_factory=dict, init=False)
+
+    def function(
+        self,
+        *,
+        impact: Impact,
+        name: str = "",
+        summary: str = "",
+        alias: str = "",
+        body: str = "",
+        media_type: str = "",
+        idempotent: bool | None = None,
+        exclusive: bool = False,
+        states: Sequence[str] = (),
+        timeout: float = 0,
+    ) -> Callable[[Handler], Handler]:
+        """Offer the decorated function: sync, async or a generator of either kind.
+
+        Its docstring is its documentation; without a `summary` its first line is that too. `name`: what callers
+        call it, where Python's own name won't do ("list"). `body`: the parameter that takes the body of an action block. What reads only (`impact=0`) counts as idempotent
+        unless said otherwise.
+
+        Raises:
+            TypeError: a parameter has no schema; `body` or one of `states` does not exist.
+        """
+
+        def register(handler: Handler) -> Handler:
+            called = name or str(getattr(handler, "__name__", ""))
+            parameters = parameters_of(handler)
+            documentation = inspect.cleandoc(handler.__doc__ or "")
+            self._check(called, parameters, body, states)
+            self.functions[called] = Function(
+                name=called,
+                handler=handler,
+                parameters=parameters,
+                summary=summary or documentation.partition("\n")[0],
+                documentation=textwrap.dedent(documentation),
+                alias=alias,
+                body=body,
+                media_type=media_type,
+                impact=impact,
+                idempotent=impact == 0 if idempotent is None else idempotent,
+                exclusive=exclusive,
+                states=tuple(states),
+                timeout=timeout,
+            )
+            return handler
+
+        return register
+
+    def _check(self, name: str, parameters: Parameters, body: str, states: Sequence[str]) -> None:
+        if name in self.functions:
+            raise TypeError(f"The module {self.name} has two functions named {name}; rename one.")
+        if body and body not in {parameter.name for parameter in parameters.listed}:
+            raise TypeError(
+                f"The body parameter {body!r} of {self.name}.{name} is not one of its parameters."
+            )
+        for state in states:
+            if state not in self.states:
+                raise TypeError(
+                    f"{self.name}.{name} is offered in {state!r}, which is not a state of the module."
+                )
+
+    def agent(self, session: str, agent: str) -> AgentState:
+        """What is kept for one agent; made at its first call."""
+        key = (session, agent)
+        if key not in self._agents:
+            self._agents[key] = AgentState(
+                session, agent, initial=next(iter(self.states), ""), known=self.states
+            )
+        return self._agents[key]
+
+    def find(self, name: str) -> Function:
+        """The function `name`, with or without the module's name in front.
+
+        Raises:
+            UnknownFunction: there is none.
+        """
+        function = self.functions.get(name.removeprefix(f"{self.name}."))
+        if function is None:
+            raise UnknownFunction(
+                f"The module {self.name} has no function {name!r}; it has: {', '.join(self.functions)}."
+            )
+        return function
+
+    def check_offered(self, function: Function, state: AgentState) -> None:
+        """Nothing, if `state` offers `function`.
+
+        Raises:
+            NotOffered: it does not.
+        """
+        now = state.now
+        offered = now.entry_points or [
+            other.name for other in self.functions.values() if not other.states or now.state in other.states
+        ]
+        if function.name not in offered:
+            raise NotOffered(
+                f"{self.name}.{function.name} is not offered in the state {now.state!r}; "
+                f"offered now: {', '.join(offered) or 'nothing'}."
+            )

@@ -1,0 +1,261 @@
+"""From a function's signature to its JSON Schema, and from arguments back to Python values.
+
+Both directions read the same annotation, so that what the schema promises is what the function gets.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, Union, get_args, get_origin
+
+from ext_modules.sdk.call import Call
+from ext_modules.sdk.values import JSON, Value
+
+Schema = dict[str, JSON]
+
+_SIMPLE: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_BY_VALUE: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
+
+
+class BadArguments(Exception):
+    """The arguments do not fit the function; the message names the parameter and what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter that callers can give."""
+
+    name: str
+    annotation: object
+    required: bool
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a function takes. `call`: name of the parameter that gets the `Call`, if there is one."""
+
+    listed: tuple[Parameter, ...]
+    call: str | None
+
+    def schema(self) -> Schema:
+        """JSON Schema of type object."""
+        properties: dict[str, JSON] = {parameter.name: parameter.schema for parameter in self.listed}
+        schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        required: list[JSON] = [parameter.name for parameter in self.listed if parameter.required]
+        if required:
+            schema["required"] = required
+        return schema
+
+    def bind(self, arguments: Mapping[str, JSON], values: Mapping[str, Value]) -> dict[str, object]:
+        """Keyword arguments for the function.
+
+        Raises:
+            BadArguments: one is missing, unknown, given twice or of the wrong type.
+        """
+        known = {parameter.name: parameter for parameter in self.listed}
+        for name in [*arguments, *values]:
+            if name not in known:
+                takes = ", ".join(known) or "none"
+                raise BadArguments(f"There is no parameter {name!r}; the parameters are: {takes}.")
+        bound: dict[str, object] = {}
+        for name, parameter in known.items():
+            if name in values:
+                if name in arguments:
+                    raise BadArguments(f"The parameter {name!r} is given twice; give it once.")
+                bound[name] = _convert(from_value(values[name], parameter), parameter.annotation, name)
+            elif name in arguments:
+                bound[name] = _convert(arguments[name], parameter.annotation, name)
+            elif parameter.required:
+                raise BadArguments(
+                    f"The parameter {name!r} is missing; it takes {_kind(parameter.annotation)}."
+                )
+        return bound
+
+
+def parameters_of(function: Callable[..., object]) -> Parameters:
+    """Read the parameters off `function`'s signature.
+
+    Raises:
+        TypeError: a parameter has no annotation, or one that has no JSON Schema.
+    """
+    hints = typing.get_type_hints(function, include_extras=True)
+    listed: list[Parameter] = []
+    call: str | None = None
+    for index, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
+        where = f"parameter {name!r} of {getattr(function, '__name__', 'the function')}"
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(f"The {where} must be an ordinary one that can be given by name.")
+        if name not in hints:
+            raise TypeError(f"The {where} needs a type annotation, from which its schema is derived.")
+        annotation = hints[name]
+        if annotation is Call:
+            if index:
+                raise TypeError(f"The {where} takes the Call and must be the first parameter.")
+            call = name
+            continue
+        schema = schema_of(annotation, where)
+        required = parameter.default is inspect.Parameter.empty
+        if not required and not isinstance(parameter.default, (bytes, Value)):
+            schema = {**schema, "default": parameter.default}
+        listed.append(Parameter(name, annotation, required, schema))
+    return Parameters(tuple(listed), call)
+
+
+def schema_of(annotation: object, where: str = "annotation") -> Schema:
+    """JSON Schema of one annotation.
+
+    Raises:
+        TypeError: there is none for it.
+    """
+    if annotation is typing.Any or annotation is object:
+        return {}
+    if annotation is None or annotation is type(None):
+        return {"type": "null"}
+    if annotation in (bytes, Value):
+        return dict(_BY_VALUE)
+    if isinstance(annotation, type) and annotation in _SIMPLE:
+        return {"type": _SIMPLE[annotation]}
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        schema = schema_of(inner[0], where)
+        notes = [note for note in inner[1:] if isinstance(note, str)]
+        return {**schema, "description": notes[0]} if notes else schema
+    if origin is Literal:
+        return _literal(inner, where)
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [schema_of(choice, where) for choice in inner]}
+    if annotation is list or origin in (list, collections.abc.Sequence):
+        return {"type": "array", **({"items": schema_of(inner[0], where)} if inner else {})}
+    if annotation is dict or origin in (dict, collections.abc.Mapping):
+        if inner and inner[0] is not str:
+            raise TypeError(f"The {where} is a dict whose keys are not str, which JSON has not.")
+        return {"type": "object", **({"additionalProperties": schema_of(inner[1], where)} if inner else {})}
+    raise TypeError(
+        f"The {where} is annotated {annotation!r}, which has no JSON Schema; use str, int, float, bool, "
+        "list, dict, Literal, Optional, bytes or Value."
+    )
+
+
+def _literal(choices: tuple[object, ...], where: str) -> Schema:
+    listed: list[JSON] = []
+    for choice in choices:
+        if not isinstance(choice, (str, int, type(None))):
+            raise TypeError(f"The {where} has the literal {choice!r}, which JSON has not.")
+        listed.append(choice)
+    kinds = {type(choice) for choice in choices}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    return {"type": _SIMPLE[kind], "enum": listed} if kind in _SIMPLE else {"enum": listed}
+
+
+def from_value(value: Value, parameter: Parameter) -> JSON | Value:
+    """What an argument passed by value is for `parameter`: itself, its text, or the JSON it holds.
+
+    Raises:
+        BadArguments: it is not the JSON that the parameter takes.
+    """
+    kinds = _leaves(parameter.annotation)
+    if Value in kinds or bytes in kinds:
+        return value
+    if str in kinds or object in kinds or typing.Any in kinds:
+        return value.text()
+    try:
+        parsed: JSON = json.loads(value.data)
+    except (ValueError, RecursionError) as error:
+        takes = _kind(parameter.annotation)
+        raise BadArguments(
+            f"The parameter {parameter.name!r} takes {takes}, but the value is not JSON: {error}."
+        ) from error
+    return parsed
+
+
+def _leaves(annotation: object) -> tuple[object, ...]:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _leaves(inner[0])
+    if origin is Literal:
+        return tuple({type(choice) for choice in inner})
+    if origin in (Union, types.UnionType):
+        return tuple(leaf for choice in inner for leaf in _leaves(choice))
+    return (annotation,)
+
+
+def _kind(annotation: object) -> str:
+    return json.dumps(schema_of(annotation))
+
+
+def _convert(given: JSON | Value, annotation: object, name: str) -> object:
+    """`given` as `annotation` wants it.
+
+    Raises:
+        BadArguments: it does not fit.
+    """
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _convert(given, inner[0], name)
+    if origin in (Union, types.UnionType):
+        return _convert_union(given, inner, annotation, name)
+    if annotation is typing.Any or annotation is object:
+        return given
+    if annotation is Value:
+        if isinstance(given, str):
+            return Value(given.encode(), "text/plain")
+        if isinstance(given, Value):
+            return given
+    elif annotation is bytes:
+        if isinstance(given, str):
+            return given.encode()
+        if isinstance(given, Value):
+            return given.data
+    elif origin is Literal:
+        for choice in inner:
+            if given == choice and isinstance(given, bool) == isinstance(choice, bool):
+                return choice
+    elif annotation is None or annotation is type(None):
+        if given is None:
+            return None
+    elif (annotation is list or origin in (list, collections.abc.Sequence)) and isinstance(given, list):
+        return [_convert(item, inner[0], f"{name}[{i}]") for i, item in enumerate(given)] if inner else given
+    elif (annotation is dict or origin in (dict, collections.abc.Mapping)) and isinstance(given, dict):
+        return (
+            {key: _convert(item, inner[1], f"{name}.{key}") for key, item in given.items()}
+            if inner
+            else given
+        )
+    else:
+        fits, value = _scalar(given, annotation)
+        if fits:
+            return value
+    raise BadArguments(f"The parameter {name!r} takes {_kind(annotation)}, not {_shown(given)}.")
+
+
+def _convert_union(given: JSON | Value, choices: tuple[object, ...], annotation: object, name: str) -> object:
+    for choice in choices:
+        try:
+            return _convert(given, choice, name)
+        except BadArguments:
+            continue
+    raise BadArguments(f"The parameter {name!r} takes {_kind(annotation)}, not {_shown(given)}.")
+
+
+def _scalar(given: object, annotation: object) -> tuple[bool, object]:
+    if isinstance(given, bool) or annotation is bool:
+        return isinstance(given, bool) and annotation is bool, given
+    if annotation is str:
+        return isinstance(given, str), given
+    if annotation is float and isinstance(given, (int, float)):
+        return True, float(given)
+    if annotation is int and isinstance(given, float) and given.is_integer():
+        return True, int(given)
+    return annotation is int and isinstance(given, int), given
+
+
+def _shown(given: JSON | Value) -> str:
+    text = f"{len(given.data)} bytes" if isinstance(given, Value) else json.dumps(given)
+    return text if len(text) <= 80 else text[:77] + "..."

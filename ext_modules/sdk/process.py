@@ -1,0 +1,201 @@
+"""Runs a program for a call, so that nothing of it outlives the call.
+
+The program runs under `supervisor.py`, which keeps hold of all its descendants. Should the program kill
+its supervisor, what is left is found by a mark in the environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MARK: Final = "IACT_CALL"
+"""Environment variable by which the processes of a call are known."""
+
+_SUPERVISOR: Final = str(Path(__file__).with_name("supervisor.py"))
+_END_WITHIN: Final = 7.0
+_READ: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a program ended. `code`: exit status, minus a signal's number, or None if it was cut short.
+
+    `left`: how many of its processes could not be killed.
+    """
+
+    code: int | None
+    left: int = 0
+
+
+class Process:
+    """One program with its descendants; made by `start`, and always ended by `end`."""
+
+    def __init__(
+        self,
+        supervisor: subprocess.Popen[bytes],
+        control: int,
+        mark: str,
+        output: asyncio.StreamReader,
+        report: _Report,
+    ) -> None:
+        self._supervisor = supervisor
+        self._control = control
+        self._mark = mark
+        self._output = output
+        self._report = report
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        cwd: str,
+        environment: Mapping[str, str],
+        descriptors: Sequence[int] = (),
+    ) -> Process:
+        """Start `command` with stdin closed, and stdout and stderr as one stream.
+
+        Raises:
+            OSError: no process can be started (too many, too little memory).
+        """
+        mark = secrets.token_hex(16)
+        pipes: list[int] = []
+        try:
+            for _ in range(3):
+                pipes += os.pipe()
+            control_end, control, output, output_end, report_pipe, report_end = pipes
+            # Returns as soon as the child has been replaced by the supervisor, which takes about a millisecond.
+            supervisor = subprocess.Popen(  # noqa: ASYNC220
+                [sys.executable, "-I", "-S", _SUPERVISOR, str(control_end), str(report_end), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output_end,
+                stderr=output_end,
+                pass_fds=[control_end, report_end, *descriptors],
+                start_new_session=True,
+                cwd=cwd,
+                env={**environment, MARK: mark},
+            )
+        except BaseException:
+            for descriptor in pipes:
+                os.close(descriptor)
+            raise
+        for descriptor in (control_end, output_end, report_end):
+            os.close(descriptor)
+        reader, report = asyncio.StreamReader(limit=_READ), _Report(mark)
+        process = cls(supervisor, control, mark, reader, report)
+        try:
+            await _connect(output, asyncio.StreamReaderProtocol(reader))
+            await _connect(report_pipe, report)
+        except BaseException:
+            # Cancelled on the way: nobody else would end it.
+            os.close(control)
+            raise
+        return process
+
+    async def output(self) -> AsyncIterator[bytes]:
+        """What it writes, as it comes, until the program and all its descendants have ended."""
+        while chunk := await self._output.read(_READ):
+            yield chunk
+        # A program may close its output and go on.
+        await self._report.complete.wait()
+
+    async def end(self) -> Status:
+        """Kill what still runs, and wait until it is gone; a few seconds at most, cancelled or not."""
+        os.close(self._control)
+        return await _uncancelled(self._ended())
+
+    async def _ended(self) -> Status:
+        try:
+            async with asyncio.timeout(_END_WITHIN):
+                await self._report.complete.wait()
+                while await self._output.read(_READ):
+                    pass
+        except TimeoutError:
+            self._supervisor.kill()
+        # It has closed its report, or was killed: it ends now.
+        while self._supervisor.poll() is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+        return _status(self._report.text) or Status(None, len(marked(self._mark)))
+
+
+class _Report(asyncio.Protocol):
+    """What the supervisor says at its end. If it died without a word, its orphans are killed by their mark."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self.text = b""
+        self.complete = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.text += data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.text:
+            kill_marked(self._mark)
+        self.complete.set()
+
+
+async def _connect(descriptor: int, protocol: asyncio.BaseProtocol) -> None:
+    pipe = os.fdopen(descriptor, "rb", buffering=0)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+
+
+async def _uncancelled(work: Coroutine[object, object, Status]) -> Status:
+    """Wait for `work` even when cancelled, and be cancelled after it."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+    return task.result()
+
+
+def _status(report: bytes) -> Status | None:
+    if not report:
+        return None
+    said = json.loads(report)
+    return Status(said["status"], said["left"])
+
+
+def marked(mark: str) -> list[int]:
+    """Ids of the running processes whose environment carries `mark`."""
+    wanted = f"{MARK}={mark}".encode()
+    found: list[int] = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            environment = Path(f"/proc/{entry}/environ").read_bytes()
+        except OSError:
+            continue
+        if wanted in environment.split(b"\0"):
+            found.append(int(entry))
+    return found
+
+
+def kill_marked(mark: str) -> None:
+    """Stop, then kill, every process whose environment carries `mark`, until none is left or 100 rounds are over."""
+    for _ in range(100):
+        pids = marked(mark)
+        if not pids:
+            return
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in pids:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    continue

@@ -1,0 +1,201 @@
+"""Runs one call of a function: arguments in, events out, exactly one end.
+
+Knows nothing of gRPC: the server and the test bench both give it a place to emit to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import json
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from ext_modules.sdk.call import AgentState, Call, Event, Outbox, StateChange, enter
+from ext_modules.sdk.module import Function, Module, NotOffered, UnknownFunction
+from ext_modules.sdk.parameters import BadArguments
+from ext_modules.sdk.values import JSON, Result, Value
+
+LARGEST_VALUE: Final = 1 << 20
+"""UTF-8 bytes of a result that fit into one message."""
+
+_CALLERS: Final = ("_perform", "_stream", "_in_thread")
+_THREADS: Final = ThreadPoolExecutor(max_workers=64, thread_name_prefix="function")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller asks for. `timeout` in seconds from now."""
+
+    call_id: str
+    session: str
+    agent: str
+    function: str
+    arguments: Mapping[str, JSON] = field(default_factory=dict)
+    values: Mapping[str, Value] = field(default_factory=dict)
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The call succeeded. `kind` says what `value` is: an artifact's id, or nothing for what was streamed."""
+
+    kind: Literal["text", "json", "artifact", "output"]
+    value: str
+    media_type: str
+    data: str
+    state: StateChange | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The call failed; what the function raised."""
+
+    type: str
+    message: str
+    trace: str
+
+
+Emit = Callable[[Event | Ended | Failed], Awaitable[None]]
+
+
+async def run(module: Module, asked: Asked, emit: Emit) -> None:
+    """Run `asked`; emits events, then one `Ended` or `Failed`. Cancelling it cancels the function."""
+    try:
+        function = module.find(asked.function)
+        bound = function.parameters.bind(asked.arguments, asked.values)
+    except (UnknownFunction, BadArguments) as error:
+        await emit(Failed(type(error).__name__, str(error), ""))
+        return
+    state = module.agent(asked.session, asked.agent)
+    outbox = Outbox(asyncio.get_running_loop())
+    call = Call(
+        call_id=asked.call_id,
+        agent_state=state,
+        function=function.name,
+        deadline=time.monotonic() + asked.timeout,
+        outbox=outbox,
+    )
+    async with asyncio.TaskGroup() as group:
+        ending = group.create_task(_in_turn(module, function, bound, call))
+        ending.add_done_callback(lambda _: outbox.close())
+        while (event := await outbox.take()) is not None:
+            await emit(event)
+    await emit(ending.result())
+
+
+async def _in_turn(
+    module: Module, function: Function, bound: dict[str, object], call: Call
+) -> Ended | Failed:
+    if not function.exclusive:
+        return await _offered(module, function, bound, call)
+    async with call.agent_state.turn:
+        return await _offered(module, function, bound, call)
+
+
+async def _offered(
+    module: Module, function: Function, bound: dict[str, object], call: Call
+) -> Ended | Failed:
+    try:
+        module.check_offered(function, call.agent_state)
+    except NotOffered as error:
+        return Failed("NotOffered", str(error), "")
+    before = call.agent_state.now
+    try:
+        enter(call)
+        value = await _perform(function, bound, call)
+        return _ended(value, function, call, _changed(before, call.agent_state))
+    except (Exception, SystemExit) as error:
+        return Failed(type(error).__qualname__, str(error), _trace(error))
+
+
+def _changed(before: StateChange, state: AgentState) -> StateChange | None:
+    return state.now if state.now != before else None
+
+
+async def _perform(function: Function, bound: dict[str, object], call: Call) -> object:
+    if function.parameters.call:
+        bound = {function.parameters.call: call, **bound}
+    if inspect.isasyncgenfunction(function.handler):
+        return await _stream(function.handler(**bound), call)
+    if inspect.iscoroutinefunction(function.handler):
+        return await function.handler(**bound)
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(
+        _THREADS, lambda: context.run(_in_thread, function.handler, bound, call)
+    )
+
+
+async def _stream(items: AsyncIterator[object], call: Call) -> Result:
+    async for item in items:
+        _deliver(item, call)
+        await call.drain()
+    return Result()
+
+
+def _in_thread(handler: Callable[..., object], bound: dict[str, object], call: Call) -> object:
+    value = handler(**bound)
+    if not isinstance(value, Iterator):
+        return value
+    for item in value:
+        if call.cancelled:
+            break
+        _deliver(item, call)
+    return Result()
+
+
+def _deliver(item: object, call: Call) -> None:
+    match item:
+        case str():
+            call.output(item)
+        case bytes() | Value():
+            call.artifact(item)
+        case _:
+            call.output(json.dumps(item, ensure_ascii=False) + "\n")
+
+
+def _ended(returned: object, function: Function, call: Call, state: StateChange | None) -> Ended:
+    """The end that fits what the function returned; what is too large for one message is streamed."""
+    result = returned if isinstance(returned, Result) else None
+    value = result.value if result else returned
+    media_type = (result.media_type if result else "") or function.media_type
+    data = json.dumps(dict(result.data), ensure_ascii=False) if result and result.data else ""
+    if value is None:
+        return Ended("output", "", media_type, data, state)
+    if isinstance(value, (bytes, Value)):
+        content = (
+            value if isinstance(value, Value) else Value(value, media_type or "application/octet-stream")
+        )
+        return Ended("artifact", call.artifact(content), content.media_type, data, state)
+    kind: Literal["text", "json"] = "text" if isinstance(value, str) else "json"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    media_type = media_type or ("text/plain" if kind == "text" else "application/json")
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= LARGEST_VALUE:
+        return Ended(kind, encoded.decode(), media_type, data, state)
+    if call.streamed:
+        return Ended(
+            "artifact",
+            call.artifact(encoded, name=function.name, media_type=media_type),
+            media_type,
+            data,
+            state,
+        )
+    call.output(text)
+    return Ended("output", "", media_type, data, state)
+
+
+def _trace(error: BaseException) -> str:
+    """The stack trace from the module's own code on."""
+    frame, own = error.__traceback__, error.__traceback__
+    while frame is not None:
+        code = frame.tb_frame.f_code
+        if code.co_filename == __file__ and code.co_name in _CALLERS and frame.tb_next is not None:
+            own = frame.tb_next
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, own))

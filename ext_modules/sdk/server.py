@@ -1,0 +1,138 @@
+"""Serves a module over gRPC on a unix socket, with health and reflection beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import stat
+from pathlib import Path
+from typing import Protocol
+
+# gRPC's fork handlers would run in every child that the module starts, for nothing.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from ext_modules.sdk import egress, wire
+from ext_modules.sdk.call import Event, StateChange
+from ext_modules.sdk.module import Module
+from ext_modules.sdk.parameters import BadArguments
+from ext_modules.sdk.running import Ended, Failed, run
+from protos.iact.ext_module.v1 import ext_module_pb2 as pb
+from protos.iact.ext_module.v1 import ext_module_pb2_grpc as stubs
+
+SERVICE = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name
+
+OPTIONS = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 4 << 20)]
+
+DEFAULT_TIMEOUT = 3600.0
+"""Seconds for a call that came without any deadline."""
+
+
+class Health(Protocol):
+    """The standard health service for grpc.aio."""
+
+    async def set(self, service: str, status: int) -> None: ...
+    async def enter_graceful_shutdown(self) -> None: ...
+
+
+class Servicer(stubs.ExtModuleServicer):
+    """The three methods of the contract."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._manifest = wire.manifest(module)
+
+    async def Describe(
+        self, request: pb.DescribeRequest, context: grpc.aio.ServicerContext[pb.DescribeRequest, pb.Manifest]
+    ) -> pb.Manifest:
+        return self._manifest
+
+    async def Invoke(
+        self, request: pb.InvokeRequest, context: grpc.aio.ServicerContext[pb.InvokeRequest, pb.InvokeEvent]
+    ) -> None:
+        async def emit(event: Event | Ended | Failed) -> None:
+            await context.write(wire.event(event))
+
+        remaining: float | None = context.time_remaining()
+        try:
+            asked = wire.asked(request, remaining=DEFAULT_TIMEOUT if remaining is None else remaining)
+        except BadArguments as error:
+            await emit(Failed("BadArguments", str(error), ""))
+            return
+        await run(self._module, asked, emit)
+
+    async def Watch(
+        self, request: pb.WatchRequest, context: grpc.aio.ServicerContext[pb.WatchRequest, pb.StateChange]
+    ) -> None:
+        if not self._module.states:
+            await context.abort(
+                grpc.StatusCode.UNIMPLEMENTED, f"The module {self._module.name} has no states."
+            )
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        state = self._module.agent(request.session, request.agent)
+        stop = state.watch(lambda _: _set_from_any_thread(loop, changed))
+        sent: StateChange | None = None
+        try:
+            while True:
+                changed.clear()
+                if state.now != sent:
+                    sent = state.now
+                    await context.write(wire.state(sent))
+                await changed.wait()
+        finally:
+            stop()
+
+
+def _set_from_any_thread(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    loop.call_soon_threadsafe(event.set)
+
+
+async def start(module: Module, socket: Path) -> tuple[grpc.aio.Server, Health]:
+    """A server that answers on `socket`; stop it when done.
+
+    Raises:
+        OSError: the socket can't be made there.
+    """
+    _remove_stale(socket)
+    server = grpc.aio.server(options=OPTIONS)
+    stubs.add_ExtModuleServicer_to_server(Servicer(module), server)
+    healthy: Health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # its stubs lack aio
+    health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
+    reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+    try:
+        server.add_insecure_port(f"unix:{socket}")
+    except RuntimeError as error:
+        raise OSError(
+            f"The socket {socket} can't be made; check that its directory exists and is writable."
+        ) from error
+    await server.start()
+    await healthy.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
+    return server, healthy
+
+
+def _remove_stale(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            path.unlink()
+
+
+async def serve(module: Module, socket: Path) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    proxy = await egress.offer()
+    server, healthy = await start(module, socket)
+    print(f"{module.name}: serving on {socket}", flush=True)
+    await stop.wait()
+    await healthy.enter_graceful_shutdown()
+    await server.stop(grace=0.5)
+    if proxy is not None:
+        proxy.close()

@@ -1,0 +1,147 @@
+"""Starts one command and sees to it that nothing of it stays: `supervisor.py CONTROL REPORT COMMAND...`.
+
+A process can leave its group and its session, and clear its environment, but not its ancestry: as a
+child subreaper, this process inherits every orphan among its descendants. When the command ends, or
+when CONTROL is closed, it stops them all first, so that a fork bomb can't outrun it, kills them, and
+writes {"status", "left"} to REPORT. `status`: exit status, or minus the signal's number; `left`: how
+many could not be killed.
+
+The children are the kernel's first choice when memory runs out; this process and the server are not.
+
+Runs under `python3 -I -S`, on its own: it imports nothing that costs time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+KILL_WITHIN = 5.0
+"""Seconds after which it gives up on what can't be killed (a process in a hung system call)."""
+
+
+def descendants(root: int) -> set[int]:
+    """Process ids of everything below `root`, from /proc; zombies are left out."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as file:
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except OSError:
+            continue
+        # A zombie has no children of its own any more.
+        if state not in (b"Z", b"X"):
+            children.setdefault(int(parent), []).append(int(entry))
+    found: set[int] = set()
+    waiting = [root]
+    while waiting:
+        below = [pid for pid in children.get(waiting.pop(), []) if pid not in found]
+        found.update(below)
+        waiting.extend(below)
+    return found
+
+
+def send(pids: set[int], number: signal.Signals) -> None:
+    """Signal them all; those that are gone do not matter."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
+
+
+def end_all() -> int:
+    """Kill every descendant and reap it; gives how many are left."""
+    deadline = time.monotonic() + KILL_WITHIN
+    while not _reaped():
+        stopped: set[int] = set()
+        while (running := descendants(os.getpid()) - stopped) and time.monotonic() < deadline:
+            send(running, signal.SIGSTOP)
+            stopped |= running
+        send(stopped, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.002)
+    return len(descendants(os.getpid()))
+
+
+def _reaped() -> bool:
+    """Reap what has ended; whether no child is left."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if pid == 0:
+            return False
+
+
+def start(command: list[str]) -> int:
+    """Run `command` in a session of its own; gives its process id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+    except OSError:
+        pass
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def wait(main: int, control: int, wake: int) -> int | None:
+    """Wait for the command or for CONTROL; gives the status, None if it was cut short."""
+    while True:
+        ready, _, _ = select.select([control, wake], [], [])
+        if wake in ready:
+            os.read(wake, 512)
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == main:
+                    return os.waitstatus_to_exitcode(status)
+                if pid == 0:
+                    break
+        if control in ready:
+            return None
+
+
+def main() -> None:
+    control, report, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    for descriptor in (control, report):
+        fcntl.fcntl(descriptor, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    pid = start(command)
+    # Whoever reads the command's output waits until nobody holds it any more.
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    status = wait(pid, control, wake)
+    left = end_all()
+    os.write(report, json.dumps({"status": status, "left": left}).encode())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Runs a module's functions in process, without a container or gRPC, for the tests of a module.
+
+bench = Bench(module)
+done = await bench.call("forecast", {"place": "Oslo"})
+assert done.output == "Rain."
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ext_modules.sdk.call import ArtifactChunk, Event, Output, Progress, StateChange
+from ext_modules.sdk.module import Module
+from ext_modules.sdk.running import Asked, Ended, Failed, run
+from ext_modules.sdk.values import JSON, Value
+
+
+@dataclass(slots=True)
+class Done:
+    """How a call went. `output`: what the agent would get; `streamed`: the pieces in which text came.
+
+    `error`: what the function raised, or None. `artifact`: id of the artifact that is the result, or "".
+    """
+
+    output: str = ""
+    media_type: str = ""
+    data: dict[str, JSON] = field(default_factory=dict)
+    streamed: list[str] = field(default_factory=list)
+    progress: list[Progress] = field(default_factory=list)
+    artifacts: dict[str, Value] = field(default_factory=dict)
+    artifact: str = ""
+    states: list[StateChange] = field(default_factory=list)
+    error: Failed | None = None
+    ends: int = 0
+
+
+class Bench:
+    """A module on the bench. Its agents keep their state from call to call."""
+
+    def __init__(self, module: Module, *, session: str = "session") -> None:
+        self._module = module
+        self._session = session
+        self._calls = 0
+
+    async def call(
+        self,
+        function: str,
+        arguments: Mapping[str, JSON] | None = None,
+        *,
+        values: Mapping[str, Value] | None = None,
+        agent: str = "/",
+        timeout: float = 60,  # noqa: ASYNC109
+    ) -> Done:
+        """Run one function to its end; what it raises is in `Done.error`."""
+        self._calls += 1
+        done = Done()
+
+        async def emit(event: Event | Ended | Failed) -> None:
+            _note(done, event)
+
+        asked = Asked(
+            str(self._calls), self._session, agent, function, arguments or {}, values or {}, timeout
+        )
+        await run(self._module, asked, emit)
+        return done
+
+
+def _note(done: Done, event: Event | Ended | Failed) -> None:
+    match event:
+        case Output():
+            done.streamed.append(event.text)
+        case Progress():
+            done.progress.append(event)
+        case StateChange():
+            done.states.append(event)
+        case ArtifactChunk():
+            before = done.artifacts.get(event.id, Value(b""))
+            done.artifacts[event.id] = Value(before.data + event.data, event.media_type, event.name)
+        case Failed():
+            done.error = event
+            done.ends += 1
+        case Ended():
+            done.ends += 1
+            done.output = "".join(done.streamed) if event.kind == "output" else event.value
+            done.artifact = event.value if event.kind == "artifact" else ""
+            done.media_type = event.media_type
+            done.data = json.loads(event.data or "{}")

@@ -1,0 +1,145 @@
+"""Between the SDK's own types and the messages of the contract."""
+
+from __future__ import annotations
+
+import json
+
+from ext_modules.sdk.call import ArtifactChunk, Event, Output, Progress, StateChange
+from ext_modules.sdk.module import Function, Module, Needs
+from ext_modules.sdk.parameters import BadArguments
+from ext_modules.sdk.running import Asked, Ended, Failed
+from ext_modules.sdk.values import Value
+from protos.iact.ext_module.v1 import ext_module_pb2 as pb
+
+_WORKSPACE = {
+    "none": pb.Needs.WORKSPACE_NONE,
+    "read": pb.Needs.WORKSPACE_READ,
+    "write": pb.Needs.WORKSPACE_WRITE,
+}
+_IMPACT = {0: pb.IMPACT_OBSERVE, 1: pb.IMPACT_OPERATE, 2: pb.IMPACT_OVERRIDE}
+
+
+def manifest(module: Module) -> pb.Manifest:
+    """What the module answers to Describe."""
+    return pb.Manifest(
+        protocol=1,
+        name=module.name,
+        version=module.version,
+        purpose=" ".join(module.purpose.split()),
+        keywords=list(module.keywords),
+        functions=[_function(function) for function in module.functions.values()],
+        states=[pb.State(name=name, summary=summary) for name, summary in module.states.items()],
+        needs=_needs(module.needs),
+    )
+
+
+def _function(function: Function) -> pb.Function:
+    return pb.Function(
+        name=function.name,
+        alias=function.alias,
+        summary=function.summary,
+        documentation=function.documentation,
+        parameters_schema=json.dumps(function.parameters.schema(), ensure_ascii=False),
+        body_parameter=function.body,
+        result_media_type=function.media_type,
+        impact=_IMPACT[function.impact],
+        idempotent=function.idempotent,
+        exclusive=function.exclusive,
+        states=list(function.states),
+        default_timeout_ms=round(function.timeout * 1000),
+    )
+
+
+def _needs(needs: Needs) -> pb.Needs:
+    return pb.Needs(
+        egress=list(needs.egress),
+        secrets=list(needs.secrets),
+        workspace=_WORKSPACE[needs.workspace],
+        memory_bytes=needs.memory_bytes,
+        cpu=needs.cpu,
+        pids=needs.pids,
+    )
+
+
+def asked(request: pb.InvokeRequest, *, remaining: float) -> Asked:
+    """What a request asks for; `remaining`: seconds until the gRPC deadline.
+
+    Raises:
+        BadArguments: the arguments are not a JSON object.
+    """
+    try:
+        arguments = json.loads(request.arguments_json or "{}")
+    except (ValueError, RecursionError) as error:
+        raise BadArguments(f"The arguments are not JSON: {error}.") from error
+    if not isinstance(arguments, dict):
+        raise BadArguments("The arguments are not a JSON object.")
+    values = {name: Value(value.data, value.media_type, value.name) for name, value in request.values.items()}
+    timeout = min(remaining, request.timeout_ms / 1000 if request.timeout_ms else remaining)
+    return Asked(
+        request.call_id, request.session, request.agent, request.function, arguments, values, timeout
+    )
+
+
+def event(given: Event | Ended | Failed) -> pb.InvokeEvent:
+    """The message for one event of a call."""
+    match given:
+        case Progress():
+            return pb.InvokeEvent(progress=pb.Progress(text=_clean(given.text), fraction=given.fraction))
+        case Output():
+            return pb.InvokeEvent(output=pb.Output(text=given.text, stream=given.stream))
+        case ArtifactChunk():
+            return pb.InvokeEvent(
+                artifact=pb.ArtifactChunk(
+                    id=given.id,
+                    name=given.name,
+                    media_type=given.media_type,
+                    data=given.data,
+                    last=given.last,
+                )
+            )
+        case StateChange():
+            return pb.InvokeEvent(state=state(given))
+        case Ended():
+            return pb.InvokeEvent(result=_result(given))
+        case Failed():
+            message, trace = _clean(given.message), _clean(given.trace)
+            return pb.InvokeEvent(
+                error=pb.Error(
+                    type=given.type[:128], message=_cut(message, 64 << 10), stack_trace=_cut(trace, 256 << 10)
+                )
+            )
+
+
+def state(change: StateChange) -> pb.StateChange:
+    """The message for a state."""
+    note = _clean(" ".join(change.note.split()))[:200]
+    return pb.StateChange(state=change.state, entry_points=list(change.entry_points), note=note)
+
+
+def _result(ended: Ended) -> pb.Result:
+    result = pb.Result(media_type=ended.media_type, data_json=ended.data)
+    match ended.kind:
+        case "text":
+            result.text = ended.value
+        case "json":
+            result.json = ended.value
+        case "artifact":
+            result.artifact = ended.value
+        case "output":
+            pass
+    if ended.state is not None:
+        result.state.CopyFrom(state(ended.state))
+    return result
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _cut(text: str, limit: int) -> str:
+    """At most `limit` bytes of UTF-8: the beginning and the end, which is where a trace says what happened."""
+    encoded = text.encode()
+    if len(encoded) <= limit:
+        return text
+    half = (limit - 16) // 2
+    return encoded[:half].decode("utf-8", "ignore") + "\n[...]\n" + encoded[-half:].decode("utf-8", "ignore")

@@ -1,0 +1,1 @@
+"""The shell module: bash and Python in the sandbox."""

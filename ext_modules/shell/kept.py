@@ -1,0 +1,86 @@
+"""Output that is streamed up to a cap and kept as its head and its tail."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+CAP: Final = 1_000_000
+"""Bytes of UTF-8 that are streamed, and that are kept."""
+
+
+class Kept:
+    """Feed text, get what of it to stream; ask for the whole at the end."""
+
+    def __init__(self, cap: int = CAP) -> None:
+        self._half = cap // 2
+        self._cap = cap
+        self._head: list[str] = []
+        self._head_size = 0
+        self._tail: deque[str] = deque()
+        self._tail_size = 0
+        self._streamed = 0
+        self.size = 0
+        self.at_line_start = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was streamed."""
+        return self._streamed == self.size
+
+    @property
+    def left_out(self) -> int:
+        """Bytes of UTF-8 that are in neither head nor tail."""
+        return self.size - self._head_size - self._tail_size
+
+    def feed(self, text: str) -> str:
+        """Take the next text; gives the beginning of it that may still be streamed."""
+        size = _size(text)
+        room = self._cap - self._streamed if self.complete else 0
+        self.size += size
+        if text:
+            self.at_line_start = text.endswith("\n")
+        streamed = text if size <= room else _first(text, room)
+        self._streamed += size if size <= room else _size(streamed)
+        self._keep(text, size)
+        return streamed
+
+    def _keep(self, text: str, size: int) -> None:
+        if not self._tail:
+            head = (
+                text if size <= self._half - self._head_size else _first(text, self._half - self._head_size)
+            )
+            self._head.append(head)
+            self._head_size += _size(head)
+            text = text[len(head) :]
+            size = _size(text)
+        if not text:
+            return
+        self._tail.append(text)
+        self._tail_size += size
+        while (excess := self._head_size + self._tail_size - self._cap) > 0:
+            self._shorten(excess)
+
+    def _shorten(self, excess: int) -> None:
+        oldest = self._tail.popleft()
+        size = _size(oldest)
+        self._tail_size -= size
+        if size > excess:
+            rest = oldest.encode()[excess:].decode("utf-8", "ignore")
+            self._tail.appendleft(rest)
+            self._tail_size += _size(rest)
+
+    def text(self) -> str:
+        """Head and tail, with a sentence between them that says how much was left out."""
+        head, tail = "".join(self._head), "".join(self._tail)
+        if not self.left_out:
+            return head + tail
+        return f"{head}\n[{self.left_out:,} bytes of output were left out here.]\n{tail}"
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _first(text: str, size: int) -> str:
+    return text.encode()[:size].decode("utf-8", "ignore")

@@ -1,0 +1,228 @@
+"""`shell.run`: a bash script or a Python program, in the agent's own working directory.
+
+Each script is a fresh process; what lasts from one to the next, for one agent, is the working directory
+and the exported environment, both noted by `prologue.bash`. A script that fails is a result like any
+other; an error means that it could not be run at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from ext_modules.sdk import Call, Module, Result
+from ext_modules.sdk.process import Process, Status
+from ext_modules.sdk.values import JSON
+
+from . import memory
+from .kept import Kept
+
+module = Module(
+    "shell",
+    "Runs bash scripts and Python programs in a sandboxed Linux system with a persistent working directory.",
+    keywords=[
+        "shell", "bash", "command", "terminal", "console", "linux", "unix", "sandbox", "container",
+        "file", "files", "directory", "folder", "path", "disk", "usage", "space", "memory", "cpu",
+        "run", "execute", "script", "program", "python", "code", "process", "processes",
+        "list", "count", "lines", "words", "find", "search", "grep", "sort", "print", "read", "write",
+        "date", "time", "kernel", "version", "uname", "hostname", "user", "environment", "variable",
+        "install", "package", "test", "tests", "build", "compile", "git", "log", "calculate", "compute",
+    ],
+)  # fmt: skip
+
+_PROLOGUE: Final = str(Path(__file__).with_name("prologue.bash"))
+_LARGEST_ARGUMENT: Final = 100_000
+_LARGEST_ENVIRONMENT: Final = 256 * 1024
+_TIMED_OUT: Final = 124
+_HIDDEN: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "IACT_WORKSPACE")
+_LAST_WORDS: Final = 1.0
+"""Seconds before the call's deadline at which a script is ended, so that its output still arrives."""
+
+
+@dataclass(slots=True)
+class Place:
+    """What lasts for one agent: where it is, and what it exported (as bash's `export -p` prints it)."""
+
+    cwd: str
+    exports: bytes = b""
+
+
+@module.function(impact=1, summary="Run a bash script (or Python) and see its output.", alias="BASH",
+                 body="command", idempotent=False, exclusive=True, timeout=130)  # fmt: skip
+async def run(
+    call: Call,
+    command: str,
+    timeout: float = 120,  # noqa: ASYNC109
+    language: Literal["bash", "python"] = "bash",
+) -> Result:
+    """Runs the block's body as a bash script; `language=python` runs it as a Python program.
+    The working directory (at first /workspace) and exported variables last from call to call.
+    You get stdout and stderr in order, and the exit status. There is no terminal and no input.
+    `timeout`: seconds after which it is killed (default 120). What it leaves running in the
+    background ends with it. Very long output is shortened in the middle.
+
+    ```shell.run timeout=20
+    ls -la
+    wc -l *.txt
+    ```
+    """
+    if "\0" in command:
+        raise ValueError("The script holds a NUL character; write it without.")
+    place = _place(call)
+    kept = Kept()
+    killed_before = memory.kills()
+    limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
+    with _descriptors(place) as (entering, leaving), _script(command) as script:
+        process = await Process.start(
+            _arguments(command, script, language),
+            cwd=place.cwd,
+            environment=_environment(entering, leaving),
+            descriptors=[entering, leaving, *([] if script is None else [script])],
+        )
+        try:
+            timed_out = await _stream(process, call, kept, limit)
+        finally:
+            status = await process.end()
+        if language == "bash":
+            _note(place, leaving)
+    oom_killed = memory.kills() != killed_before
+    return _result(call, kept, place, status, timeout=limit if timed_out else None, oom_killed=oom_killed)
+
+
+def _workspace() -> str:
+    given = os.environ.get("IACT_WORKSPACE", "/workspace")
+    return given if os.path.isdir(given) else tempfile.gettempdir()
+
+
+def _place(call: Call) -> Place:
+    place = call.state.setdefault("place", Place(_workspace()))
+    assert isinstance(place, Place)
+    if not os.path.isdir(place.cwd):
+        call.output(f"[The working directory {place.cwd} is gone; this runs in {_workspace()}.]\n")
+        place.cwd = _workspace()
+    return place
+
+
+def _arguments(command: str, script: int | None, language: Literal["bash", "python"]) -> list[str]:
+    source = [f"/proc/self/fd/{script}"] if script is not None else ["-c", command]
+    if language == "python":
+        return ["python3", "-u", *source]
+    return ["bash", *source, *(["bash"] if script is None else [])]
+
+
+def _environment(entering: int, leaving: int) -> dict[str, str]:
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _HIDDEN and not name.startswith("GRPC_")
+    }
+    inherited.setdefault("LANG", "C.UTF-8")
+    inherited.setdefault("TERM", "dumb")
+    return {**inherited, "BASH_ENV": _PROLOGUE, "IACT_ENTER": str(entering), "IACT_LEAVE": str(leaving)}
+
+
+@contextlib.contextmanager
+def _descriptors(place: Place) -> Iterator[tuple[int, int]]:
+    """Files in memory: what the last script left, and where this one leaves the same."""
+    entering, leaving = os.memfd_create("enter"), os.memfd_create("leave")
+    try:
+        os.write(entering, place.exports)
+        yield entering, leaving
+    finally:
+        os.close(entering)
+        os.close(leaving)
+
+
+@contextlib.contextmanager
+def _script(command: str) -> Iterator[int | None]:
+    """A file in memory for a script that is too long for an argument."""
+    source = command.encode("utf-8", "replace")
+    if len(source) <= _LARGEST_ARGUMENT:
+        yield None
+        return
+    descriptor = os.memfd_create("script")
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(source)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+async def _stream(process: Process, call: Call, kept: Kept, limit: float) -> bool:
+    """Pass its output on until it ends; whether the time was over before."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    try:
+        async with asyncio.timeout(limit):
+            async for chunk in process.output():
+                call.output(kept.feed(decoder.decode(chunk)))
+                await call.drain()
+    except TimeoutError:
+        return True
+    finally:
+        call.output(kept.feed(decoder.decode(b"", final=True)))
+    return False
+
+
+def _note(place: Place, leaving: int) -> None:
+    """Take over what the script left, if it came to its end."""
+    left = os.pread(leaving, _LARGEST_ENVIRONMENT + 1, 0)
+    cwd, newline, exports = left.partition(b"\n")
+    directory = os.fsdecode(cwd)
+    if newline and directory.startswith("/") and os.path.isdir(directory):
+        place.cwd = directory
+        if len(left) <= _LARGEST_ENVIRONMENT:
+            place.exports = exports
+
+
+def _result(
+    call: Call, kept: Kept, place: Place, status: Status, *, timeout: float | None, oom_killed: bool
+) -> Result:
+    code = _TIMED_OUT if timeout is not None else _exit_status(status)
+    data: dict[str, JSON] = {
+        "exit_status": code,
+        "cwd": place.cwd,
+        "timed_out": timeout is not None,
+        "left_out": kept.left_out,
+    }
+    last = _last_words(status, timeout, oom_killed)
+    if kept.complete:
+        if last:
+            call.output(_on_a_line_of_its_own(kept, last))
+        return Result(data=data)
+    return Result(kept.text() + (_on_a_line_of_its_own(kept, last) if last else ""), data=data)
+
+
+def _exit_status(status: Status) -> int:
+    if status.code is None:
+        return 128 + signal.SIGKILL
+    return status.code if status.code >= 0 else 128 - status.code
+
+
+def _last_words(status: Status, timeout: float | None, oom_killed: bool) -> str:
+    """The sentence that says why the script did not end by itself; empty if it did."""
+    if oom_killed:
+        limit = memory.limit()
+        most = f" (the limit is {limit / (1 << 20):.0f} MiB)" if limit else ""
+        return f"The kernel killed a process for lack of memory{most}."
+    if timeout is not None:
+        return f"The script did not end within {timeout:g} s and was killed with all its processes."
+    if status.code is None:
+        return "The script killed the process that watches over it, and was killed with all its processes."
+    if status.code == -signal.SIGKILL:
+        return "The script was killed (signal 9), most likely for lack of memory."
+    if status.code < 0:
+        return f"The script was ended by signal {-status.code} ({signal.Signals(-status.code).name})."
+    return ""
+
+
+def _on_a_line_of_its_own(kept: Kept, sentence: str) -> str:
+    return f"{'' if kept.at_line_start else chr(10)}[{sentence}]\n"

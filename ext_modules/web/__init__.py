@@ -1,0 +1,1 @@
+"""The web module: pages as Markdown, through the sandbox's egress proxy."""

@@ -1,0 +1,192 @@
+"""One GET over the egress proxy, with redirects, bounded in size and time.
+
+The proxy decides what can be reached, at each step of a redirect anew. Names are not resolved here: there is
+no DNS in the sandbox, and the proxy does it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import ssl
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+LARGEST: Final = 10 << 20
+"""Bytes of a body, unpacked."""
+_REDIRECTS: Final = 5
+_STEP: Final = 20.0
+"""Seconds that the far end may be silent."""
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class FetchFailed(Exception):
+    """The page can't be had; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back. `url`: after redirects; `kind`: media type; `cut`: there was more than `LARGEST`."""
+
+    url: str
+    status: int
+    kind: str
+    charset: str
+    body: bytes
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Until when, on `time.monotonic()`'s scale, and whether anybody still waits."""
+
+    deadline: float
+    cancelled: Callable[[], bool]
+
+    def left(self) -> float:
+        """Seconds for the next step.
+
+        Raises:
+            FetchFailed: there are none.
+        """
+        left = self.deadline - time.monotonic()
+        if left <= 0 or self.cancelled():
+            raise FetchFailed("The time was over before the page was there.")
+        return min(left, _STEP)
+
+
+def checked(url: str) -> SplitResult:
+    """The parts of an address of the web.
+
+    Raises:
+        FetchFailed: it isn't one.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise FetchFailed(f"{url[:200]!r} is not an address: {error}.") from error
+    if parts.scheme not in _PORTS or not parts.hostname or port == 0:
+        raise FetchFailed(f"{url[:200]!r} is not an address of the form https://host/path.")
+    if parts.username is not None or parts.password is not None:
+        raise FetchFailed("An address with a user name or a password in it is not fetched; give it without.")
+    return parts
+
+
+def fetch(url: str, limit: Limit) -> Response:
+    """Fetch `url`. Blocks.
+
+    Raises:
+        FetchFailed: it can't be had, or redirects too often or to a weaker scheme.
+    """
+    for _ in range(_REDIRECTS + 1):
+        parts = checked(url)
+        found = _get(parts, limit)
+        if isinstance(found, Response):
+            return found
+        following = urljoin(parts.geturl(), found)
+        if parts.scheme == "https" and not following.startswith("https:"):
+            raise FetchFailed(f"{url} redirects to {following[:200]}, which is not encrypted.")
+        url = following
+    raise FetchFailed(f"It redirects more than {_REDIRECTS} times, the last time to {url[:200]}.")
+
+
+def _get(parts: SplitResult, limit: Limit) -> Response | str:
+    """The response, or where it redirects to."""
+    host = _ascii(parts.hostname or "")
+    connection = _connection(host, parts, limit)
+    try:
+        path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
+        query = quote(parts.query, safe="/%:@!$&'()*+,;=~-._?")
+        headers = {"User-Agent": "iact-web/0.1", "Accept": "text/html,text/*;q=0.9,*/*;q=0.5"}
+        headers["Accept-Encoding"] = "gzip, identity"
+        connection.request("GET", f"{path}?{query}" if query else path, headers=headers)
+        response = connection.getresponse()
+        target = response.headers.get("Location")
+        if response.status in (301, 302, 303, 307, 308) and target:
+            return target
+        body, cut = _body(connection, response, limit)
+        kind = response.headers.get_content_type()
+        charset = response.headers.get_content_charset() or ""
+        return Response(parts.geturl(), response.status, kind, charset, body, cut)
+    except (http.client.HTTPException, OSError, zlib.error, ValueError) as error:
+        raise FetchFailed(_why(error, parts)) from error
+    finally:
+        connection.close()
+
+
+def _connection(host: str, parts: SplitResult, limit: Limit) -> http.client.HTTPConnection:
+    """A connection through the proxy that the environment names."""
+    proxy = urlsplit(os.environ.get("HTTPS_PROXY", ""))
+    if not proxy.hostname:
+        raise FetchFailed("This module was given no way out; a person can allow the hosts that it may reach.")
+    port = parts.port or _PORTS[parts.scheme]
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        connection = http.client.HTTPSConnection(
+            proxy.hostname, proxy.port, timeout=limit.left(), context=_trust()
+        )
+    else:
+        connection = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=limit.left())
+    connection.set_tunnel(host, port)
+    return connection
+
+
+def _trust() -> ssl.SSLContext:
+    """Whose certificates are believed: the list that came with the module, or the one a test names."""
+    given = os.environ.get("SSL_CERT_FILE")
+    if given:
+        return ssl.create_default_context(cafile=given)
+    import certifi
+
+    return ssl.create_default_context(cafile=certifi.where())
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host.encode("ascii" if host.isascii() else "idna").decode()
+    except UnicodeError as error:
+        raise FetchFailed(f"{host[:200]!r} is not a host's name.") from error
+
+
+def _body(
+    connection: http.client.HTTPConnection, response: http.client.HTTPResponse, limit: Limit
+) -> tuple[bytes, bool]:
+    """The body, unpacked, and whether it was cut."""
+    packed = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packed not in ("identity", "gzip", "x-gzip", ""):
+        raise FetchFailed(f"The page is encoded as {packed[:40]!r}, which was not asked for.")
+    unpacker = zlib.decompressobj(31) if "gzip" in packed else None
+    parts: list[bytes] = []
+    room = LARGEST
+    while room > 0:
+        left = limit.left()
+        if connection.sock is not None:
+            connection.sock.settimeout(left)
+        data = response.read1(64 * 1024)
+        if not data:
+            break
+        piece = unpacker.decompress(data, room) if unpacker else data[:room]
+        parts.append(piece)
+        room -= len(piece)
+    return b"".join(parts), room <= 0
+
+
+def _why(error: Exception, parts: SplitResult) -> str:
+    """One sentence about what went wrong on the way."""
+    where = f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
+    if isinstance(error, TimeoutError):
+        return f"{where} did not answer in time."
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"The certificate of {where} is not valid: {error.verify_message}."
+    refused = re.match(r"Tunnel connection failed: (\d+)", str(error))
+    if refused and refused[1] == "403":
+        return f"{where} is not among the targets that this module may reach; a person can allow it."
+    if refused:
+        return f"No connection to {where} can be made."
+    return f"{where} did not answer as a web server does ({type(error).__name__}: {str(error)[:200]})."

@@ -1,0 +1,176 @@
+"""Embedders: the one that comes with the product, and any endpoint that speaks OpenAI's protocol.
+
+The embedded model is the table of 256-dimensional token vectors that the package `wordllama` carries in
+its wheel. Only its two files are read: importing the package would set up logging for the whole process
+and bring a loader that downloads what it does not find. A text's vector is the mean of its tokens'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import re
+import statistics
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from core.errors import MemoryUnavailable
+from core.ports import Embedder
+
+if TYPE_CHECKING:
+    import numpy
+    from openai import AsyncOpenAI
+    from tokenizers import Tokenizer
+
+_WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
+_TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
+_LONGEST: Final = 8_000
+"""Characters of a text that are embedded."""
+
+_BATCH: Final = 256
+
+_UNRELATED: Final = (
+    "The invoice for March was paid by bank transfer.",
+    "Our cat sleeps on the radiator all winter.",
+    "Rewrite the parser so that it reads one line at a time.",
+    "Tickets for the concert on Friday are sold out.",
+    "I would rather have my coffee without sugar.",
+    "The bridge was closed because of the storm.",
+    "Merge the two branches and tag the release.",
+    "She studies marine biology in Lisbon.",
+    "What is the capital of Mongolia?",
+    "Please book a table for four at eight.",
+    "The disk of the backup server is nearly full.",
+    "He broke his arm when he fell off a horse.",
+    "Translate this letter into French.",
+    "Sales fell by seven percent in the second quarter.",
+    "The recipe needs two eggs and a pinch of salt.",
+    "Why does the login page load so slowly?",
+)
+"""Sentences that have nothing to do with one another: what an embedder makes of them is its noise."""
+
+
+class WordEmbedder:
+    """The embedded model. Loads at the first use, in a thread; needs no network, ever."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._directory = directory
+        self._loading = asyncio.Lock()
+        self._table: numpy.ndarray | None = None
+        self._tokenizer: Tokenizer | None = None
+
+    @property
+    def name(self) -> str:
+        return "wordllama-l2-supercat-256"
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Unit vectors; a few texts at once on the loop (20 µs each), many in a thread."""
+        if self._table is None:
+            async with self._loading:
+                if self._table is None:
+                    await asyncio.to_thread(self._load)
+        if len(texts) <= 4:
+            return self._embed(texts)
+        return await asyncio.to_thread(self._embed, texts)
+
+    def _load(self) -> None:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        directory = self._directory or _package()
+        try:
+            table = load_file(directory / _WEIGHTS)["embedding.weight"]
+            tokenizer = Tokenizer.from_file(str(directory / _TOKENIZER))
+        except Exception as error:
+            raise MemoryUnavailable(
+                f"The embedded embedding model can't be read from {directory}: {error}. "
+                "Install the package wordllama anew."
+            ) from error
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._tokenizer = tokenizer
+        self._table = table.astype("float32")
+
+    def _embed(self, texts: Sequence[str]) -> list[list[float]]:
+        assert self._table is not None
+        assert self._tokenizer is not None
+        encoded = self._tokenizer.encode_batch([text[:_LONGEST] for text in texts], add_special_tokens=False)
+        return [_mean(self._table, one.ids) for one in encoded]
+
+
+def _package() -> Path:
+    """Where the package's files are, without importing it."""
+    spec = importlib.util.find_spec("wordllama")
+    if spec is None or spec.origin is None:
+        raise MemoryUnavailable("The embedded embedding model is missing: install the package wordllama.")
+    return Path(spec.origin).parent
+
+
+def _mean(table: numpy.ndarray, ids: Sequence[int]) -> list[float]:
+    import numpy
+
+    known = [number for number in ids if number < len(table)]
+    if not known:
+        return [0.0] * int(table.shape[1])
+    mean = table[known].mean(axis=0)
+    length = float(numpy.linalg.norm(mean))
+    found: list[float] = (mean / length if length else mean).tolist()
+    return found
+
+
+class OpenAIEmbedder:
+    """Embeddings from an endpoint that speaks OpenAI's protocol."""
+
+    def __init__(self, client: AsyncOpenAI, model: str, *, dimensions: int | None = None) -> None:
+        self._client = client
+        self._model = model
+        self._dimensions = dimensions
+
+    @property
+    def name(self) -> str:
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", self._model).strip("-")
+        return f"openai-{plain}" + (f"-{self._dimensions}" if self._dimensions else "")
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Unit vectors, asked for in batches."""
+        from openai import OpenAIError, omit
+
+        found: list[list[float]] = []
+        try:
+            for start in range(0, len(texts), _BATCH):
+                batch = [text[:_LONGEST] or " " for text in texts[start : start + _BATCH]]
+                answer = await self._client.embeddings.create(
+                    model=self._model,
+                    input=batch,
+                    encoding_format="float",
+                    dimensions=self._dimensions if self._dimensions else omit,
+                )
+                found.extend(_unit(one.embedding) for one in sorted(answer.data, key=lambda one: one.index))
+        except OpenAIError as error:
+            raise MemoryUnavailable(
+                f"The endpoint for embeddings did not serve the model {self._model!r}: {error}. "
+                "Check its address, key and model, or unset them to use the embedded one."
+            ) from error
+        if len(found) != len(texts):
+            raise MemoryUnavailable(
+                f"The endpoint for embeddings gave {len(found)} vectors for {len(texts)} texts; use another."
+            )
+        return found
+
+
+def _unit(vector: Sequence[float]) -> list[float]:
+    length = sum(value * value for value in vector) ** 0.5
+    return [value / length for value in vector] if length else list(vector)
+
+
+async def noise_floor(embedder: Embedder) -> float:
+    """The cosine that unrelated texts stay below on this embedder: their mean and 4.5 deviations.
+
+    So many, because a query meets thousands of fragments, and the nearest of them is the luckiest; measured by
+    `benchmarks/memory`.
+    """
+    vectors = await embedder.embed(_UNRELATED)
+    found = [sum(map(float.__mul__, one, other)) for one, other in combinations(vectors, 2)]
+    return statistics.fmean(found) + 4.5 * statistics.pstdev(found)

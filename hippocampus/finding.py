@@ -1,0 +1,107 @@
+"""Looking things up: candidates by meaning and by words from each scope, ranked, and cut to what is asked for.
+
+Blocking; runs in a thread of its own, so that what is written never makes a turn wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from core.ports import Ask, Recalled
+from hippocampus import ranking
+from hippocampus.fragment import Fragment, Scope
+from hippocampus.indexes import Indexes
+from hippocampus.ranking import Candidate, Query, Scored, Weights
+from hippocampus.store import Hit, Shelf, Store
+
+_CANDIDATES: Final = 40
+_LEXICAL: Final = 20
+_ROWS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked for, with its vector (empty: nothing is), where, and when."""
+
+    text: str
+    vector: Sequence[float]
+    scopes: tuple[Scope, ...]
+    now: datetime
+
+
+class Finding:
+    """Reads the fragments of one embedder from a store. `floor`: similarity that unrelated texts stay below."""
+
+    def __init__(
+        self, store: Store, indexes: Indexes, embedder: str, *, weights: Weights, floor: float
+    ) -> None:
+        self._store = store
+        self._indexes = indexes
+        self._embedder = embedder
+        self._weights = weights
+        self._floor = floor
+
+    def candidates(self, asked: Asked) -> list[Candidate]:
+        """What could help, current or not, from every scope; each with its similarity to what is asked for."""
+        found: list[Candidate] = []
+        for scope in asked.scopes:
+            found.extend(self._on(Shelf(scope, self._embedder), asked))
+        return found
+
+    def search(self, asked: Asked, limit: int) -> list[Recalled]:
+        """The best for a person: no floor, superseded ones behind the current."""
+        query = Query.of(asked.text, asked.now)
+        scored = ranking.rank(self.candidates(asked), query, self._weights)
+        scored.sort(key=lambda one: bool(one.fragment.superseded_by))
+        chosen = ranking.choose(scored, self._weights, fits=lambda one: True, limit=limit)
+        return [ranking.recalled(one, "", asked.now) for one in chosen]
+
+    def recall(self, ask: Ask, asked: Asked, goals: Sequence[Fragment]) -> list[Recalled]:
+        """What an agent is shown: the goal for the deep ones, then what is relevant, within the budget."""
+        chosen = ranking.pinned(goals, ask)
+        room = ask.tokens - sum(ranking.cost(one, ask) for one in chosen)
+        hidden = {one.id for one in goals}
+
+        def fits(one: Scored) -> bool:
+            nonlocal room
+            cost = ranking.cost(one, ask)
+            if cost > room or one.fragment.id in hidden:
+                return False
+            if ranking.known(one.fragment.text, (*ask.history, ask.input)):
+                return False
+            room -= cost
+            return True
+
+        query = Query.of(asked.text, ask.now)
+        scored = ranking.rank(self._relevant(self.candidates(asked)), query, self._weights)
+        chosen.extend(ranking.choose(scored, self._weights, fits=fits, limit=_ROWS))
+        return [ranking.recalled(one, ask.session, ask.now) for one in chosen]
+
+    def goal(self, user: str, session: str) -> Fragment | None:
+        """The goal of a session, from the store."""
+        return self._store.goal(Shelf(Scope(user, "user"), self._embedder), session)
+
+    def _relevant(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Candidates that are current and stand out from noise."""
+        return [
+            one
+            for one in candidates
+            if not one.fragment.superseded_by and ranking.stands_out(one, self._floor, self._weights)
+        ]
+
+    def _on(self, shelf: Shelf, asked: Asked) -> list[Candidate]:
+        if not asked.vector:
+            return []
+        hits = {hit.fragment.id: hit for hit in self._store.nearest(shelf, [asked.vector], _CANDIDATES)[0]}
+        words = self._indexes.best(shelf, asked.text, _LEXICAL)
+        for hit in self._store.get(shelf, [identity for identity in words if identity not in hits]):
+            near = ranking.dot(hit.vector, asked.vector)
+            hits[hit.fragment.id] = Hit(hit.fragment, (), near)
+        rest = self._indexes.scores(shelf, asked.text, [one for one in hits if one not in words])
+        return [
+            Candidate(hit.fragment, hit.similarity, words.get(identity, rest.get(identity, 0.0)))
+            for identity, hit in hits.items()
+        ]

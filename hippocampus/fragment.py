@@ -1,0 +1,129 @@
+"""The unit of memory, and how it is laid into a vector store.
+
+A fragment is one short text with where it came from. Its id is made of the session and the number of
+the record that it was made from, so writing it twice changes nothing, and a rebuild from journals
+comes to the same ids. It lives in exactly one scope: the user's, a project's, or a session's; each
+scope is a collection of its own, because filtering one large collection costs ten times the query.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+from core.ports import FragmentKind
+
+ScopeKind = Literal["user", "project", "session"]
+Metadata: TypeAlias = Mapping[str, str | int | float | bool]
+"""What a vector store keeps beside a text: flat, no lists."""
+
+_KINDS: Final[frozenset[str]] = frozenset(get_args(FragmentKind))
+_SEPARATOR: Final = "\x1f"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose fragments these are. `name`: the project or session; empty for the user's own."""
+
+    user: str
+    kind: ScopeKind
+    name: str = ""
+
+    @property
+    def key(self) -> str:
+        """A name that tells nothing and that no other scope has."""
+        parts = _SEPARATOR.join((self.user, self.kind, self.name))
+        return f"{self.kind}-{hashlib.sha256(parts.encode('utf-8', 'replace')).hexdigest()[:24]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One memory. `at`: ISO 8601, UTC. `ordinal`: position among what one record gave.
+
+    `sources`: ids that a consolidated fragment was made of. `superseded_by`: the fragment that replaced it.
+    `contradicts`: ids that say otherwise and don't replace it.
+    """
+
+    id: str
+    text: str
+    kind: FragmentKind
+    scope: Scope
+    session: str
+    agent: str
+    at: str
+    record: int
+    occasion: str = ""
+    untrusted: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    superseded_by: str = ""
+    contradicts: tuple[str, ...] = ()
+
+    @property
+    def when(self) -> datetime:
+        """`at` as a time; the epoch if it can't be read."""
+        return parse_time(self.at)
+
+    def metadata(self) -> dict[str, str | int | float | bool]:
+        """All but the text, flat."""
+        return {
+            "kind": self.kind,
+            "session": self.session,
+            "agent": self.agent,
+            "at": self.at,
+            "record": self.record,
+            "occasion": self.occasion,
+            "untrusted": _SEPARATOR.join(self.untrusted),
+            "supersedes": _SEPARATOR.join(self.supersedes),
+            "sources": _SEPARATOR.join(self.sources),
+            "superseded_by": self.superseded_by,
+            "contradicts": _SEPARATOR.join(self.contradicts),
+        }
+
+
+def fragment_id(session: str, record: int, ordinal: int = 0) -> str:
+    """The id of what a record gave; the same at every rebuild."""
+    return f"{session}/{record}" if ordinal == 0 else f"{session}/{record}.{ordinal}"
+
+
+def from_metadata(identity: str, text: str, scope: Scope, metadata: Mapping[str, object]) -> Fragment:
+    """Back from the store. Unknown kinds are read as facts, absent fields as empty."""
+
+    def word(name: str) -> str:
+        value = metadata.get(name)
+        return value if isinstance(value, str) else ""
+
+    def words(name: str) -> tuple[str, ...]:
+        return tuple(part for part in word(name).split(_SEPARATOR) if part)
+
+    kind = word("kind")
+    record = metadata.get("record")
+    return Fragment(
+        id=identity,
+        text=text,
+        kind=cast(FragmentKind, kind) if kind in _KINDS else "fact",
+        scope=scope,
+        session=word("session"),
+        agent=word("agent"),
+        at=word("at"),
+        record=int(record) if isinstance(record, int | float) else 0,
+        occasion=word("occasion"),
+        untrusted=words("untrusted"),
+        supersedes=words("supersedes"),
+        sources=words("sources"),
+        superseded_by=word("superseded_by"),
+        contradicts=words("contradicts"),
+    )
+
+
+def parse_time(text: str) -> datetime:
+    """ISO 8601 to a time in UTC; the epoch if it can't be read."""
+    try:
+        time = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)

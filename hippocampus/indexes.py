@@ -1,0 +1,97 @@
+"""The lexical indexes of all shelves, shared by the thread that writes and the one that reads.
+
+An index is built from its shelf when it is first read. The lock is held for index work only, never for a
+call to the store; a write that comes while an index is built is applied to it afterwards.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from hippocampus.fragment import Fragment
+from hippocampus.lexical import LexicalIndex
+from hippocampus.store import Shelf, Store
+from hippocampus.words import terms
+
+_SLICE: Final = 200
+"""Fragments that are indexed while the lock is held once."""
+
+
+class Indexes:
+    """One lexical index for each shelf that was read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._ready: dict[Shelf, LexicalIndex] = {}
+        self._building: dict[Shelf, list[tuple[str, str | None]]] = {}
+
+    def ready(self, shelf: Shelf) -> bool:
+        """Whether the shelf's index is built."""
+        return shelf in self._ready
+
+    def build(self, shelf: Shelf) -> None:
+        """Read the whole shelf into an index, unless that was done."""
+        with self._lock:
+            if shelf in self._ready or shelf in self._building:
+                return
+            self._building[shelf] = []
+        index = LexicalIndex()
+        try:
+            for hit in self._store.all(shelf):
+                if not hit.fragment.superseded_by:
+                    index.add(hit.fragment.id, hit.fragment.text)
+        finally:
+            with self._lock:
+                missed = self._building.pop(shelf)
+        with self._lock:
+            for identity, text in missed:
+                _apply(index, identity, text)
+            self._ready[shelf] = index
+
+    def put(self, shelf: Shelf, fragments: Sequence[Fragment]) -> None:
+        """Take note of what was written to a shelf. What was superseded is not looked up by its words."""
+        changes = [(one.id, None if one.superseded_by else one.text) for one in fragments]
+        for start in range(0, len(changes), _SLICE):
+            self._change(shelf, changes[start : start + _SLICE])
+
+    def remove(self, shelf: Shelf, ids: Iterable[str]) -> None:
+        """Take note of what was deleted from a shelf."""
+        self._change(shelf, [(identity, None) for identity in ids])
+
+    def drop(self, shelf: Shelf) -> None:
+        """Forget the index of a shelf that is gone or was rewritten."""
+        with self._lock:
+            self._ready.pop(shelf, None)
+
+    def best(self, shelf: Shelf, query: str, count: int) -> dict[str, float]:
+        """The fragments that match the query's rare words best; nothing while the index is not built."""
+        wanted = terms(query)
+        with self._lock:
+            index = self._ready.get(shelf)
+            return index.best(wanted, count) if index is not None else {}
+
+    def scores(self, shelf: Shelf, query: str, among: Sequence[str]) -> dict[str, float]:
+        """How well these fragments match the query's rare words."""
+        wanted = terms(query)
+        with self._lock:
+            index = self._ready.get(shelf)
+            return index.scores(wanted, among) if index is not None else {}
+
+    def _change(self, shelf: Shelf, changes: list[tuple[str, str | None]]) -> None:
+        with self._lock:
+            if shelf in self._building:
+                self._building[shelf].extend(changes)
+            index = self._ready.get(shelf)
+            if index is not None:
+                for identity, text in changes:
+                    _apply(index, identity, text)
+
+
+def _apply(index: LexicalIndex, identity: str, text: str | None) -> None:
+    if text is None:
+        index.remove(identity)
+    else:
+        index.add(identity, text)

@@ -1,0 +1,357 @@
+"""The Hippocampus: a memory beside the tree that never stands in its way.
+
+    remember ──▶ queue ──▶ the upkeep task ──▶ writing thread ──▶ store
+    recall ───────────────────────────────▶ reading thread ──▶ store     within the time budget, or nothing
+
+`Upkeep` owns everything that changes; this file is what is asked of memory while turns go on. Where the
+store is not open yet, slow or gone, `recall` gives what needs no store (the goal), and says so once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from core.errors import IactError, MemoryUnavailable
+from core.ports import Ask, Clock, Embedder, Happening, Recalled, Recollection
+from hippocampus import consolidation, ranking
+from hippocampus.consolidation import Distill
+from hippocampus.finding import Asked
+from hippocampus.fragment import Fragment, Scope
+from hippocampus.ranking import Weights
+from hippocampus.remembering import fragments_of
+from hippocampus.store import ChromaStore, Shelf
+from hippocampus.upkeep import Journals, Note, Opened, OpenStore, Upkeep
+from hippocampus.worker import Worker
+
+BUDGET: Final = 0.150
+"""Seconds that a turn waits for a recall."""
+
+_WAITING: Final = 32
+"""Recalls in the reading thread's queue beyond which another one would be too late anyway."""
+
+_PATIENCE: Final = 10.0
+"""Seconds that a person's search waits for the store to open, and that closing waits for what is queued."""
+
+
+class Hippocampus:
+    """The memory of all users of one directory or Chroma server. Made by `open_hippocampus`."""
+
+    def __init__(
+        self, upkeep: Upkeep, embedder: Embedder, clock: Clock, budget: float, weights: Weights
+    ) -> None:
+        self._upkeep = upkeep
+        self._embedder = embedder
+        self._clock = clock
+        self._budget = budget
+        self._weights = weights
+        self._reader = Worker("reading")
+        self._late = False
+        self._noticed: set[str] = set()
+        self._goals: dict[tuple[str, str], list[Fragment]] = {}
+
+    def of(self, user: str) -> UserMemory:
+        """The memory of one user: nothing of another can be reached through it."""
+        return UserMemory(self, user)
+
+    @property
+    def trouble(self) -> str:
+        """Why memory is off now, as a sentence; empty if it works or is still being opened."""
+        return self._upkeep.trouble
+
+    async def settled(self) -> None:
+        """Wait until everything that was asked for so far is stored or given up."""
+        await self._upkeep.settled()
+
+    async def close(self) -> None:
+        """Let the reading thread end, if it can."""
+        await self._reader.close(1.0)
+
+    # --- turns ---
+
+    def remember(self, user: str, happening: Happening) -> None:
+        """Queue a happening; keep what its session is about at hand."""
+        if happening.occasion == "say" and not happening.untrusted:
+            self._note_goal(user, happening)
+        self._upkeep.note(Note(user, happening))
+
+    def _note_goal(self, user: str, happening: Happening) -> None:
+        """A session's first message, and its latest."""
+        said = fragments_of(happening, user)
+        if said:
+            goal = replace(said[0], kind="goal")
+            held = self._goals.get((user, happening.session))
+            if held is None and not happening.first:
+                return  # a session that goes on: its first message is in the store
+            self._goals[(user, happening.session)] = [*(held or [])[:1], goal]
+
+    async def recall(self, user: str, ask: Ask) -> Recollection:
+        """See `core.ports.Memory`."""
+        opened = self._upkeep.opened
+        if opened is None:
+            self._upkeep.wake()
+            return self._without_store(user, ask, self.trouble)
+        if self._reader.waiting >= _WAITING or (self._late and self._reader.waiting):
+            return self._without_store(user, ask, self._slow())
+        try:
+            async with asyncio.timeout(self._budget):
+                rows = await self._recall(opened, user, ask)
+        except TimeoutError:
+            self._late = True
+            return self._without_store(user, ask, self._slow())
+        except IactError as error:
+            return self._without_store(user, ask, str(error))
+        except Exception as error:
+            return self._without_store(user, ask, self._upkeep.broke(opened, error))
+        if self._late:
+            self._late = False
+            self._noticed.clear()
+        return Recollection(tuple(rows), self._once(self._upkeep.news))
+
+    async def _recall(self, opened: Opened, user: str, ask: Ask) -> list[Recalled]:
+        text = ranking.wanted(ask)
+        (vector,) = await self._embedder.embed([text])
+        scopes = _scopes(user, ask.project, ask.session)
+        asked = Asked(text, vector, scopes, ask.now)
+        goals, key = self._goals_for(user, ask), (user, ask.session)
+
+        def find() -> tuple[list[Recalled], Fragment | None]:
+            stored = opened.finding.goal(*key) if _deep(ask) and key not in self._goals else None
+            return opened.finding.recall(ask, asked, [stored] if stored else goals), stored
+
+        rows, stored = await self._reader.run(find)
+        if _deep(ask):
+            self._goals.setdefault(key, [stored] if stored else [])
+        self._upkeep.index(scopes)
+        return rows
+
+    def _goals_for(self, user: str, ask: Ask) -> list[Fragment]:
+        return self._goals.get((user, ask.session), []) if _deep(ask) else []
+
+    def _without_store(self, user: str, ask: Ask, why: str) -> Recollection:
+        goals = self._goals_for(user, ask)
+        chosen = ranking.pinned(goals, ask)
+        return Recollection(
+            tuple(ranking.recalled(one, ask.session, ask.now) for one in chosen), self._once(why)
+        )
+
+    def _slow(self) -> str:
+        return (
+            f"Memory did not answer within {self._budget * 1000:.0f} ms; turns go on without it until it is faster. "
+            "A rebuild or a faster disk may help."
+        )
+
+    def _once(self, notice: str) -> str:
+        if not notice or notice in self._noticed:
+            return ""
+        self._noticed.add(notice)
+        return notice
+
+    # --- people ---
+
+    async def search(
+        self, user: str, query: str, *, limit: int, project: str | None, session: str | None
+    ) -> list[Recalled]:
+        """Everything of the user's, or only what one project and session can see."""
+        opened = await self._upkeep.ready(_PATIENCE)
+        (vector,) = await self._embedder.embed([query])
+        narrow = project is not None or session is not None
+        try:
+            return await self._reader.run(
+                lambda: self._search(opened, user, query, vector, limit, narrow, project, session)
+            )
+        except Exception as error:
+            raise MemoryUnavailable(self._upkeep.broke(opened, error)) from error
+
+    def _search(
+        self,
+        opened: Opened,
+        user: str,
+        query: str,
+        vector: Sequence[float],
+        limit: int,
+        narrow: bool,
+        project: str | None,
+        session: str | None,
+    ) -> list[Recalled]:
+        scopes = _scopes(user, project or "", session or "")
+        if not narrow:
+            scopes = tuple(shelf.scope for shelf in opened.writing.shelves(user))
+        for scope in scopes:
+            opened.indexes.build(opened.writing.shelf(scope))
+        return opened.finding.search(Asked(query, vector, scopes, self._clock.now()), limit)
+
+    async def show(self, user: str, identity: str) -> Fragment | None:
+        """A fragment with everything that is known of it."""
+        opened = await self._upkeep.ready(_PATIENCE)
+        found = await self._reader.run(lambda: opened.writing.find(user, identity))
+        return found[1].fragment if found else None
+
+    async def forget(self, user: str, ids: Sequence[str]) -> int:
+        """See `core.ports.Memory`."""
+        gone = await self._upkeep.forget(user, ids)
+        self._goals = {key: held for key, held in self._goals.items() if key[0] != user}
+        return gone
+
+    async def edit(self, user: str, identity: str, text: str) -> None:
+        """Let a fragment read otherwise, also after rebuilds."""
+        await self._upkeep.edit(user, identity, text)
+        self._goals = {key: held for key, held in self._goals.items() if key[0] != user}
+
+    async def rebuild(self, user: str, happenings: Iterable[Happening]) -> int:
+        """Empty the user's memory and fill it from happenings; gives how many fragments there are."""
+        return await self._upkeep.rebuild(user, happenings)
+
+    async def consolidate(self, user: str, distill: Distill, *, limit: int) -> int:
+        """Merge what belongs together; gives how many groups were."""
+        opened = await self._upkeep.ready(_PATIENCE)
+        done = 0
+        for shelf in await self._reader.run(lambda: opened.writing.shelves(user)):
+            for group in await self._reader.run(partial(_groups, opened, shelf)):
+                if done >= limit:
+                    return done
+                done += await self._merge(user, group, distill)
+        return done
+
+    async def _merge(self, user: str, group: Sequence[Fragment], distill: Distill) -> bool:
+        try:
+            answer = await distill(consolidation.prompt(group))
+        except IactError:
+            return False
+        fragment = consolidation.merged(group, answer)
+        return fragment is not None and await self._upkeep.merge(user, fragment)
+
+
+class UserMemory:
+    """One user's memory; implements `core.ports.Memory`."""
+
+    def __init__(self, hippocampus: Hippocampus, user: str) -> None:
+        self._hippocampus = hippocampus
+        self._user = user
+
+    def remember(self, happening: Happening) -> None:
+        """See `core.ports.Memory`."""
+        self._hippocampus.remember(self._user, happening)
+
+    async def recall(self, ask: Ask) -> Recollection:
+        """See `core.ports.Memory`."""
+        return await self._hippocampus.recall(self._user, ask)
+
+    async def search(
+        self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None
+    ) -> Sequence[Recalled]:
+        """All that memory holds about `query`; only what `project` and `session` can see, if one is given.
+
+        Raises:
+            MemoryUnavailable: memory can't answer.
+        """
+        return await self._hippocampus.search(
+            self._user, query, limit=limit, project=project, session=session
+        )
+
+    async def show(self, identity: str) -> Fragment | None:
+        """A fragment with all its marks; None if there is none.
+
+        Raises:
+            MemoryUnavailable: memory can't answer.
+        """
+        return await self._hippocampus.show(self._user, identity)
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        """Forget these, all else that came from the same records, and what was distilled from it.
+
+        Raises:
+            MemoryUnavailable: memory can't be written to now; nothing was forgotten.
+        """
+        return await self._hippocampus.forget(self._user, ids)
+
+    async def edit(self, identity: str, text: str) -> None:
+        """Let a fragment read otherwise, also after rebuilds.
+
+        Raises:
+            MemoryUnavailable: there is no such fragment, or memory can't be written to now.
+        """
+        await self._hippocampus.edit(self._user, identity, text)
+
+    async def rebuild(self, happenings: Iterable[Happening]) -> int:
+        """Empty this user's memory and fill it anew; gives how many fragments that made.
+
+        Raises:
+            MemoryUnavailable: memory can't be written to now.
+        """
+        return await self._hippocampus.rebuild(self._user, happenings)
+
+    async def consolidate(self, distill: Distill, *, limit: int = 8) -> int:
+        """Let a small model merge up to `limit` groups of what belongs together; gives how many it did.
+
+        Raises:
+            MemoryUnavailable: memory can't be read or written to now.
+        """
+        return await self._hippocampus.consolidate(self._user, distill, limit=limit)
+
+
+@asynccontextmanager
+async def open_hippocampus(
+    directory: Path,
+    embedder: Embedder,
+    *,
+    clock: Clock,
+    server: str = "",
+    journals: Journals | None = None,
+    budget: float = BUDGET,
+    weights: Weights | None = None,
+    open_store: OpenStore = ChromaStore,
+) -> AsyncIterator[Hippocampus]:
+    """A memory in `directory` (or at the Chroma server `server`); opens in the background, never fails to come up.
+
+    `journals`: where to catch up from after a crash, damage or a time without a store.
+    At the end what is queued is written, within ten seconds.
+    """
+    weights = weights or Weights()
+    upkeep = Upkeep(
+        directory,
+        embedder,
+        clock=clock,
+        server=server,
+        journals=journals,
+        weights=weights,
+        open_store=open_store,
+    )
+    hippocampus = Hippocampus(upkeep, embedder, clock, budget, weights)
+    failure: Exception | None = None
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(upkeep.serve(), name="hippocampus")
+        try:
+            yield hippocampus
+        except Exception as error:  # the caller's own: it shall not come out in a group
+            failure = error
+        finally:
+            await upkeep.finish(_PATIENCE)
+            serving.cancel()
+            await upkeep.close()
+            await hippocampus.close()
+    if failure is not None:
+        raise failure
+
+
+def _deep(ask: Ask) -> bool:
+    """Whether the agent is so far from the user that it may not know what all this is for."""
+    return ask.agent.strip("/").count("/") >= 1 and not ranking.closed(ask.input)
+
+
+def _scopes(user: str, project: str, session: str) -> tuple[Scope, ...]:
+    found = [Scope(user, "user")]
+    if project:
+        found.append(Scope(user, "project", project))
+    if session:
+        found.append(Scope(user, "session", session))
+    return tuple(found)
+
+
+def _groups(opened: Opened, shelf: Shelf) -> list[list[Fragment]]:
+    return consolidation.groups(opened.writing.hits(shelf))

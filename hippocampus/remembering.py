@@ -1,0 +1,146 @@
+"""What is worth remembering of what happened: pure functions from a happening to fragments.
+
+    a user's message   the goal, if it opens the session, else a fact; each preference in it by itself
+    REMEMBER           as the agent asked, a fact by default
+    a reply            its result: the first sentences, which is where agents say what came out
+    a failure          a lesson
+    a correction       a lesson; each preference in it by itself
+    what was cut       results, by passage
+
+Who may see it later is decided here too: what the user said belongs to the user; what agents found
+belongs to the project, where there is one; what came from outside never reaches the user's own scope,
+so that a poisoned page can't speak in tomorrow's session about something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from core.ports import FragmentKind, Happening
+from hippocampus.fragment import Fragment, Scope, fragment_id
+from hippocampus.words import terms
+
+PASSAGE: Final = 480
+"""Characters of one fragment; about 120 tokens."""
+
+_PASSAGES: Final = 12
+"""Fragments that one happening may give."""
+
+_TELLING: Final = 3
+"""Words of meaning that make a goal."""
+
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_PREFERENCE: Final = re.compile(
+    r"""\bi(?:'d|\s+would)?\s+(?:really\s+|much\s+|now\s+|also\s+|still\s+|always\s+|usually\s+|no\s+longer\s+|don't\s+|do\s+not\s+)*
+          (?:prefer|rather|like|love|hate|dislike|enjoy|want\s+you\s+to|can't\s+stand|need\s+you\s+to)\b
+      | \bmy\s+favou?rite\b | \bmy\s+preferred\b | \bcall\s+me\b | \bfrom\s+now\s+on\b | \bin\s+(?:the\s+)?future,
+      | ^(?:please\s+)?(?:always|never|don't\s+ever|stop)\b | \bplease\s+(?:always|never)\b
+      | \b(?:answer|reply|respond|write|speak)\s+(?:to\s+me\s+)?(?:only\s+)?in\s+\w+ """,
+    re.I | re.X,
+)
+
+
+def is_preference(sentence: str) -> bool:
+    """Whether a sentence of the user's says how they want things, beyond the task at hand."""
+    text = sentence.replace("’", "'").strip()
+    return not text.endswith("?") and _PREFERENCE.search(text) is not None
+
+
+def fragments_of(happening: Happening, user: str) -> tuple[Fragment, ...]:
+    """What a happening leaves in `user`'s memory; nothing if there is nothing to it."""
+    parts = list(_parts(happening))[:_PASSAGES]
+    return tuple(_fragment(happening, user, kind, text, n) for n, (kind, text) in enumerate(parts))
+
+
+def _parts(happening: Happening) -> Iterator[tuple[FragmentKind, str]]:
+    match happening.occasion:
+        case "say":
+            yield from _said(happening, "goal" if happening.first else "fact")
+        case "correction":
+            yield from _said(happening, "lesson")
+        case "remember":
+            kind: FragmentKind = happening.kind or "fact"
+            if kind == "preference" and happening.untrusted:
+                kind = "fact"
+            yield from ((kind, passage) for passage in passages(happening.text))
+        case "reply":
+            yield from (("result", passage) for passage in passages(happening.text)[:1])
+        case "failure":
+            yield from (("lesson", passage) for passage in passages(happening.text)[:1])
+        case "cut":
+            yield from (("result", passage) for passage in passages(happening.text))
+
+
+def _said(happening: Happening, kind: FragmentKind) -> Iterator[tuple[FragmentKind, str]]:
+    """The message without its preferences (a goal keeps them, if it is nothing else), then these."""
+    told = sentences(happening.text)
+    wishes = [] if happening.untrusted else [one for one in told if is_preference(one)]
+    rest = "\n".join(one for one in told if one not in wishes)
+    whole = happening.text if kind == "goal" and len(terms(rest)) < _TELLING else rest
+    yield from ((kind, passage) for passage in passages(whole)[: _PASSAGES - len(wishes)])
+    yield from (("preference", shorten(wish)) for wish in wishes)
+
+
+def _fragment(happening: Happening, user: str, kind: FragmentKind, text: str, ordinal: int) -> Fragment:
+    fragment = Fragment(
+        id=fragment_id(happening.session, happening.record, ordinal),
+        text=text,
+        kind=kind,
+        scope=Scope(user, "user"),
+        session=happening.session,
+        agent=happening.agent,
+        at=happening.at,
+        record=happening.record,
+        occasion=happening.occasion,
+        untrusted=happening.untrusted,
+    )
+    return replace(fragment, scope=_scope(happening, fragment))
+
+
+def _scope(happening: Happening, fragment: Fragment) -> Scope:
+    """The narrowest scope in which the fragment can help."""
+    user = fragment.scope.user
+    session = Scope(user, "session", happening.session)
+    project = Scope(user, "project", happening.project) if happening.project else None
+    if fragment.untrusted:
+        return project or session
+    if happening.occasion in ("say", "correction") or fragment.kind == "preference":
+        return Scope(user, "user")
+    if happening.occasion == "cut":
+        return session
+    if happening.occasion == "remember" or happening.agent == "/":
+        return project or Scope(user, "user")
+    return project if project and fragment.kind == "lesson" else session
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences and lines, without the white space around them."""
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+
+
+def shorten(text: str, limit: int = PASSAGE) -> str:
+    """One line of at most `limit` characters, cut between words."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    return line[: limit - 1].rsplit(" ", 1)[0].rstrip() + "…"
+
+
+def passages(text: str, limit: int = PASSAGE) -> list[str]:
+    """The text in pieces of whole sentences, each at most `limit` characters; pieces without words are left out."""
+    found: list[str] = []
+    current = ""
+    for sentence in sentences(text):
+        joined = f"{current} {sentence}".strip()
+        if len(joined) <= limit:
+            current = joined
+            continue
+        if current:
+            found.append(current)
+        current = shorten(sentence, limit)
+    if current:
+        found.append(current)
+    return [" ".join(piece.split()) for piece in found if re.search(r"\w", piece)]

@@ -1,0 +1,161 @@
+"""When a newer statement replaces an older one, repeats it, or contradicts it.
+
+Vectors alone can't tell: "I prefer dark mode" is as near to "I prefer light mode" as to a rewording. So
+three questions are asked. Do both speak of the same thing (a named slot such as "my phone number", or the
+same kind of wish)? Do they say different things about it? Whom may one believe: what came from outside
+never replaces what the user or an agent said, it is marked as contradicting it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hippocampus.fragment import Fragment
+from hippocampus.words import terms
+
+Relation = Literal["replaces", "contradicts", "none"]
+
+_SLOTS: Final = (
+    re.compile(r"\b(?:my|our)\s+(?P<slot>(?:[\w'-]+\s+){0,3}?[\w'-]+)\s+(?:is|are|was)\s+(?:now\s+)?(?P<value>.+)", re.I),
+    re.compile(r"\b(?:my|our|the)\s+(?P<slot>(?:[\w'-]+\s+){0,3}?[\w'-]+)\s+listens?\s+on\s+(?P<value>.+)", re.I),
+    re.compile(r"\bi\s+(?:now\s+)?(?P<slot>live|work)\s+(?:now\s+)?(?:in|at|for|as)\s+(?P<value>.+)", re.I),
+    re.compile(r"\b(?P<slot>call me|name is)\s+(?P<value>.+)", re.I),
+    re.compile(r"\b(?P<slot>answer|reply|respond|speak|write)\s+(?:to me\s+)?(?:only\s+)?in\s+(?P<value>\w+)"
+               r"(?=\s*(?:[.,;!]|$|from\b|now\b|always\b|instead\b|please\b))", re.I),
+)  # fmt: skip
+_NEGATION: Final = re.compile(
+    r"\b(?:not|no|never|don't|doesn't|isn't|aren't|can't|cannot|won't|without|stop|hate|dislike)\b", re.I
+)
+_CUE: Final = re.compile(
+    r"\b(?:no longer|not any\s?more|any\s?more|instead|from now on|changed my mind|actually|switched|these days|now)\b",
+    re.I,
+)
+_FRAME: Final = frozenset(
+    terms(
+        """prefer prefers preferred rather love loves hate dislike enjoy favourite favorite always never stop
+        longer anymore instead switched changed mind actually future days use using used need everything every
+        keep give"""
+    )
+)
+"""Words that frame a wish and don't say what it is about."""
+
+_SAME_NEAR: Final = 0.45
+"""Cosine from which two statements may speak of one thing, on the embedded model."""
+
+
+_BEINGS: Final = frozenset(
+    terms(
+        """brother sister mother father mum mom dad wife husband son daughter friend boss dog cat kid child children
+        partner colleague teacher neighbour neighbor uncle aunt grandmother grandfather grandson granddaughter team"""
+    )
+)
+"""Of these many things are true at once: "my brother is tall" leaves "my brother is in Rome" alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What two statements share, and what only one of them says, as terms in order."""
+
+    shared: frozenset[str]
+    new: tuple[str, ...]
+    old: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether neither says anything that the other does not."""
+        return not self.new and not self.old
+
+    @property
+    def overlap(self) -> float:
+        """How much of the shorter statement is shared, 0 to 1."""
+        shorter = len(self.shared) + min(len(self.new), len(self.old))
+        return len(self.shared) / shorter if shorter else 0.0
+
+
+def topic(text: str) -> list[str]:
+    """The terms that say what a statement is about."""
+    return [term for term in terms(text) if term not in _FRAME]
+
+
+def difference(new: str, old: str) -> Difference:
+    """Where two statements differ."""
+    mine, theirs = dict.fromkeys(topic(new)), dict.fromkeys(topic(old))
+    return Difference(
+        frozenset(mine) & frozenset(theirs),
+        tuple(term for term in mine if term not in theirs),
+        tuple(term for term in theirs if term not in mine),
+    )
+
+
+def slot(text: str) -> tuple[str, str] | None:
+    """What a statement is about and what it says of it, both as terms; None if it has no such form."""
+    for pattern in _SLOTS:
+        match = pattern.search(text.replace("’", "'"))
+        if match:
+            name, value = (
+                " ".join(terms(match["slot"])) or match["slot"].lower(),
+                " ".join(terms(match["value"])),
+            )
+            if value and name not in _BEINGS:
+                return name, value
+    return None
+
+
+def negative(text: str) -> bool:
+    """Whether a statement denies or rejects."""
+    return len(_NEGATION.findall(text.replace("’", "'"))) % 2 == 1
+
+
+def comparable(new: Fragment, old: Fragment) -> bool:
+    """Whether one could replace the other at all."""
+    if new.id == old.id or new.scope.user != old.scope.user or old.superseded_by:
+        return False
+    if new.kind in ("goal", "result") or old.kind in ("goal", "result"):
+        return False
+    return (new.kind == "preference") == (old.kind == "preference")
+
+
+def relation(new: Fragment, old: Fragment, near: float) -> Relation:
+    """What `new`, the later one, is to `old`; `near`: cosine of the two texts."""
+    said = _says(new, old, near)
+    if said == "replaces" and new.untrusted and not old.untrusted:
+        return "contradicts"
+    return said
+
+
+def _says(new: Fragment, old: Fragment, near: float) -> Relation:
+    apart = difference(new.text, old.text)
+    opposed = negative(new.text) != negative(old.text)
+    if apart.same:
+        return "contradicts" if opposed and new.kind != "preference" else "replaces"
+    mine, theirs = slot(new.text), slot(old.text)
+    if mine and theirs and mine[0] == theirs[0]:
+        return "replaces"
+    if near < _SAME_NEAR:
+        return "none"
+    if new.kind == "preference":
+        return _wishes(new, old, apart, opposed)
+    return "contradicts" if opposed and apart.overlap > 0.5 else "none"
+
+
+def _wishes(new: Fragment, old: Fragment, apart: Difference, opposed: bool) -> Relation:
+    """Two wishes: the later one stands, if they are about one thing; where that is unsure both stay, marked."""
+    cue = _CUE.search(new.text) is not None
+    if not apart.shared:
+        return "contradicts" if cue else "none"
+    if not (cue or opposed or _exclusive(new.text)):
+        return "none"
+    one_thing = apart.overlap > 0.5 or topic(new.text)[-1] == topic(old.text)[-1]
+    if one_thing and (apart.new or cue or opposed):
+        return "replaces"
+    return "replaces" if cue and opposed else "contradicts" if cue or opposed else "none"
+
+
+def _exclusive(text: str) -> bool:
+    """Whether a wish leaves no room for another beside it: one prefers one thing, but likes many."""
+    return (
+        re.search(r"\b(?:prefer\w*|always|never|favou?rite|rather|call me|only|use)\b", text, re.I)
+        is not None
+    )

@@ -1,0 +1,339 @@
+"""The vector store: a few blocking operations on collections of fragments, and Chroma behind them.
+
+Everything here blocks and is called from a worker's thread. Chroma is imported at the first open, because
+that takes half a second which no first token should wait for.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+
+from core.errors import MemoryUnavailable
+from hippocampus.fragment import Fragment, Scope, from_metadata
+
+if TYPE_CHECKING:
+    import numpy
+    from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
+    from chromadb.config import Settings
+
+_PAGE: Final = 2_000
+
+_HEADER: Final = struct.Struct("<iQQQQ")
+"""How a vector file's header begins: version, offset of level 0, room in elements, elements, bytes of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A stored fragment: from a query with its `similarity`, otherwise with its `vector`."""
+
+    fragment: Fragment
+    vector: Sequence[float]
+    similarity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A collection: the fragments of one scope, by the vectors of one embedder."""
+
+    scope: Scope
+    embedder: str
+
+
+class Store(Protocol):
+    """What memory needs of a vector store. Any call may raise anything: the caller counts it as a failure."""
+
+    def shelves(self) -> list[Shelf]: ...
+
+    def put(self, shelf: Shelf, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]) -> None:
+        """Write, in place of what had the same ids."""
+        ...
+
+    def nearest(self, shelf: Shelf, vectors: Sequence[Sequence[float]], count: int) -> list[list[Hit]]:
+        """For each vector the nearest fragments, nearest first; nothing on a shelf that does not exist."""
+        ...
+
+    def get(self, shelf: Shelf, ids: Sequence[str]) -> list[Hit]: ...
+
+    def all(self, shelf: Shelf) -> Iterator[Hit]: ...
+
+    def count(self, shelf: Shelf) -> int: ...
+
+    def goal(self, shelf: Shelf, session: str) -> Fragment | None:
+        """The first goal of a session on this shelf. Slow: it filters."""
+        ...
+
+    def delete(self, shelf: Shelf, ids: Sequence[str]) -> None: ...
+
+    def drop(self, shelf: Shelf) -> None: ...
+
+    def scrub(self, shelves: Sequence[Shelf]) -> None:
+        """Rewrite shelves from which something was deleted, so that no byte of it is left on the disk."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class ChromaStore:
+    """Chroma, embedded in a directory of ours or at a server's address."""
+
+    def __init__(self, directory: Path | None, server: str = "") -> None:
+        """Open it.
+
+        Raises:
+            Exception: whatever Chroma raises when it can't; the directory may be damaged.
+        """
+        import chromadb
+        from chromadb.config import Settings
+
+        settings = Settings(anonymized_telemetry=False)
+        self._directory = directory
+        self._client: ClientAPI
+        if server:
+            host, port, secure = _address(server)
+            self._client = chromadb.HttpClient(host=host, port=port, ssl=secure, settings=settings)
+        elif directory is not None:
+            self._client = _persistent(directory, settings)
+        else:
+            raise MemoryUnavailable("Memory needs a directory or the address of a Chroma server; set one.")
+        self._collections: dict[Shelf, Collection] = {}
+        try:
+            self.shelves()
+        except BaseException:
+            self.close()
+            raise
+
+    def shelves(self) -> list[Shelf]:
+        """Every collection of ours; others at the same server are left alone."""
+        found: list[Shelf] = []
+        offset = 0
+        while page := self._client.list_collections(limit=_PAGE, offset=offset):
+            offset += len(page)
+            for collection in page:
+                shelf = _shelf(collection.metadata or {})
+                if shelf is not None:
+                    self._collections[shelf] = collection
+                    found.append(shelf)
+        return found
+
+    def put(self, shelf: Shelf, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]) -> None:
+        collection = self._made(shelf, _name(shelf))
+        size = self._client.get_max_batch_size()
+        for start in range(0, len(fragments), size):
+            part = fragments[start : start + size]
+            collection.upsert(
+                ids=[one.id for one in part],
+                embeddings=_array(vectors[start : start + size]),
+                documents=[one.text for one in part],
+                metadatas=[dict(one.metadata()) for one in part],
+            )
+
+    def nearest(self, shelf: Shelf, vectors: Sequence[Sequence[float]], count: int) -> list[list[Hit]]:
+        collection = self._collections.get(shelf)
+        if collection is None or not vectors:
+            return [[] for _ in vectors]
+        answer = collection.query(
+            query_embeddings=_array(vectors),
+            n_results=count,
+            include=["documents", "metadatas", "distances"],
+        )
+        columns = zip(
+            answer["ids"],
+            answer["documents"] or [],
+            answer["metadatas"] or [],
+            answer["distances"] or [],
+            strict=True,
+        )
+        return [
+            [
+                Hit(
+                    from_metadata(identity, text or "", shelf.scope, data or {}),
+                    (),
+                    1.0 - float(distance),
+                )
+                for identity, text, data, distance in zip(*rows, strict=True)
+            ]
+            for rows in columns
+        ]
+
+    def get(self, shelf: Shelf, ids: Sequence[str]) -> list[Hit]:
+        collection = self._collections.get(shelf)
+        return [] if collection is None or not ids else list(_got(collection, shelf, ids=list(ids)))
+
+    def all(self, shelf: Shelf) -> Iterator[Hit]:
+        collection = self._collections.get(shelf)
+        offset = 0
+        while collection is not None:
+            page = list(_got(collection, shelf, limit=_PAGE, offset=offset))
+            yield from page
+            offset += len(page)
+            if len(page) < _PAGE:
+                return
+
+    def count(self, shelf: Shelf) -> int:
+        collection = self._collections.get(shelf)
+        return 0 if collection is None else collection.count()
+
+    def goal(self, shelf: Shelf, session: str) -> Fragment | None:
+        collection = self._collections.get(shelf)
+        if collection is None:
+            return None
+        answer = collection.get(
+            where={"$and": [{"session": session}, {"kind": "goal"}]}, include=["documents", "metadatas"]
+        )
+        found = [
+            from_metadata(identity, text or "", shelf.scope, data or {})
+            for identity, text, data in zip(
+                answer["ids"], answer["documents"] or [], answer["metadatas"] or [], strict=True
+            )
+        ]
+        return min(found, key=lambda one: one.record, default=None)
+
+    def delete(self, shelf: Shelf, ids: Sequence[str]) -> None:
+        collection = self._collections.get(shelf)
+        if collection is not None and ids:
+            collection.delete(ids=list(ids))
+
+    def drop(self, shelf: Shelf) -> None:
+        collection = self._collections.pop(shelf, None)
+        if collection is not None:
+            self._client.delete_collection(collection.name)
+
+    def scrub(self, shelves: Sequence[Shelf]) -> None:
+        for shelf in shelves:
+            self._rewrite(shelf)
+        if self._directory is not None:
+            _vacuum(self._directory / "chroma.sqlite3")
+            _blank(self._directory)
+
+    def close(self) -> None:
+        self._collections.clear()
+        self._client.close()  # type: ignore[attr-defined]  # the client has it, its interface does not say so
+        if self._directory is not None:
+            _blank(self._directory)
+        for client in (self._client, getattr(self._client, "_admin_client", None)):
+            session = getattr(getattr(client, "_server", None), "_session", None)
+            if isinstance(session, httpx.Client):  # of a server's client, which leaves its sockets open
+                session.close()
+
+    def _rewrite(self, shelf: Shelf) -> None:
+        """A deletion marks vectors as gone and leaves texts in the write-ahead log: copy what is left instead."""
+        hits = list(self.all(shelf))
+        self.drop(shelf)
+        if hits:
+            self.put(shelf, [hit.fragment for hit in hits], [hit.vector for hit in hits])
+
+    def _made(self, shelf: Shelf, name: str) -> Collection:
+        collection = self._collections.get(shelf)
+        if collection is None:
+            collection = self._client.get_or_create_collection(
+                name,
+                metadata={
+                    "iact": 1,
+                    "user": shelf.scope.user,
+                    "scope": shelf.scope.kind,
+                    "name": shelf.scope.name,
+                    "embedder": shelf.embedder,
+                },
+                configuration={"hnsw": {"space": "cosine"}},
+                embedding_function=None,
+            )
+            self._collections[shelf] = collection
+        return collection
+
+
+def _persistent(directory: Path, settings: Settings) -> ClientAPI:
+    import chromadb
+    from chromadb.api.shared_system_client import SharedSystemClient
+
+    try:
+        return chromadb.PersistentClient(str(directory), settings=settings)
+    except BaseException:
+        # Chroma keeps what failed to start under its path, and would hand it out at the next opening.
+        SharedSystemClient._identifier_to_system.pop(str(directory), None)
+        raise
+
+
+def _array(vectors: Sequence[Sequence[float]]) -> numpy.ndarray:
+    import numpy
+
+    return numpy.asarray(vectors, dtype=numpy.float32)
+
+
+def _name(shelf: Shelf) -> str:
+    return f"{shelf.scope.key}.{shelf.embedder}"[:200].rstrip("._-")
+
+
+def _shelf(metadata: Mapping[str, object]) -> Shelf | None:
+    kind = metadata.get("scope")
+    if metadata.get("iact") != 1 or kind not in ("user", "project", "session"):
+        return None
+    scope = Scope(str(metadata.get("user")), kind, str(metadata.get("name")))
+    return Shelf(scope, str(metadata.get("embedder")))
+
+
+def _got(
+    collection: Collection,
+    shelf: Shelf,
+    *,
+    ids: list[str] | None = None,
+    limit: int | None = None,
+    offset: int | None = None,
+) -> Iterator[Hit]:
+    answer = collection.get(
+        ids=ids, limit=limit, offset=offset, include=["documents", "metadatas", "embeddings"]
+    )
+    vectors = answer["embeddings"]
+    for identity, text, data, vector in zip(
+        answer["ids"],
+        answer["documents"] or [],
+        answer["metadatas"] or [],
+        [] if vectors is None else vectors,
+        strict=True,
+    ):
+        yield Hit(from_metadata(identity, text or "", shelf.scope, data or {}), vector)
+
+
+def _vacuum(path: Path) -> None:
+    """Merge the full-text index and rewrite the file: only so do the bytes of deleted rows go."""
+    with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as database:
+        database.execute(
+            "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('optimize')"
+        )
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _blank(directory: Path) -> None:
+    """Overwrite the room that Chroma's vector files keep for more elements.
+
+    It writes that room as it found it in the process's memory, which may hold any text of ours.
+    """
+    for data in directory.glob("*/data_level0.bin"):
+        try:
+            _, _, room, used, size = _HEADER.unpack_from(data.with_name("header.bin").read_bytes())
+            if used <= room and data.stat().st_size == room * size:
+                with data.open("r+b") as stream:
+                    stream.seek(used * size)
+                    stream.write(bytes((room - used) * size))
+        except (OSError, struct.error):
+            continue
+
+
+def _address(server: str) -> tuple[str, int, bool]:
+    parts = urlsplit(server if "//" in server else f"http://{server}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise MemoryUnavailable(
+            f"The address of the Chroma server can't be {server!r}; write it like http://host:8000."
+        )
+    secure = parts.scheme == "https"
+    return parts.hostname, parts.port or (443 if secure else 8000), secure

@@ -1,0 +1,472 @@
+"""What keeps memory up behind the turns: one task that opens the store and does everything that changes it.
+
+    opening ──▶ open ──▶ (a call fails) ──▶ down ──▶ (30 s, or longer if nobody asks) ──▶ opening
+       └──▶ down (locked, unwritable, no server)
+
+An embedded store that can't be opened though nothing else is wrong is damaged: it is moved aside and an
+empty one takes its place. Whatever was missed meanwhile (a crash, a lock, a full queue) is noted by a file,
+and is made good for from the journals: they are the truth, and this is an index of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+
+from core.errors import IactError, MemoryUnavailable
+from core.ports import Clock, Embedder, Happening
+from hippocampus.decisions import Decisions
+from hippocampus.embedding import noise_floor
+from hippocampus.finding import Finding
+from hippocampus.fragment import Fragment, Scope
+from hippocampus.indexes import Indexes
+from hippocampus.ownership import Ownership
+from hippocampus.ranking import Weights
+from hippocampus.remembering import fragments_of
+from hippocampus.store import Shelf, Store
+from hippocampus.worker import Worker
+from hippocampus.writing import Writing
+
+_QUEUE: Final = 10_000
+_BATCH: Final = 64
+_REINDEX: Final = 512
+
+RETRY: Final = 30.0
+"""Seconds between two attempts to open a store that failed."""
+
+_UNCLEAN: Final = "unclean"
+"""A file that stands while the store is open or lacks something: the next opening catches up from journals."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+Journals: TypeAlias = Callable[[], Iterable[tuple[str, Happening]]]
+"""Every happening of every journal with its user, in the order of each journal. Blocking; run in a thread."""
+
+OpenStore: TypeAlias = Callable[[Path | None, str], Store]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A store that is open, and what works on it."""
+
+    ownership: Ownership | None
+    store: Store
+    indexes: Indexes
+    writing: Writing
+    finding: Finding
+    decisions: Decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something to remember for a user."""
+
+    user: str
+    happening: Happening
+
+
+class _Order(Protocol):
+    """Something that the task shall do in its turn."""
+
+    async def run(self, opened: Opened) -> None: ...
+
+    def refuse(self, error: MemoryUnavailable) -> None: ...
+
+
+class _Asked(Generic[Result]):
+    """An order that somebody waits for."""
+
+    def __init__(self, act: Callable[[Opened], Awaitable[Result]]) -> None:
+        self._act = act
+        self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+    async def run(self, opened: Opened) -> None:
+        result = await self._act(opened)
+        if not self.done.done():
+            self.done.set_result(result)
+
+    def refuse(self, error: MemoryUnavailable) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Aside:
+    """An order that nobody waits for."""
+
+    act: Callable[[Opened], Awaitable[None]]
+
+    async def run(self, opened: Opened) -> None:
+        await self.act(opened)
+
+    def refuse(self, error: MemoryUnavailable) -> None:
+        _LOG.info("not done: %s", error)
+
+
+class Upkeep:
+    """Owns the store. `serve` is its task; everything else may be called from the loop at any time."""
+
+    def __init__(
+        self,
+        directory: Path,
+        embedder: Embedder,
+        *,
+        clock: Clock,
+        server: str,
+        journals: Journals | None,
+        weights: Weights,
+        open_store: OpenStore,
+    ) -> None:
+        self._directory = directory
+        self._embedder = embedder
+        self._clock = clock
+        self._server = server
+        self._journals = journals
+        self._weights = weights
+        self._open_store = open_store
+        self._worker = Worker("writing")
+        self._queue: asyncio.Queue[Note | _Order] = asyncio.Queue(_QUEUE)
+        self._tried = asyncio.Event()
+        self._broken: Opened | None = None
+        self._suspect = False
+        self._missed = False
+        self._retry_at = 0.0
+        self._indexing: set[Shelf] = set()
+        self.opened: Opened | None = None
+        self.trouble = ""
+        self.news = ""
+
+    # --- from the loop ---
+
+    def note(self, note: Note) -> None:
+        """Queue something to remember; if the queue is full, the journals make good for it later."""
+        try:
+            self._queue.put_nowait(note)
+        except asyncio.QueueFull:
+            self._missed = True
+
+    def wake(self) -> None:
+        """See whether a store that was down can be opened again, if it is time."""
+        if self.trouble and self._clock.monotonic() >= self._retry_at:
+            self._aside(_nothing)
+
+    def index(self, scopes: Sequence[Scope]) -> None:
+        """Build the lexical indexes of these scopes in the background, unless that was done."""
+        opened = self.opened
+        for shelf in [opened.writing.shelf(scope) for scope in scopes] if opened else []:
+            if opened is None or opened.indexes.ready(shelf) or shelf in self._indexing:
+                continue
+            self._indexing.add(shelf)
+            self._aside(partial(self._build, shelf))
+
+    def broke(self, opened: Opened, error: Exception) -> str:
+        """A call to the store failed: it is closed, and opened again later. Gives the sentence about it."""
+        if self.opened is opened:
+            self.opened, self._broken, self._suspect = None, opened, True
+            self._retry_at = self._clock.monotonic() + RETRY
+            self.trouble = (
+                f"Memory failed ({type(error).__name__}: {error}); turns go on without it, and it is opened again "
+                f"after {RETRY:.0f} s and caught up from the journals."
+            )
+            self._tried.set()
+        return self.trouble
+
+    async def ready(self, patience: float) -> Opened:
+        """The open store.
+
+        Raises:
+            MemoryUnavailable: it is down, or not open after `patience` seconds.
+        """
+        self.wake()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._tried.wait()
+        if self.opened is None:
+            raise MemoryUnavailable(
+                self.trouble or f"Memory is not open after {patience:.0f} s; try again later."
+            )
+        return self.opened
+
+    async def settled(self) -> None:
+        """Wait until the first attempt to open was made, and what was queued so far is done or given up."""
+        await self._tried.wait()
+        await self._queue.join()
+
+    async def finish(self, patience: float) -> None:
+        """Let what is queued be done, within `patience` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._queue.join()
+
+    async def close(self) -> None:
+        """Close the store; behind `serve`'s end. What was not written is noted as missed."""
+        opened, self.opened = self.opened or self._broken, None
+        missed = self._missed or not self._queue.empty() or self._broken is not None
+        while not self._queue.empty():
+            job = self._queue.get_nowait()
+            if not isinstance(job, Note):
+                job.refuse(MemoryUnavailable("Memory was closed before that was done; try again."))
+        if opened is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(5):
+                    await self._worker.run(lambda: _close(opened, self._directory, missed))
+        await self._worker.close(1.0)
+
+    # --- orders ---
+
+    async def forget(self, user: str, ids: Sequence[str]) -> int:
+        """Remove fragments for good; gives how many went with them."""
+
+        async def act(opened: Opened) -> int:
+            gone = await self._worker.run(lambda: opened.writing.gone_with(user, ids))
+            opened.decisions.forget(one.id for one in gone)
+            await self._worker.run(lambda: opened.writing.remove(user, gone))
+            return len(gone)
+
+        return await self._order(act)
+
+    async def edit(self, user: str, identity: str, text: str) -> None:
+        """Change a fragment's text."""
+
+        async def act(opened: Opened) -> None:
+            found = await self._worker.run(lambda: opened.writing.find(user, identity))
+            if found is None:
+                raise MemoryUnavailable(f"There is no memory {identity!r}; list them with a search.")
+            shelf, hit = found
+            (vector,) = await self._embedder.embed([text])
+            opened.decisions.edit(identity, text)
+            changed = replace(hit.fragment, text=text)
+            await self._worker.run(lambda: opened.writing.replace(changed, vector))
+            await self._worker.run(lambda: opened.store.scrub([shelf]))
+
+        await self._order(act)
+
+    async def rebuild(self, user: str, happenings: Iterable[Happening]) -> int:
+        """Empty a user's memory and fill it."""
+        notes = [Note(user, one) for one in happenings]
+
+        async def act(opened: Opened) -> int:
+            await self._worker.run(lambda: opened.writing.clear(user))
+            return await self._add_all(opened, notes)
+
+        return await self._order(act)
+
+    async def merge(self, user: str, fragment: Fragment) -> bool:
+        """Store a consolidated fragment in place of its sources; False if one of them changed meanwhile."""
+        (vector,) = await self._embedder.embed([fragment.text])
+
+        async def act(opened: Opened) -> bool:
+            if opened.decisions.forgotten(fragment):
+                return False
+            return await self._worker.run(lambda: opened.writing.merge(user, fragment, vector))
+
+        return await self._order(act)
+
+    async def _order(self, act: Callable[[Opened], Awaitable[Result]]) -> Result:
+        order = _Asked(act)
+        self.wake()
+        try:
+            self._queue.put_nowait(order)
+        except asyncio.QueueFull as error:
+            raise MemoryUnavailable("Memory is too busy for that now; try again in a minute.") from error
+        return await order.done
+
+    def _aside(self, act: Callable[[Opened], Awaitable[None]]) -> None:
+        with suppress(asyncio.QueueFull):
+            self._queue.put_nowait(_Aside(act))
+
+    # --- the task ---
+
+    async def serve(self) -> None:
+        """Open the store, then do what is queued, until cancelled."""
+        await self._open()
+        while True:
+            notes, order = await self._next()
+            try:
+                await self._work(notes, order)
+            finally:
+                for _ in range(len(notes) + (order is not None)):
+                    self._queue.task_done()
+
+    async def _next(self) -> tuple[list[Note], _Order | None]:
+        """Notes that wait, and the order behind them, if there is one."""
+        notes: list[Note] = []
+        job = await self._queue.get()
+        while isinstance(job, Note):
+            notes.append(job)
+            if len(notes) == _BATCH or self._queue.empty():
+                return notes, None
+            job = self._queue.get_nowait()
+        return notes, job
+
+    async def _work(self, notes: Sequence[Note], order: _Order | None) -> None:
+        if self.opened is None and self._clock.monotonic() >= self._retry_at:
+            await self._open()
+        opened = self.opened
+        if opened is None:
+            self._missed = self._missed or bool(notes)
+            if order is not None:
+                order.refuse(MemoryUnavailable(self.trouble))
+            return
+        try:
+            if notes:
+                await self._add(opened, notes)
+            if order is not None:
+                await order.run(opened)
+            if self._missed and self._clock.monotonic() >= self._retry_at:
+                await self._catch_up(opened)
+        except Exception as error:
+            self._missed = self._missed or bool(notes)
+            self._retry_at = self._clock.monotonic() + RETRY
+            if not isinstance(error, IactError):
+                self.broke(opened, error)
+            else:
+                self.news = str(error)
+            if order is not None:
+                order.refuse(
+                    error if isinstance(error, MemoryUnavailable) else MemoryUnavailable(self.trouble)
+                )
+
+    async def _add(self, opened: Opened, notes: Sequence[Note]) -> int:
+        """Store what notes leave; gives how many fragments that is."""
+        made = {one.id: one for note in notes for one in fragments_of(note.happening, note.user)}
+        kept = [
+            replace(one, text=opened.decisions.text(one))
+            for one in made.values()
+            if not opened.decisions.forgotten(one)
+        ]
+        if kept:
+            vectors = await self._embedder.embed([one.text for one in kept])
+            await self._worker.run(lambda: opened.writing.add(kept, vectors))
+        return len(kept)
+
+    async def _add_all(self, opened: Opened, notes: Sequence[Note]) -> int:
+        """The same for many, oldest first."""
+        ordered = sorted(notes, key=lambda note: (note.happening.at, note.happening.record))
+        count = 0
+        for start in range(0, len(ordered), _BATCH):
+            count += await self._add(opened, ordered[start : start + _BATCH])
+        return count
+
+    async def _catch_up(self, opened: Opened) -> None:
+        """Add what journals hold and the store does not."""
+        journals = self._journals
+        if journals is not None:
+            found = await asyncio.to_thread(lambda: [Note(user, one) for user, one in journals()])
+            await self._add_all(opened, found)
+            self._missed = False
+
+    # --- opening ---
+
+    async def _open(self) -> None:
+        """Try to open the store; sets `opened` or `trouble`."""
+        broken, self._broken = self._broken, None
+        if broken is not None:
+            with suppress(Exception):
+                await self._worker.run(lambda: _close(broken, self._directory, True))
+        try:
+            floor = await noise_floor(self._embedder)
+            opened = await self._worker.run(lambda: self._opened(floor))
+        except Exception as error:
+            self.trouble = (
+                str(error)
+                if isinstance(error, MemoryUnavailable)
+                else f"Memory can't be opened ({type(error).__name__}: {error}); turns go on without it."
+            )
+            self._retry_at = self._clock.monotonic() + RETRY
+        else:
+            self.opened, self.trouble, self._suspect = opened, "", False
+            self._indexing.clear()
+            self._retry_at = 0.0
+            self._aside(self._reindex)
+        finally:
+            self._tried.set()
+
+    def _opened(self, floor: float) -> Opened:
+        """Lock, read what was decided, open. Blocking."""
+        ownership = None if self._server else Ownership(self._directory)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            decisions = Decisions(self._directory)
+            store = self._store()
+        except BaseException:
+            if ownership is not None:
+                ownership.release()
+            raise
+        marker = self._directory / _UNCLEAN
+        self._missed = self._missed or marker.exists()
+        marker.touch()
+        indexes, name = Indexes(store), self._embedder.name
+        finding = Finding(store, indexes, name, weights=self._weights, floor=floor)
+        return Opened(ownership, store, indexes, Writing(store, indexes, name), finding, decisions)
+
+    def _store(self) -> Store:
+        """Open the store itself; an embedded one that is damaged is replaced by an empty one."""
+        if self._server:
+            return self._open_store(None, self._server)
+        place = self._directory / "chroma"
+        try:
+            store = self._open_store(place, "")
+            if self._suspect:
+                _probe(store)
+        except (OSError, ImportError, MemoryUnavailable):
+            raise
+        except Exception as error:
+            if "locked" in str(error).lower():
+                raise
+            aside = self._directory / "damaged"
+            shutil.rmtree(aside, ignore_errors=True)
+            if place.exists():
+                place.rename(aside)
+            self._missed = True
+            self.news = (
+                f"The memory in {place} was damaged ({type(error).__name__}); it was moved to {aside} and is being "
+                "built anew from the journals."
+            )
+            return self._open_store(place, "")
+        return store
+
+    # --- in the background ---
+
+    async def _build(self, shelf: Shelf, opened: Opened) -> None:
+        await self._worker.run(lambda: opened.indexes.build(shelf))
+
+    async def _reindex(self, opened: Opened) -> None:
+        """Read again by this embedder what another one has read, and let its shelves go."""
+        for shelf in await self._worker.run(opened.writing.foreign):
+            fragments = await self._worker.run(partial(opened.writing.texts, shelf))
+            for start in range(0, len(fragments), _REINDEX):
+                part = fragments[start : start + _REINDEX]
+                vectors = await self._embedder.embed([one.text for one in part])
+                await self._worker.run(partial(opened.writing.carry, part, vectors))
+            await self._worker.run(partial(opened.writing.drop, shelf))
+
+
+async def _nothing(opened: Opened) -> None:
+    """An order that only wakes the task."""
+
+
+def _probe(store: Store) -> None:
+    """Read from every shelf, so that damage shows now."""
+    for shelf in store.shelves():
+        hit = next(iter(store.all(shelf)), None)
+        if hit is not None:
+            store.nearest(shelf, [hit.vector], 1)
+
+
+def _close(opened: Opened, directory: Path, missed: bool) -> None:
+    try:
+        opened.store.close()
+    finally:
+        if not missed:
+            (directory / _UNCLEAN).unlink(missing_ok=True)
+        if opened.ownership is not None:
+            opened.ownership.release()

@@ -1,0 +1,208 @@
+"""Splits text into the words that carry meaning, for lexical matching and for telling what a text is about.
+
+Identifiers (`billing_service.py`, `HTTP-429`) are kept whole and in parts: they are what static
+embeddings know least and what engineers ask for most. English endings are cut roughly; a wrong stem
+costs little because both sides of a comparison are cut the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_WORD: Final = re.compile(r"[^\W_]+(?:[_.'’-][^\W_]+)*")
+_PART: Final = re.compile(r"[_.'’-]")
+
+STOP: Final = frozenset(
+    [
+        "a",
+        "about",
+        "after",
+        "again",
+        "all",
+        "also",
+        "am",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "doing",
+        "don't",
+        "down",
+        "during",
+        "each",
+        "few",
+        "for",
+        "from",
+        "further",
+        "get",
+        "got",
+        "had",
+        "has",
+        "have",
+        "having",
+        "he",
+        "her",
+        "here",
+        "hers",
+        "him",
+        "his",
+        "how",
+        "i",
+        "i'd",
+        "i'll",
+        "i'm",
+        "i've",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "it's",
+        "its",
+        "itself",
+        "just",
+        "kind",
+        "let",
+        "like",
+        "lot",
+        "made",
+        "make",
+        "many",
+        "may",
+        "me",
+        "might",
+        "more",
+        "most",
+        "much",
+        "my",
+        "no",
+        "nor",
+        "not",
+        "now",
+        "of",
+        "off",
+        "oh",
+        "on",
+        "once",
+        "one",
+        "only",
+        "or",
+        "other",
+        "our",
+        "out",
+        "over",
+        "own",
+        "really",
+        "s",
+        "same",
+        "she",
+        "should",
+        "so",
+        "some",
+        "such",
+        "t",
+        "than",
+        "that",
+        "that's",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "us",
+        "use",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "yours",
+        "ok",
+        "okay",
+        "yes",
+        "yeah",
+        "please",
+        "thing",
+        "things",
+        "went",
+        "go",
+        "going",
+        "want",
+    ]
+)
+"""Words that say nothing about what a text is about."""
+
+_ENDINGS: Final = ("ingly", "edly", "ings", "ing", "ied", "ies", "ed", "es", "ly", "s")
+
+
+def stem(word: str) -> str:
+    """A word without its English ending, at least three letters long."""
+    if not word.isalpha() or len(word) < 4:
+        return word
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            if ending in ("ies", "ied"):
+                return word[: -len(ending)] + "y"
+            if ending == "s" and word.endswith("ss"):
+                return word
+            root = word[: -len(ending)]
+            if (
+                ending in ("ing", "ed", "ings")
+                and len(root) > 3
+                and root[-1] == root[-2]
+                and root[-1] not in "ls"
+            ):
+                root = root[:-1]
+            return root.removesuffix("e") if len(root) > 3 else root
+    return word.removesuffix("e") if len(word) > 4 else word
+
+
+def terms(text: str) -> list[str]:
+    """The stems of the words that carry meaning, in order, repetitions kept; identifiers whole and in parts."""
+    found: list[str] = []
+    for word in _WORD.findall(text.casefold()):
+        plain = word.replace("’", "'").removesuffix("'s")
+        if plain in STOP:
+            continue
+        parts = [part for part in _PART.split(plain) if part]
+        if len(parts) > 1:
+            found.append(plain)
+        found.extend(stem(part) for part in parts if part not in STOP and (len(part) > 1 or part.isdigit()))
+    return found

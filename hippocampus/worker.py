@@ -1,0 +1,74 @@
+"""A thread that runs one blocking call after another for the event loop.
+
+Not an executor: the interpreter waits at its end for the threads of executors, and a database that hangs
+must not make the product hang. A call that nobody waits for any more still runs to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+_Job = Callable[[], None]
+
+
+class Worker:
+    """One daemon thread. Calls are served in order; `waiting` tells how many are not done."""
+
+    def __init__(self, name: str) -> None:
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._undone = 0
+        self._thread = threading.Thread(target=self._serve, name=f"hippocampus-{name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Calls that were given and are not done, the one that runs included."""
+        return self._undone
+
+    async def run(self, call: Callable[[], Result]) -> Result:
+        """Run `call` in the thread and give what it gives. Cancelling stops the waiting, not the call."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Result] = loop.create_future()
+
+        def finish(result: Result | None, error: BaseException | None) -> None:
+            self._undone -= 1
+            if done.cancelled():
+                return
+            if error is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(result)  # type: ignore[arg-type]  # None only where Result is None
+
+        def job() -> None:
+            result, failure = None, None
+            try:
+                result = call()
+            except BaseException as error:  # a panic of a native library is no Exception
+                failure = (
+                    error
+                    if isinstance(error, Exception)
+                    else RuntimeError(f"{type(error).__name__}: {error}")
+                )
+            try:
+                loop.call_soon_threadsafe(finish, result, failure)
+            except RuntimeError:  # the loop is closed: nobody waits
+                return
+
+        self._undone += 1
+        self._jobs.put(job)
+        return await done
+
+    async def close(self, seconds: float) -> bool:
+        """Let the thread end behind what it has to do; whether it did within `seconds`."""
+        self._jobs.put(None)
+        await asyncio.to_thread(self._thread.join, seconds)
+        return not self._thread.is_alive()
+
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()

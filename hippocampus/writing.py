@@ -1,0 +1,237 @@
+"""Everything that changes the store. Blocking; runs in one thread, one call after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from hippocampus.decisions import origin
+from hippocampus.fragment import Fragment, Scope, fragment_id
+from hippocampus.indexes import Indexes
+from hippocampus.ranking import dot
+from hippocampus.revision import comparable, negative, relation, slot
+from hippocampus.store import Hit, Shelf, Store
+
+_REVISED: Final = 16
+"""Nearest fragments that a new statement is compared with."""
+
+_FAR: Final = 0.3
+"""Cosine below which two texts don't speak of one thing, on the embedded model; comparing them costs more."""
+
+Vectors = Sequence[Sequence[float]]
+
+
+class Writing:
+    """Writes the fragments of one embedder to a store, and keeps their lexical indexes in step."""
+
+    def __init__(self, store: Store, indexes: Indexes, embedder: str) -> None:
+        self._store = store
+        self._indexes = indexes
+        self._embedder = embedder
+
+    def shelf(self, scope: Scope) -> Shelf:
+        """Where the fragments of a scope lie."""
+        return Shelf(scope, self._embedder)
+
+    def shelves(self, user: str) -> list[Shelf]:
+        """All shelves of a user."""
+        found = self._store.shelves()
+        return [one for one in found if one.scope.user == user and one.embedder == self._embedder]
+
+    def add(self, fragments: Sequence[Fragment], vectors: Vectors) -> None:
+        """Store fragments, oldest first; each that could replace or contradict others is compared with them.
+
+        What is stored already is left alone: its marks may say more by now.
+        """
+        stored = self._stored(fragments)
+        pending: dict[str, tuple[Fragment, Sequence[float]]] = {}
+        for fragment, vector in zip(fragments, vectors, strict=True):
+            if fragment.id not in stored:
+                settled = self._settled(fragment, vector, pending) if _revises(fragment) else fragment
+                pending[fragment.id] = (settled, vector)
+        self._put(list(pending.values()))
+
+    def merge(self, user: str, fragment: Fragment, vector: Sequence[float]) -> bool:
+        """Store a consolidated fragment in place of its sources; False if one of them is gone or was replaced."""
+        shelf = self.shelf(fragment.scope)
+        sources = self._store.get(shelf, fragment.sources)
+        if len(sources) != len(fragment.sources) or any(hit.fragment.superseded_by for hit in sources):
+            return False
+        replaced = [(replace(hit.fragment, superseded_by=fragment.id), hit.vector) for hit in sources]
+        self._put([(fragment, vector), *replaced])
+        return True
+
+    def _stored(self, fragments: Sequence[Fragment]) -> set[str]:
+        """Which of these are there already."""
+        by_scope: dict[Scope, list[str]] = {}
+        for one in fragments:
+            by_scope.setdefault(one.scope, []).append(one.id)
+        return {
+            hit.fragment.id
+            for scope, ids in by_scope.items()
+            for hit in self._store.get(self.shelf(scope), ids)
+        }
+
+    def replace(self, fragment: Fragment, vector: Sequence[float]) -> None:
+        """Store a fragment in place of what has its id."""
+        self._put([(fragment, vector)])
+
+    def find(self, user: str, identity: str) -> tuple[Shelf, Hit] | None:
+        """A fragment of the user's by its id."""
+        for shelf in self.shelves(user):
+            for hit in self._store.get(shelf, [identity]):
+                return shelf, hit
+        return None
+
+    def gone_with(self, user: str, ids: Iterable[str]) -> list[Fragment]:
+        """What goes when these fragments are forgotten: what they were made of, all else from the same records,
+        and what was made of any of that."""
+        stored = [hit.fragment for shelf in self.shelves(user) for hit in self._store.all(shelf)]
+        wanted = set(map(origin, ids))
+        wanted.update(origin(source) for one in stored if one.id in wanted for source in one.sources)
+        return [one for one in stored if not wanted.isdisjoint(map(origin, (one.id, *one.sources)))]
+
+    def remove(self, user: str, fragments: Sequence[Fragment]) -> None:
+        """Delete fragments without leaving a byte; what they had replaced or contradicted stands alone again."""
+        gone = {one.id for one in fragments}
+        touched: list[Shelf] = []
+        for shelf in self.shelves(user):
+            here = [one.id for one in fragments if one.scope == shelf.scope]
+            if here:
+                self._store.delete(shelf, here)
+                self._indexes.remove(shelf, here)
+            left = [_without(hit, gone) for hit in self._store.all(shelf)]
+            changed = [hit for hit in left if hit is not None]
+            self._put([(hit.fragment, hit.vector) for hit in changed])
+            if here or changed:
+                touched.append(shelf)
+        self._store.scrub(touched)
+
+    def clear(self, user: str) -> None:
+        """Empty the user's memory, before a rebuild."""
+        for shelf in self._store.shelves():
+            if shelf.scope.user == user:
+                self._indexes.drop(shelf)
+                self._store.drop(shelf)
+
+    def foreign(self) -> list[Shelf]:
+        """Shelves by another embedder's vectors, to be read again by this one's."""
+        return [one for one in self._store.shelves() if one.embedder != self._embedder]
+
+    def texts(self, shelf: Shelf) -> list[Fragment]:
+        """Everything on a shelf."""
+        return [hit.fragment for hit in self._store.all(shelf)]
+
+    def hits(self, shelf: Shelf) -> list[Hit]:
+        """Everything on a shelf, with vectors."""
+        return list(self._store.all(shelf))
+
+    def carry(self, fragments: Sequence[Fragment], vectors: Vectors) -> None:
+        """Store fragments with the marks that they have."""
+        self._put(list(zip(fragments, vectors, strict=True)))
+
+    def drop(self, shelf: Shelf) -> None:
+        """Remove a whole shelf."""
+        self._indexes.drop(shelf)
+        self._store.drop(shelf)
+
+    def _put(self, given: Sequence[tuple[Fragment, Sequence[float]]]) -> None:
+        by_scope: dict[Scope, list[tuple[Fragment, Sequence[float]]]] = {}
+        for one in given:
+            by_scope.setdefault(one[0].scope, []).append(one)
+        for scope, several in by_scope.items():
+            fragments = [fragment for fragment, _ in several]
+            self._store.put(self.shelf(scope), fragments, [vector for _, vector in several])
+            self._indexes.put(self.shelf(scope), fragments)
+
+    def _settled(
+        self,
+        fragment: Fragment,
+        vector: Sequence[float],
+        pending: dict[str, tuple[Fragment, Sequence[float]]],
+    ) -> Fragment:
+        """Mark what the fragment replaces or contradicts, in `pending`; gives it with its own marks."""
+        scopes = {fragment.scope, Scope(fragment.scope.user, "user")}
+        others = [(one, dot(vector, its)) for one, its in pending.values() if one.scope in scopes]
+        for scope in sorted(scopes, key=lambda one: one.key):
+            hits = self._store.nearest(self.shelf(scope), [vector], _REVISED)[0]
+            others.extend((hit.fragment, hit.similarity) for hit in hits if hit.fragment.id not in pending)
+        for other, near in others:
+            fragment, changed = settle(fragment, other, near)
+            if changed is not None:
+                self._mark(changed, pending)
+                if changed.superseded_by:
+                    self._mark_whole(changed, pending)
+        return fragment
+
+    def _mark(self, changed: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]) -> None:
+        """Keep a stored or pending fragment's new marks."""
+        if changed.id in pending:
+            pending[changed.id] = (changed, pending[changed.id][1])
+            return
+        for hit in self._store.get(self.shelf(changed.scope), [changed.id]):
+            pending[changed.id] = (changed, hit.vector)
+
+    def _mark_whole(self, replaced: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]) -> None:
+        """What was replaced may stand in the message that it was taken from, too: that goes with it."""
+        whole = fragment_id(replaced.session, replaced.record)
+        held = pending.get(whole)
+        found = (
+            [held[0]]
+            if held
+            else [hit.fragment for hit in self._store.get(self.shelf(replaced.scope), [whole])]
+        )
+        for one in found:
+            if (
+                one.id != replaced.id
+                and not one.superseded_by
+                and replaced.text in " ".join(one.text.split())
+            ):
+                self._mark(replace(one, superseded_by=replaced.superseded_by), pending)
+
+
+def settle(fragment: Fragment, other: Fragment, near: float) -> tuple[Fragment, Fragment | None]:
+    """The new fragment and the changed other one (None: unchanged), each with its marks; `near`: their cosine."""
+    if (near < _FAR and slot(fragment.text) is None) or not comparable(fragment, other):
+        return fragment, None
+    late = (fragment.at, fragment.id) >= (other.at, other.id)
+    newer, older = (fragment, other) if late else (other, fragment)
+    said = relation(newer, older, near)
+    if said == "none":
+        return fragment, None
+    if said == "contradicts":
+        changed = replace(other, contradicts=_with(other.contradicts, fragment.id))
+        return replace(fragment, contradicts=_with(fragment.contradicts, other.id)), changed
+    if late:
+        changed = replace(other, superseded_by=fragment.id)
+        return replace(fragment, supersedes=_with(fragment.supersedes, other.id)), changed
+    changed = replace(other, supersedes=_with(other.supersedes, fragment.id))
+    return replace(fragment, superseded_by=other.id), changed
+
+
+def _revises(fragment: Fragment) -> bool:
+    """Whether a statement can replace or contradict another; most can't, and comparing costs a query."""
+    if fragment.kind == "preference":
+        return True
+    return fragment.kind in ("fact", "lesson") and (
+        slot(fragment.text) is not None or negative(fragment.text)
+    )
+
+
+def _with(ids: tuple[str, ...], identity: str) -> tuple[str, ...]:
+    return ids if identity in ids else (*ids, identity)
+
+
+def _without(hit: Hit, gone: set[str]) -> Hit | None:
+    """The fragment without its marks for what is gone; None if it had none."""
+    one = hit.fragment
+    if one.superseded_by not in gone and gone.isdisjoint((*one.supersedes, *one.contradicts)):
+        return None
+    changed = replace(
+        one,
+        superseded_by="" if one.superseded_by in gone else one.superseded_by,
+        supersedes=tuple(other for other in one.supersedes if other not in gone),
+        contradicts=tuple(other for other in one.contradicts if other not in gone),
+    )
+    return Hit(changed, hit.vector)

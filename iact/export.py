@@ -1,0 +1,309 @@
+"""A journal as one self-contained page: the call tree, every dialogue, and what people were told beside it.
+
+The page needs no script, no other file and no network, and its content policy allows none: what an agent,
+a tool or a web page wrote is inert in it whatever it holds. Records are rendered by the one renderer that
+the browser's page uses, and look as they do there; this module only says which record stands where. What
+agents never saw (decisions of the gate, notices) is marked as such.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Final
+
+import web
+from core.errors import JournalError
+from core.journal.file import read_blob
+from core.journal.record import Record
+from core.tree.agent import Agent
+from core.tree.replay import Replay, replay
+from core.tree.tree import Tree
+from web.records import Fields, blob_of, record_message
+from web.render import IsAction, looks_like_action, plain
+
+_HERE: Final = Path(__file__).parent
+_STYLES: Final = (
+    Path(web.__file__).parent / "static" / "css" / "tokens.css",
+    Path(web.__file__).parent / "static" / "css" / "dialogue.css",
+    _HERE / "export.css",
+)
+_ELSEWHERE: Final = frozenset({"open", "module", "call", "close"})
+"""Kinds that are no entry of their agent's dialogue: they stand at the head or the foot of the page, or in
+the dialogue of the child that a call is for."""
+
+_UNSEEN: Final = {
+    "gate": "gate, never shown to agents",
+    "notice": "notice to people, never shown to agents",
+    "clearance": "clearance, never shown to agents",
+}
+_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_IMAGE_LIMIT: Final = 4 << 20
+_TITLE: Final = 120
+
+
+def page(path: Path, *, at: int | None = None) -> str:
+    """The HTML page of a journal, up to record `at` (default: all).
+
+    Raises:
+        JournalError: it can't be read.
+        UsageError: there is no record `at`.
+    """
+    found = replay(path, at=at)
+    words = {spec.alias for spec in found.tree.functions.values()} | set(found.tree.functions)
+    dialogues = _Dialogues(found.path.parent, lambda name: name in words or looks_like_action(name))
+    for record in found.records:
+        dialogues.take(record)
+    ids = {name: f"a{number}" for number, name in enumerate(found.tree.agents)}
+    return Template((_HERE / "export.html").read_text(encoding="utf-8")).substitute(
+        title=plain(_title(found)),
+        session=plain(found.tree.session),
+        style="\n".join(style.read_text(encoding="utf-8") for style in _STYLES),
+        facts=_facts(found),
+        tree=_branch(found.tree, ids, found.tree.root),
+        agents="\n".join(
+            _section(found.tree, agent, ids[agent.path], dialogues) for agent in found.tree.agents.values()
+        ),
+        origin=_origin(found),
+        modules=_modules(found),
+    )
+
+
+# --- head, tree, foot -----------------------------------------------------------------------------
+
+
+def _title(found: Replay) -> str:
+    said = next((record.body for record in found.records if record.kind == "say"), "")
+    words = " ".join(said.split())
+    return (words if len(words) <= _TITLE else words[: _TITLE - 1] + "…") or "A session without a message"
+
+
+def _facts(found: Replay) -> str:
+    usage, agents = found.tree.usage(), found.tree.agents
+    models = dict.fromkeys(role.model for role in found.tree.roles.values())
+    pairs = {
+        "from": _when(found.records[0]),
+        "to": _when(found.records[-1]),
+        "agents": str(len(agents)),
+        "records": f"{found.at:,}" + (f" of {len(found.contents.records):,}" if _partial(found) else ""),
+        "tokens": f"{usage.prompt_tokens:,} read ({usage.cached_tokens:,} reused), "
+        f"{usage.completion_tokens:,} written",
+        "model": ", ".join(models),
+    }
+    return _pairs(pairs)
+
+
+def _pairs(pairs: Mapping[str, str]) -> str:
+    return "".join(f"<div><dt>{name}</dt><dd>{plain(value)}</dd></div>" for name, value in pairs.items())
+
+
+def _partial(found: Replay) -> bool:
+    return found.at < len(found.contents.records)
+
+
+def _when(record: Record) -> str:
+    return f"{record.at[:19].replace('T', ' ')} UTC"
+
+
+def _branch(tree: Tree, ids: Mapping[str, str], top: Agent) -> str:
+    """The tree below `top` as nested lists. Not recursive: a journal may come from anywhere."""
+    parts, left = ["<ul>"], [iter([top])]
+    while left:
+        agent = next(left[-1], None)
+        if agent is None:
+            left.pop()
+            parts.append("</ul>" + ("</li>" if left else ""))
+            continue
+        parts.append(f"<li>{_leaf(tree, ids[agent.path], agent)}<ul>")
+        left.append(iter([tree.agents[path] for path in agent.children.values()]))
+    return "".join(parts).replace("<ul></ul>", "")
+
+
+def _leaf(tree: Tree, identity: str, agent: Agent) -> str:
+    state = tree.state(agent)
+    turns = f"{agent.all_turns} turn{'s' if agent.all_turns != 1 else ''}"
+    return (
+        f'<a href="#{identity}"><span class="mark {state}" title="{state}"></span>'
+        f'<span class="name">{plain(agent.name)}</span><span class="count">{turns}</span></a>'
+    )
+
+
+def _origin(found: Replay) -> str:
+    last = found.records[-1]
+    part = (
+        f"the first {found.at:,} of {len(found.contents.records):,}" if _partial(found) else f"{found.at:,}"
+    )
+    return (
+        f"Made by iact from the {part} records of a journal; the last one is record {last.n} with digest "
+        f"<code>{escape(last.digest)}</code>. The journal itself is the proof: "
+        "<code>iact replay JOURNAL --verify</code>."
+    )
+
+
+def _modules(found: Replay) -> str:
+    items = [
+        f"<li><code>{plain(record.text('name'))}</code> {plain(record.text('digest')[:12])}, "
+        f"{plain(record.text('origin'))}, record {record.n}</li>"
+        for record in found.records
+        if record.kind == "module"
+    ]
+    if not items:
+        return ""
+    return f"<details><summary>Modules ({len(items)})</summary><ul>{''.join(items)}</ul></details>"
+
+
+# --- dialogues ------------------------------------------------------------------------------------
+
+
+def _section(tree: Tree, agent: Agent, identity: str, dialogues: _Dialogues) -> str:
+    usage = agent.usage
+    caller = "you" if agent.caller == "user" else agent.caller
+    facts = _pairs(
+        {
+            "called by": caller,
+            "turns": str(agent.all_turns),
+            "tokens": f"{usage.prompt_tokens:,} + {usage.completion_tokens:,}",
+        }
+    )
+    state = tree.state(agent)
+    entries = "\n".join(dialogues.of[agent.path]) or '<p class="empty">Nothing was said here.</p>'
+    return (
+        f'<section class="agent" id="{identity}"><details open><summary><span class="mark {state}"></span>'
+        f'<h2>{plain(agent.path)}</h2><span class="state">{state}</span><dl class="facts">{facts}</dl></summary>'
+        f'<div class="dialogue">\n{entries}\n</div></details></section>'
+    )
+
+
+@dataclass(slots=True)
+class _Dialogues:
+    """The entries of every agent's dialogue as HTML, built record by record.
+
+    `directory`: where the blobs are. `is_action`: which words begin an action block.
+
+    `sent`: what each turn says to children, by the turn's number. `unread`: where the interventions stand that
+    no context has held yet, by their number, as (path, index).
+    """
+
+    directory: Path
+    is_action: IsAction
+    of: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    sent: dict[int, list[Fields]] = field(default_factory=dict)
+    unread: dict[int, tuple[str, int]] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        """Put the next record where it belongs."""
+        message = record_message(record, self._content(record), self.is_action)
+        self._receipts(record)
+        if record.kind == "turn":
+            said = message.get("messages")
+            self.sent[record.n] = (
+                [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+            )
+        if record.kind == "call":
+            self._address(record)
+        if record.kind == "reply" and record.text("to") not in ("", "user", record.agent):
+            source = f"{record.agent}, its reply"
+            self.of[record.text("to")].append(_entry("child", source, record, _html(message), anchor=False))
+        if record.kind not in _ELSEWHERE:
+            self.of[record.agent].append(self._own(record, _html(message)))
+
+    def _content(self, record: Record) -> str | None:
+        digest = blob_of(record)
+        content = _blob(self.directory, digest) if digest is not None else None
+        return content.decode("utf-8", "replace") if content is not None else None
+
+    def _address(self, record: Record) -> None:
+        """A CALL is under way: its message stands in the child's dialogue."""
+        for one in self.sent.get(record.number("turn"), []):
+            if one.get("action") == record.number("action"):
+                path, html = record.text("to") or str(one.get("to")), str(one.get("html"))
+                self.of[path].append(_entry("incoming", f"{_name(record.agent)}, its caller", record, html))
+
+    def _own(self, record: Record, html: str) -> str:
+        if record.kind in _UNSEEN:
+            why = f'<span class="why">{_UNSEEN[record.kind]}</span>'
+            return f'<div class="unseen" id="r{record.n}">{html}{why}</div>'
+        if record.kind == "say":
+            return _entry("incoming", "You", record, html)
+        if record.kind == "control" and record.text("op") == "inject":
+            self.unread[record.n] = record.agent, len(self.of[record.agent])
+            return _entry("intervention", "You", record, html, note=_UNREAD)
+        if record.kind == "turn":
+            return _entry("own", _name(record.agent), record, html, note=_spent(record))
+        if record.kind == "reply":
+            to = "you" if record.text("to") in ("", "user") else record.text("to")
+            return _entry("own reply", f"{_name(record.agent)} → {to}", record, html, note=_spent(record))
+        if record.kind == "result":
+            return _entry("minor", "", record, html + self._image(record))
+        return _entry("minor", "", record, html)
+
+    def _receipts(self, record: Record) -> None:
+        """Note at the interventions that this record's context held where they were read."""
+        took = record.fields.get("took")
+        for n in took if isinstance(took, list) else ():
+            place = self.unread.pop(n, None) if isinstance(n, int) else None
+            if place is not None:
+                path, index = place
+                read = f'<span class="receipt">read at <a href="#r{record.n}">record {record.n}</a></span>'
+                self.of[path][index] = self.of[path][index].replace(_UNREAD, read, 1)
+
+    def _image(self, record: Record) -> str:
+        blob, media = record.fields.get("blob"), record.text("media")
+        if media not in _IMAGES or not isinstance(blob, dict):
+            return ""
+        content = _blob(self.directory, str(blob.get("sha256")))
+        if content is None or len(content) > _IMAGE_LIMIT:
+            return ""
+        data = base64.b64encode(content).decode()
+        return f'<img alt="{plain(record.text("function"))}" src="data:{media};base64,{data}">'
+
+
+_UNREAD: Final = '<span class="receipt">not read yet</span>'
+
+
+def _name(path: str) -> str:
+    return path if path != "/" else "Root agent"
+
+
+def _html(message: Fields) -> str:
+    return str(message["html"])
+
+
+def _blob(directory: Path, digest: str) -> bytes | None:
+    """A blob; None if it is not there, which costs the page nothing else."""
+    try:
+        return read_blob(directory, digest)
+    except JournalError:
+        return None
+
+
+def _entry(look: str, source: str, record: Record, html: str, *, note: str = "", anchor: bool = True) -> str:
+    """One entry. `anchor`: it is where links to the record lead; one that stands here as well links there."""
+    identity = f' id="r{record.n}"' if anchor else ""
+    number = f'<a class="number" href="#r{record.n}" title="{_when(record)}">{record.n}</a>'
+    head = (
+        f'<header class="entry-head"><span class="from">{plain(source)}</span>{note}{number}</header>'
+        if source
+        else ""
+    )
+    return f'<article class="entry {look}"{identity}>{head}<div class="entry-body md">{html}</div></article>'
+
+
+def _spent(record: Record) -> str:
+    return "".join(f'<span class="spent">{part}</span>' for part in _costs(record))
+
+
+def _costs(record: Record) -> Iterator[str]:
+    usage = record.fields.get("usage")
+    if isinstance(usage, dict):
+        read, written = (
+            value if isinstance(value := usage.get(name), int) else 0 for name in ("prompt", "completion")
+        )
+        yield f"{read:,} + {written:,} tokens"
+    if "ms" in record.fields:
+        yield f"{record.number('ms') / 1000:.1f} s"

@@ -1,0 +1,135 @@
+"""`iact module check PATH`: whether a module keeps the contract, seen from inside its container.
+
+The suite itself belongs to the SDK, which this process never imports: it runs as a program of its own, is
+handed the module's socket, and what it finds comes back as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from core.errors import IactError, ModuleFault, ModuleLost, UsageError
+from core.modules.client import ModuleClient
+from sandbox import DockerHost
+
+_SUITE: Final = (sys.executable, "-m", "ext_modules.sdk", "check", "--json")
+_PATIENCE: Final = 600
+"""Seconds that the whole suite may take."""
+
+
+class Finding(BaseModel):
+    """How one check went; `advice`: it need not hold."""
+
+    check: str
+    ok: bool
+    detail: str = ""
+    advice: bool = False
+
+
+_FINDINGS: Final = TypeAdapter(list[Finding])
+
+
+def check_module(path: Path, *, here: bool = False, as_json: bool = False) -> int:
+    """Check the module in folder `path`, print what was found; 0 if it keeps the contract, else 1.
+
+    `here`: as an ordinary process of this machine, without a sandbox.
+
+    Raises:
+        UsageError: there is no module.
+        SandboxError: there is no sandbox, or the module did not come up in it.
+    """
+    folder = path.resolve()
+    if not (folder / "module.toml").is_file():
+        raise UsageError(f"{path} holds no module.toml; give the folder of a module.")
+    findings = _read(_run([str(folder / "module.py")])) if here else asyncio.run(_in_container(folder))
+    if as_json:
+        print(json.dumps([finding.model_dump() for finding in findings], ensure_ascii=False, indent=2))
+    else:
+        print(_table(findings), end="")
+    return 0 if all(finding.ok or finding.advice for finding in findings) else 1
+
+
+async def _in_container(folder: Path) -> list[Finding]:
+    """Start the module as the product would, in a workspace of its own, and check it."""
+    with tempfile.TemporaryDirectory(prefix="iact-check-") as temporary:
+        data = Path(temporary)
+        for name in ("shipped", "workspace"):
+            (data / name).mkdir()
+        host = DockerHost(data, shipped=data / "shipped", folders=[folder])
+        try:
+            (module,) = await host.catalogue()
+            instance = await host.start(
+                module.name, session="check", workspace=data / "workspace", report=_report
+            )
+            taken = await _taken(instance.target)
+            said = await asyncio.to_thread(
+                _run, ["--target", instance.target], descriptors=[instance.socket.descriptor]
+            )
+            lost = await instance.why_lost()
+        finally:
+            await host.close()
+    return [
+        taken,
+        *_read(said),
+        Finding(check="the module is still there", ok=lost is None, detail=lost or ""),
+    ]
+
+
+async def _taken(target: str) -> Finding:
+    """Whether the core takes what the module says of itself; it is stricter than the contract where that is safer."""
+    name = "describe: the core takes the manifest"
+    try:
+        async with ModuleClient(target) as client:
+            await client.describe()
+    except (ModuleFault, ModuleLost) as error:
+        return Finding(check=name, ok=False, detail=str(error))
+    return Finding(check=name, ok=True)
+
+
+def _run(arguments: Sequence[str], *, descriptors: Sequence[int] = ()) -> str:
+    """What the suite prints. Blocks."""
+    try:
+        done = subprocess.run(
+            [*_SUITE, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+            pass_fds=descriptors,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModuleLost(f"The checks did not end within {_PATIENCE} seconds.") from error
+    if not done.stdout.strip():
+        last = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+        raise ModuleFault(f"The module could not be checked: {last[:300]}.")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def _read(said: str) -> list[Finding]:
+    try:
+        return _FINDINGS.validate_json(said)
+    except ValidationError as error:
+        raise IactError("The checks ended without an answer; run them again with --here.") from error
+
+
+def _table(findings: Sequence[Finding]) -> str:
+    width = max(len(finding.check) for finding in findings)
+    lines = [
+        f"{'ok  ' if one.ok else 'hint' if one.advice else 'FAIL'}  {one.check:<{width}}  {one.detail}".rstrip()
+        for one in findings
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _report(line: str) -> None:
+    print(f"iact: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,226 @@
+"""Commands on a session that a running server holds: `say`, `inject`, `pause`, `resume`, `cancel`, `clear`.
+
+They speak the page's own websocket protocol, so what a person can do in the page a script can do from
+a shell, with the same checks and the same acknowledgements: a command ends well when its record is in
+the journal, and prints that record's number.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+from core.errors import IactError, UsageError
+from core.journal.file import FILE, last_number
+from core.journal.reader import Reader
+from core.ports import JSON
+from iact import address
+from iact.settings import Settings
+from web.server import MAX_MESSAGE
+
+Frame: TypeAlias = Mapping[str, JSON]
+"""One message of the protocol."""
+
+_PATIENCE: Final = 60.0
+_WRONG: Final = ("usage", "invalid", "unknown")
+_RESTING: Final = ("idle", "done", "failed", "cancelled")
+
+
+def control(settings: Settings, session: str, message: Frame, *, as_json: bool) -> int:
+    """Send one control message to a session and print the number of its record.
+
+    Raises:
+        UsageError: no such session, agent or argument.
+        IactError: no server runs, or it refuses; the sentence is its own.
+    """
+    with _connected(settings, session, Answer()) as (wire, answer):
+        n = _number(wire.ask(message, answer.take))
+    print(json.dumps({"session": session, "n": n}) if as_json else n)
+    return 0
+
+
+def say(settings: Settings, session: str, text: str, *, wait: bool, as_json: bool) -> int:
+    """Say something to the root; with `wait`, print what it answers, when it has come to rest.
+
+    Raises:
+        UsageError, IactError: as `control`; also if the root came to rest without success.
+    """
+    if not wait:
+        return control(settings, session, {"type": "say", "text": text}, as_json=as_json)
+    with _connected(settings, session, Answer()) as (wire, answer):
+        n = _number(wire.ask({"type": "say", "text": text}, answer.take))
+        print(f"record {n}", file=sys.stderr, flush=True)
+        reply = _wait(wire, answer, n, session)
+    body = _whole(settings, session, reply)
+    if as_json:
+        status = "done" if reply.status == "ok" else reply.status
+        print(json.dumps({"session": session, "n": n, "reply": body, "status": status}, ensure_ascii=False))
+        return 0 if reply.status == "ok" else 1
+    if reply.status != "ok":
+        raise IactError(body)
+    print(body)
+    return 0
+
+
+def _wait(wire: Wire, answer: Answer, n: int, session: str) -> Reply:
+    """Take frames until the root has answered record `n`; a root that is paused can't, which is told once."""
+    told = False
+    while (reply := answer.to(n)) is None:
+        if answer.state == "paused" and not told:
+            print(
+                f"note: the root is paused; let it go on with: iact resume --session {session}",
+                file=sys.stderr,
+            )
+            told = True
+        answer.take(wire.receive(None))
+    return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A message of the root to the user. `whole`: `body` is all of it."""
+
+    n: int
+    body: str
+    status: str
+    whole: bool
+
+
+@dataclass(slots=True)
+class Answer:
+    """Watches the root in a stream of frames: its replies, and whether it rests. Takes frames in any order."""
+
+    replies: list[Reply] = field(default_factory=list)
+    state: str = ""
+    record: int = 0
+
+    def take(self, frame: Frame) -> None:
+        """The next frame."""
+        match frame:
+            case {"type": "record", "kind": "reply", "agent": "/", "n": int(n), "body": str(body)}:
+                status = frame.get("status")
+                whole = "body_size" not in frame
+                self.replies.append(Reply(n, body, status if isinstance(status, str) else "ok", whole))
+            case {"type": "tree", "nodes": [{"path": "/", "state": str(state), "record": int(n)}, *_]}:
+                self.state, self.record = state, n
+
+    def to(self, n: int) -> Reply | None:
+        """The root's last reply behind record `n`, once it rests with that; None before."""
+        late = [reply for reply in self.replies if reply.n > n]
+        rests = self.state in _RESTING
+        return late[-1] if late and rests and self.record >= late[-1].n else None
+
+
+class Wire:
+    """The client's side of one websocket."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._numbers = itertools.count(1)
+
+    def ask(self, message: Frame, other: Callable[[Frame], None]) -> Frame:
+        """Send a message and give its `ok`; what comes in between goes to `other`.
+
+        Raises:
+            UsageError: the server says that the message is wrong.
+            IactError: it refuses for another reason, or is gone.
+        """
+        identity = f"iact-{next(self._numbers)}"
+        text = json.dumps({**message, "id": identity}, ensure_ascii=False)
+        if len(text.encode("utf-8", "replace")) > MAX_MESSAGE:
+            raise UsageError(
+                f"The message is longer than the {MAX_MESSAGE // 1024} kB that the server takes."
+            )
+        try:
+            self._socket.send(text)
+        except ConnectionClosed as error:
+            raise _gone(error) from error
+        end = time.monotonic() + _PATIENCE
+        while True:
+            frame = self.receive(max(0.0, end - time.monotonic()))
+            if frame.get("id") != identity:
+                other(frame)
+            elif frame.get("type") == "ok":
+                return frame
+            else:
+                wrong = frame.get("code") in _WRONG
+                raise (UsageError if wrong else IactError)(str(frame.get("message")))
+
+    def receive(self, seconds: float | None) -> Frame:
+        """The next frame.
+
+        Raises:
+            IactError: the server is gone, or sends none within `seconds`.
+        """
+        try:
+            frame = json.loads(self._socket.recv(timeout=seconds))
+        except TimeoutError as error:
+            raise IactError(f"The server did not answer within {_PATIENCE:.0f} seconds.") from error
+        except ConnectionClosed as error:
+            raise _gone(error) from error
+        except ValueError as error:
+            raise IactError("The server sent something that is not a message of ours.") from error
+        return frame if isinstance(frame, dict) else {}
+
+
+def _gone(error: ConnectionClosed) -> IactError:
+    said = f" ({error.rcvd.reason})" if error.rcvd is not None and error.rcvd.reason else ""
+    return IactError(
+        f"The server closed the connection{said}; what it had acknowledged is in the session's journal."
+    )
+
+
+@contextmanager
+def _connected(settings: Settings, session: str, answer: Answer) -> Iterator[tuple[Wire, Answer]]:
+    """A connection to the server of the data directory that watches `session` from here on."""
+    there = address.find(settings.data)
+    try:
+        socket = connect(
+            there.socket,
+            additional_headers={"Authorization": f"Bearer {there.token}"},
+            proxy=None,
+            compression=None,
+            max_size=None,
+        )
+    except (OSError, WebSocketException) as error:
+        raise IactError(
+            f"The server at {there.page} (process {there.pid}) can't be reached: {error}."
+        ) from error
+    with socket:
+        wire = Wire(socket)
+        since = _last(settings.data / "sessions" / session / FILE)
+        wire.ask({"type": "hello", "session": session, "since": since}, answer.take)
+        yield wire, answer
+
+
+def _last(journal: Path) -> int:
+    """From where on records are worth sending; the server knows better if this can't be read."""
+    try:
+        return last_number(journal)
+    except (OSError, ValueError):
+        return 0
+
+
+def _number(frame: Frame) -> int:
+    n = frame.get("n")
+    if not isinstance(n, int):
+        raise IactError("The server acknowledged without saying at which record.")
+    return n
+
+
+def _whole(settings: Settings, session: str, reply: Reply) -> str:
+    """The whole text of a reply; the server sends only the beginning of very long ones."""
+    if reply.whole:
+        return reply.body
+    records = Reader(settings.data / "sessions" / session).read()
+    return next((record.body for record in records if record.n == reply.n), reply.body)

@@ -1,0 +1,130 @@
+"""`iact run`: one message, headless. The reply goes to stdout, progress to stderr."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from core import Session
+from core.errors import IactError, UsageError
+from core.journal.record import Record
+from core.ports import Usage
+from core.tree.events import Notice, RecordAppended
+from iact.journals import usage_json
+from iact.settings import Settings
+from iact.wiring import open_runtime
+
+_STATUS = {"ok": "done"}
+
+
+def run(
+    settings: Settings,
+    task: str,
+    *,
+    session: str | None,
+    workspace: str | None,
+    intent: int | None,
+    scope: str,
+    as_json: bool,
+    release: bool = False,
+) -> int:
+    """Give `task` to the root of a session; 0 if it answered. `release`: agents that are paused are resumed."""
+    if not task.strip():
+        raise UsageError("The task is empty.")
+    folder = Path(workspace) if workspace else None
+    return asyncio.run(_run(settings, task, session, folder, intent, scope, as_json, release))
+
+
+async def _run(
+    settings: Settings,
+    task: str,
+    session_id: str | None,
+    workspace: Path | None,
+    intent: int | None,
+    scope: str,
+    as_json: bool,
+    release: bool,
+) -> int:
+    async with open_runtime(settings, workspace) as runtime:
+        session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
+        if session_id is not None and intent is not None and intent != session.intent:
+            await session.set_intent(intent)
+        before, calls = session.state.usage(), _calls(session)
+        async with asyncio.TaskGroup() as group:
+            progress = group.create_task(_progress(session))
+            try:
+                said = await session.say(task)
+                if release:
+                    await _release(session)
+                reply = await session.answer(said.n)
+            finally:
+                progress.cancel()
+        status = _STATUS.get(reply.text("status"), reply.text("status"))
+        if as_json:
+            usage: dict[str, object] = {
+                **usage_json(_since(session.state.usage(), before)),
+                "model_calls": _calls(session) - calls,
+            }
+            report = {
+                "session": session.id,
+                "reply": reply.body,
+                "journal": str(session.journal),
+                "status": status,
+                "usage": usage,
+            }
+            print(json.dumps(report, ensure_ascii=False))
+        elif status == "done":
+            print(reply.body)
+        if status != "done":
+            raise IactError(reply.body) if not as_json else _Failed(reply.body)
+        print(f"journal: {session.journal}", file=sys.stderr)
+        return 0
+
+
+class _Failed(IactError):
+    """The report on stdout said it already."""
+
+
+async def _release(session: Session) -> None:
+    for node in session.tree():
+        if node.paused:
+            print(f"note: {node.path} was paused here; it goes on.", file=sys.stderr)
+            await session.resume(node.path)
+
+
+def _calls(session: Session) -> int:
+    return sum(agent.all_turns for agent in session.state.agents.values())
+
+
+def _since(now: Usage, before: Usage) -> Usage:
+    return Usage(
+        now.prompt_tokens - before.prompt_tokens,
+        now.cached_tokens - before.cached_tokens,
+        now.completion_tokens - before.completion_tokens,
+    )
+
+
+async def _progress(session: Session) -> None:
+    async with session.watch() as events:
+        async for event in events:
+            match event:
+                case Notice(text):
+                    print(text, file=sys.stderr, flush=True)
+                case RecordAppended(record) if line := _line(record):
+                    print(line, file=sys.stderr, flush=True)
+
+
+def _line(record: Record) -> str:
+    match record.kind:
+        case "call":
+            return f"{record.agent}: {record.text('function')} {record.text('to')}".rstrip()
+        case "result" if record.text("status") != "ok":
+            return f"{record.agent}: {record.text('function')}: {record.text('status')}"
+        case "reply" if record.agent != "/":
+            return f"{record.agent}: replied ({record.text('status')})"
+        case "notice":
+            return record.body
+        case _:
+            return ""

@@ -1,0 +1,49 @@
+"""`iact serve`: the server with the browser page, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import webbrowser
+from datetime import UTC, datetime
+from pathlib import Path
+
+from iact import address
+from iact.settings import Settings
+from iact.wiring import make_data_directory, open_runtime
+from web.server import WebServer
+
+
+def serve(settings: Settings, *, host: str, port: int, workspace: str | None, open_browser: bool) -> int:
+    """Serve until SIGINT or SIGTERM; 0 after a clean end.
+
+    Raises:
+        UsageError: another server runs on the data directory, or the address can't be had.
+    """
+    make_data_directory(settings)
+    with address.claimed(settings.data):
+        return asyncio.run(_serve(settings, host, port, Path(workspace) if workspace else None, open_browser))
+
+
+async def _serve(settings: Settings, host: str, port: int, workspace: Path | None, open_browser: bool) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, stop.set)
+    async with open_runtime(settings, workspace) as runtime:
+        server = WebServer(runtime, host=host, port=port)
+        await server.start()
+        try:
+            started = datetime.now(UTC).isoformat(timespec="seconds")
+            # Before the ready line: whoever waits for that line may use the other commands at once.
+            address.publish(settings.data, address.Address(url=server.url, pid=os.getpid(), started=started))
+            print(f"iact: ready {server.url}", flush=True)
+            if open_browser:
+                await asyncio.to_thread(webbrowser.open, server.url)
+            await stop.wait()
+        finally:
+            print("iact: closing", file=sys.stderr, flush=True)
+            await server.stop()
+    return 0

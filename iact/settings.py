@@ -1,0 +1,107 @@
+"""The settings of a user: `iact.toml` in the working or the data directory, overridden by the environment."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.errors import UsageError
+from core.tree.bounds import Bounds
+
+_ENVIRONMENT: Mapping[str, str] = {
+    "IACT_DATA": "data",
+    "OPENAI_BASE_URL": "base_url",
+    "OPENAI_API_KEY": "api_key",
+    "IACT_MODEL": "model",
+    "IACT_MODEL_SMART": "model_smart",
+    "IACT_MODEL_FAST": "model_fast",
+    "IACT_CONTEXT": "context",
+    "IACT_SANDBOX": "sandbox",
+    "IACT_LOG": "log",
+}
+
+
+class BoundSettings(BaseModel):
+    """The bounds of new sessions; see `core.tree.bounds`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    depth: int = Field(default=8, ge=0, le=64)
+    agents: int = Field(default=256, ge=1)
+    turns: int = Field(default=40, ge=1)
+    tokens: int = Field(default=2_000_000, ge=1)
+    tool: float = Field(default=120.0, gt=0)
+    reply_tokens: int = Field(default=4096, ge=16)
+
+    def bounds(self) -> Bounds:
+        """As the core wants them."""
+        return Bounds(**self.model_dump())
+
+
+class Settings(BaseModel):
+    """Everything that a user can set. No endpoint and no key: the embedded model is used."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir("iact", appauthor=False)))
+    base_url: str | None = None
+    api_key: str | None = Field(default=None, repr=False)
+    model: str | None = None
+    model_smart: str | None = None
+    model_fast: str | None = None
+    context: int = Field(default=32_768, ge=512)
+    sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
+    log: Literal["debug", "info", "warning", "error"] = "warning"
+    bounds: BoundSettings = Field(default_factory=BoundSettings)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether no endpoint is configured."""
+        return not self.base_url and not self.api_key
+
+
+def load(*, data: str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings. `data`: the command line's `--data`, which comes before everything else.
+
+    Raises:
+        UsageError: a file or a variable holds something that can't be; the sentence names it.
+    """
+    environment = os.environ if environment is None else environment
+    given: dict[str, Any] = {}
+    for name, field in _ENVIRONMENT.items():
+        if environment.get(name):
+            given[field] = environment[name]
+    if data:
+        given["data"] = data
+    if isinstance(given.get("log"), str):
+        given["log"] = given["log"].lower()
+    folder = Path(str(given["data"])) if "data" in given else Settings().data
+    merged = {**_file(folder / "iact.toml"), **_file(Path("iact.toml")), **given}
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        raise UsageError(_sentence(error)) from error
+    return settings.model_copy(update={"data": settings.data.expanduser().absolute()})
+
+
+def _file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"The settings file {path} can't be read: {error}.") from error
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    variable = next((name for name, target in _ENVIRONMENT.items() if target == field), None)
+    where = f"{field} (or {variable})" if variable else field
+    return f"The setting {where} can't be {first.get('input')!r}: {first['msg']}."

@@ -1,0 +1,138 @@
+"""The Docker engine: found, or installed and started where we may.
+
+An engine of the system (systemd) is started as the system wants it. Where there is no such thing,
+as in a container or a small virtual machine, we start `dockerd` ourselves, detached, so that it
+outlives us. Our containers never have a network, so that engine gets none either: no bridge, no
+firewall rule, no IP forwarding; the machine's own network stays as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from iact.setup import packages
+from iact.setup.report import Missing, run, say
+
+_WITHOUT = "tools can't run in containers and modules stay off"
+_SOCKET = "/var/run/docker.sock"
+_LOG = Path("/var/log/iact-dockerd.log")
+_NO_NETWORK = ("--bridge=none", "--iptables=false", "--ip-forward=false")
+_WAYS: tuple[tuple[str, ...], ...] = (_NO_NETWORK, (), (*_NO_NETWORK, "--storage-driver=vfs"))
+"""Flags to try, in order. The last one is for file systems that overlayfs can't stand on."""
+
+
+def ensure() -> Missing | None:
+    """Leave with an engine that answers, or say what a person must do."""
+    answer = ping()
+    if answer in ("ok", "foreign"):
+        return None
+    if answer == "denied":
+        return Missing(
+            "The Docker engine refuses this user",
+            _WITHOUT,
+            'sudo usermod -aG docker "$USER", then log in again',
+        )
+    if os.geteuid() != 0:
+        if shutil.which("dockerd"):
+            return Missing("No Docker engine answers", _WITHOUT, "sudo service docker start")
+        return Missing("There is no Docker engine", _WITHOUT, packages.remedy(["docker.io"]))
+    if not shutil.which("dockerd") and not packages.install(["docker.io"], why="tools run in containers"):
+        return Missing("The Docker engine could not be installed", _WITHOUT, packages.remedy(["docker.io"]))
+    return None if _start() else Missing("The Docker engine does not start", _WITHOUT, f"tail {_LOG}")
+
+
+def ping() -> str:
+    """How the engine answers: `ok`, `denied` (no right to its socket), `absent`, or `foreign`.
+
+    `foreign`: DOCKER_HOST points to something that isn't a unix socket, which is the person's own affair.
+    """
+    if _is_foreign():
+        return "foreign"
+    try:
+        return "ok" if _get("/_ping") == 200 else "absent"
+    except PermissionError:
+        return "denied"
+    except OSError:
+        return "absent"
+
+
+def has_image(reference: str) -> bool:
+    """Whether the engine that answers has image `reference`."""
+    try:
+        return not _is_foreign() and _get(f"/images/{reference}/json") == 200
+    except OSError:
+        return False
+
+
+def _is_foreign() -> bool:
+    host = os.environ.get("DOCKER_HOST", "")
+    return bool(host) and not host.startswith("unix://")
+
+
+def _get(path: str) -> int:
+    """HTTP status of the engine's answer; without its client library, which may not be installed yet."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(os.environ.get("DOCKER_HOST", "").removeprefix("unix://") or _SOCKET)
+        connection.sendall(f"GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n".encode())
+        words = connection.recv(64).split()
+        return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+
+
+def _start() -> bool:
+    if Path("/run/systemd/system").is_dir() and run(["systemctl", "start", "docker"], quiet=True):
+        return _wait(None, 60)
+    for flags in _WAYS:
+        _forget_the_dead(Path("/var/run/docker.pid"), "dockerd")
+        _forget_the_dead(Path("/var/run/docker/containerd/containerd.pid"), "containerd")
+        say(f"starting the Docker engine (its log: {_LOG})")
+        if _wait(_spawn(["dockerd", *flags]), 60):
+            return True
+    return False
+
+
+def _spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start `command` in a session of its own, so that it lives on when we and our terminal are gone."""
+    _LOG.parent.mkdir(parents=True, exist_ok=True)
+    with _LOG.open("ab") as log:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
+        )
+
+
+def _wait(process: subprocess.Popen[bytes] | None, seconds: float) -> bool:
+    """Wait until the engine answers; give up when `process` ended or time is up, and end it then."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if ping() == "ok":
+            return True
+        if process is not None and process.poll() is not None:
+            return False
+        time.sleep(0.1)
+    if process is not None:
+        process.kill()
+        process.wait()
+    return False
+
+
+def _forget_the_dead(pid_file: Path, program: str) -> None:
+    """Remove a pid file whose number belongs to nobody, or by now to another program.
+
+    After a reboot or a restored machine the number is often somebody else's, and dockerd would refuse to start.
+    """
+    try:
+        pid = int(pid_file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        name = ""
+    if name != program:
+        pid_file.unlink(missing_ok=True)

@@ -1,0 +1,195 @@
+"""The modules that can be started: found as folders, known by digest, never imported.
+
+A module is a folder with a `module.toml` (what a person should know before it ever ran, and what it
+needs mounted) and its source, of which `module.py` is run. Before it runs it is copied, under its
+digest, into the data directory: so a container holds exactly the source that the digest stands for,
+readable for whatever user it runs as, however the repository is edited in the meantime.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from core.errors import SandboxUnavailable, UsageError
+from core.ports import CatalogueEntry
+from sandbox import payload
+from sandbox.egress import targets
+from sandbox.requirements import checked
+
+_NAME = "^[a-z][a-z0-9_]{0,31}$"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+class _Needs(BaseModel):
+    """The table `needs` of a `module.toml`; 0 stands for "as the sandbox decides"."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    workspace: Literal["none", "read", "write"] = "none"
+    memory: int = Field(default=0, ge=0)
+    cpu: float = Field(default=0, ge=0)
+    pids: int = Field(default=0, ge=0)
+    egress: list[str] = Field(default=[], max_length=50)
+    secrets: list[str] = Field(default=[], max_length=50)
+
+    @field_validator("egress")
+    @classmethod
+    def _targets(cls, value: list[str]) -> list[str]:
+        targets(value)
+        return value
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _bytes(cls, value: object) -> object:
+        match = re.fullmatch(r"(\d+)([kmg]?)", str(value).lower())
+        if match is None:
+            raise ValueError('write a number of bytes, or "512m"')
+        return int(match[1]) * _UNITS[match[2]]
+
+
+class _Card(BaseModel):
+    """A whole `module.toml`."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    name: str = Field(pattern=_NAME)
+    summary: str = Field(max_length=600)
+    requirements: list[Annotated[str, AfterValidator(checked)]] = Field(default=[], max_length=200)
+    needs: _Needs = _Needs()
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module's folder, read. `digest`: SHA-256 hex over its source and the SDK's.
+
+    `memory` in bytes, `cpus` in cores, `processes` a number; 0 where it leaves that to the sandbox.
+    `egress`: "host:port"; `requirements`: "name==version", perhaps with digests.
+    """
+
+    name: str
+    summary: str
+    folder: Path
+    digest: str
+    origin: Literal["shipped", "user", "agent"]
+    workspace: Literal["none", "read", "write"]
+    memory: int
+    cpus: float
+    processes: int
+    egress: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+
+
+class Catalogue:
+    """The modules at hand, and what is remembered of them below `data`/modules."""
+
+    def __init__(self, data: Path, *, shipped: Path | None = None, folders: Sequence[Path] = ()) -> None:
+        """`shipped`: a folder of modules instead of our own. `folders`: modules of the user's, beside those."""
+        self._memory = data / "modules"
+        self._shipped = shipped
+        self._folders = tuple(folders)
+
+    def modules(self) -> dict[str, Module]:
+        """All modules by name. Reads and digests their source anew: it is small, and may have changed."""
+        folder = self._shipped or payload.package_folder("ext_modules")
+        base = payload.sdk_digest()
+        found = [read(card.parent, sdk=base) for card in sorted(folder.glob("*/module.toml"))]
+        known = {module.name: module for module in found}
+        for each in self._folders:
+            module = read(each, sdk=base, origin="user")
+            if module.name in known:
+                raise UsageError(f"There is a module {module.name} already; rename the one in {each}.")
+            known[module.name] = module
+        return known
+
+    def find(self, name: str) -> Module:
+        """The module called `name`.
+
+        Raises:
+            SandboxUnavailable: there is none.
+        """
+        modules = self.modules()
+        if name not in modules:
+            raise SandboxUnavailable(
+                f"There is no module {name!r}; there are: {', '.join(modules) or 'none'}."
+            )
+        return modules[name]
+
+    def entries(self) -> Sequence[CatalogueEntry]:
+        """What `core` is told, with the manifest that each digest was seen to have."""
+        return [
+            CatalogueEntry(
+                module.name, module.digest, module.origin, module.summary, self._manifest(module.digest)
+            )
+            for module in self.modules().values()
+        ]
+
+    def remember(self, name: str, manifest: bytes) -> None:
+        """Keep what the module called `name` described itself with, under its digest."""
+        self._memory.mkdir(parents=True, exist_ok=True)
+        target = self._memory / f"{self.find(name).digest}.manifest"
+        with tempfile.NamedTemporaryFile(dir=self._memory, prefix=".manifest-", delete=False) as out:
+            out.write(manifest)
+        os.replace(out.name, target)
+
+    def _manifest(self, digest: str) -> bytes | None:
+        try:
+            return (self._memory / f"{digest}.manifest").read_bytes()
+        except OSError:
+            return None
+
+    def copy_of(self, module: Module) -> Path:
+        """The folder that holds a copy of `module`'s source, readable by all; made once per digest."""
+        self._memory.mkdir(parents=True, exist_ok=True)
+        target = self._memory / module.digest
+        if target.is_dir():
+            return target
+        draft = Path(tempfile.mkdtemp(dir=self._memory, prefix=".copy-"))
+        try:
+            for source in payload.sources(module.folder):
+                copy = draft / source.relative_to(module.folder)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, copy)
+            for path in (draft, *draft.rglob("*")):
+                path.chmod(0o755 if path.is_dir() else 0o644)
+            os.rename(draft, target)
+        except OSError:
+            shutil.rmtree(draft, ignore_errors=True)
+            if not target.is_dir():  # else another process was faster, with the same content
+                raise
+        return target
+
+
+def read(folder: Path, *, sdk: str, origin: Literal["shipped", "user", "agent"] = "shipped") -> Module:
+    """Read the module in `folder`; `sdk`: digest of the SDK that it will run on.
+
+    Raises:
+        UsageError: its `module.toml` is not one, or there is no `module.py`.
+    """
+    path = folder / "module.toml"
+    try:
+        card = _Card.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path} can't be read as TOML: {error}.") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(
+            f"{path} is wrong at {where!r}: {first['msg'].removeprefix('Value error, ')}."
+        ) from error
+    if not (folder / "module.py").is_file():
+        raise UsageError(f"{folder} holds a module.toml but no module.py; add the module's source.")
+    content = [(file.relative_to(folder).as_posix(), file.read_bytes()) for file in payload.sources(folder)]
+    digest = payload.digest_of([*content, ("sdk", sdk.encode())])
+    needs = card.needs
+    return Module(
+        card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
+        tuple(needs.egress), tuple(card.requirements),
+    )  # fmt: skip

@@ -1,0 +1,493 @@
+"""Runs modules in Docker containers: one per session and module, each confined by `limits`.
+
+Whoever starts a container owns it: whatever goes wrong on the way up, and however the caller is
+cancelled, leaves no container, mount or descriptor behind. What even SIGKILL of this process leaves
+is collected by the next host on the same data directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import docker
+import grpc
+from docker.errors import NotFound
+from docker.models.containers import Container
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from core.errors import ModuleLost, SandboxUnavailable
+from core.ports import CatalogueEntry, Report
+from sandbox import image, limits, owner, reaper, requirements, socket_folder
+from sandbox.catalogue import Catalogue, Module
+from sandbox.egress import EgressProxy, Outside, targets
+from sandbox.engine import NO_ENGINE, EngineFailure, begin, connect, in_thread, knock
+from sandbox.restarts import Restarts
+
+_GRACE = 1
+"""Seconds between SIGTERM and SIGKILL."""
+_ENGINE_PATIENCE = 20
+"""Seconds that the engine has to stop or remove a container, before we leave that to the reaper."""
+_HEALTH_PATIENCE = 4
+"""Seconds that a module has to answer its health service."""
+_FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
+"""Seconds before we first look for a new module's socket, and between looks."""
+
+
+@dataclass(slots=True)
+class DockerInstance:
+    """One running module; implements `core.ports.ModuleInstance`."""
+
+    name: str
+    session: str
+    container: Container
+    folder: Path
+    socket: socket_folder.CheckedSocket
+    forget: Callable[[DockerInstance], None]
+    proxy: EgressProxy | None = None
+    egress: bool | tuple[str, ...] = False
+    restarts: Restarts = field(default_factory=Restarts)
+    since: float = field(default_factory=time.monotonic)
+    _lost: bool = False
+    _ending: asyncio.Lock = field(default_factory=asyncio.Lock)
+    ended: bool = False
+
+    @property
+    def target(self) -> str:
+        return self.socket.target
+
+    async def why_lost(self) -> str | None:
+        """A sentence if it can no longer serve, else None.
+
+        Its health service has the first word, and some patience, since what it runs may take all of its
+        processor; the engine is only asked for the reason.
+        """
+        if self.ended:
+            return f"The module {self.name} was stopped."
+        if await _serves(self.target, within=_HEALTH_PATIENCE):
+            return None
+        why = await in_thread(_why_lost, self.container, self.name)
+        why = why or f"The module {self.name} runs but no longer answers."
+        if not self._lost and not self.ended:
+            self._lost = True
+            self.restarts.failed(why, time.monotonic(), since=self.since)
+        return why
+
+    async def stop(self) -> None:
+        """End it and remove everything of it; harmless when done twice."""
+        async with self._ending:
+            if self.ended:
+                return
+            self.ended = True
+            self.forget(self)
+            self.socket.close()
+            await asyncio.shield(self._remove())
+
+    async def _remove(self) -> None:
+        if self.proxy is not None:
+            await self.proxy.close()
+        await _remove(self.container, self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """What a module is given besides its code: a workspace, packages, targets outside."""
+
+    workspace: Path
+    site: Path | None
+    egress: tuple[str, ...]
+
+
+class DockerHost:
+    """Implements `core.ports.ModuleHost`. `data`: the product's data directory; made if missing."""
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        bounds: limits.Limits | None = None,
+        patience: float = 30,
+        shipped: Path | None = None,
+        folders: Sequence[Path] = (),
+        outside: Outside | None = None,
+    ) -> None:
+        """`patience`: seconds that a module has to come up. `shipped`: a folder of modules instead of our own.
+        `folders`: modules of the user's, beside those.
+        `outside`: how modules that are started with egress get out, and who is told of it.
+        """
+        self._data = data.resolve()
+        self._bounds = bounds or limits.Limits()
+        self._patience = patience
+        self._outside = outside or Outside()
+        self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders)
+        self._process = owner.Process.current()
+        self._numbers = itertools.count(1)
+        self._client: docker.DockerClient | None = None
+        self._connecting = asyncio.Lock()
+        self._preparing = asyncio.Lock()
+        self._starting: dict[tuple[str, str], asyncio.Lock] = {}
+        self._running: dict[tuple[str, str], DockerInstance] = {}
+        self._restarts: dict[tuple[str, str], Restarts] = {}
+        self._closed = False
+
+    @property
+    def backend(self) -> Literal["docker", "bubblewrap", "off"]:
+        return "docker"
+
+    async def open(self) -> None:
+        """Connect to the engine and collect what dead processes left; `start` does it if nobody else did.
+
+        Raises:
+            SandboxUnavailable: no engine answers.
+        """
+        await self._engine()
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        return await asyncio.to_thread(self._catalogue.entries)
+
+    async def remember_manifest(self, name: str, manifest: bytes) -> None:
+        await in_thread(self._catalogue.remember, name, manifest)
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        egress: bool | Sequence[str] = False,
+    ) -> DockerInstance:
+        """Start module `name`, or give the instance of it that runs in `session` already.
+
+        `egress`: what it may reach outside: nothing, all that its `module.toml` declares, or exactly these
+        "host:port" that a person granted. An instance that runs with another answer is stopped first.
+
+        Raises:
+            SandboxUnavailable: there is no engine, no image or no such module; the sentence says what to do.
+            ModuleLost: it did not come up, or failed so often that it was withdrawn.
+        """
+        async with self._starting.setdefault((session, name), asyncio.Lock()):
+            granted = egress if isinstance(egress, bool) else tuple(egress)
+            running = self._running.get((session, name))
+            if running is not None:
+                if running.egress == granted and await running.why_lost() is None:
+                    return running
+                await running.stop()
+            return await self._start(name, session, workspace, report, granted)
+
+    async def end_session(self, session: str) -> None:
+        for key in [key for key in self._starting if key[0] == session]:
+            async with self._starting[key]:  # a start that is under way ends first, one way or the other
+                if key in self._running:
+                    await self._running[key].stop()
+            self._starting.pop(key, None)
+            self._restarts.pop(key, None)
+
+    async def close(self) -> None:
+        """Stop everything that this host started; afterwards it starts nothing any more."""
+        self._closed = True
+        await _stop_all(list(self._running.values()))
+        client, self._client = self._client, None
+        if client is not None:
+            await in_thread(client.close)
+
+    async def _engine(self) -> docker.DockerClient:
+        async with self._connecting:
+            if self._closed:
+                raise SandboxUnavailable("The sandbox is closed; start the program again.")
+            if self._client is None:
+                client = await in_thread(connect)
+                with suppress(*EngineFailure):
+                    await in_thread(reaper.reap, client, self._data)
+                self._client = client
+            else:
+                await in_thread(knock)
+            return self._client
+
+    async def _start(
+        self, name: str, session: str, workspace: Path, report: Report, egress: bool | tuple[str, ...]
+    ) -> DockerInstance:
+        module = await asyncio.to_thread(self._catalogue.find, name)
+        restarts = await self._restart(module, session, report)
+        client = await self._engine()
+        async with self._preparing:
+            base = await in_thread(image.ensure, client, _from_thread(report))
+            site = await in_thread(self._site, client, module, base.reference, _from_thread(report))
+        granted = egress if isinstance(egress, tuple) else module.egress if egress else ()
+        ways = _Ways(workspace, site, granted)
+        async with self._building(client, module, session, ways, base.reference) as built:
+            container, folder, proxy = built
+            try:
+                checked = await self._await_service(container, folder, name)
+            except ModuleLost as error:
+                restarts.failed(str(error), time.monotonic())
+                raise
+            instance = DockerInstance(
+                name, session, container, folder, checked, self._forget, proxy, egress, restarts
+            )
+        self._running[(session, name)] = instance
+        if self._closed:
+            await instance.stop()
+            raise SandboxUnavailable(
+                "The sandbox was closed while the module started; start the program again."
+            )
+        return instance
+
+    def withdrawn(self, session: str) -> dict[str, str]:
+        """The modules that are not started any more in `session`, each with the reason of its last failure."""
+        return {
+            key[1]: row.reason for key, row in self._restarts.items() if key[0] == session and row.withdrawn
+        }
+
+    async def _restart(self, module: Module, session: str, report: Report) -> Restarts:
+        """Wait as long as a module that failed has to.
+
+        Raises:
+            ModuleLost: it failed too often.
+        """
+        row = self._restarts.setdefault((session, module.name), Restarts(module.digest))
+        pause = row.pause(module.digest, time.monotonic())
+        if row.withdrawn:
+            raise ModuleLost(
+                f"The module {module.name} was withdrawn after {row.failures} failures in a row; "
+                f"change it, or use it in a new session. {row.reason}"
+            )
+        if pause:
+            report(f"the module {module.name} failed; starting it again in {pause:.1f} s")
+            await asyncio.sleep(pause)
+        return row
+
+    def _site(
+        self, client: docker.DockerClient, module: Module, reference: str, report: Report
+    ) -> Path | None:
+        """The folder of the module's own packages. Blocks."""
+        if not module.requirements:
+            return None
+        python = image.python_of(client, reference)
+        return requirements.site(self._data / "modules" / "sites", module.requirements, python, report)
+
+    def _forget(self, instance: DockerInstance) -> None:
+        key = (instance.session, instance.name)
+        if self._running.get(key) is instance:
+            del self._running[key]
+
+    @asynccontextmanager
+    async def _building(
+        self, client: docker.DockerClient, module: Module, session: str, ways: _Ways, reference: str
+    ) -> AsyncIterator[tuple[Container, Path, EgressProxy | None]]:
+        """A started container with its socket folder and its proxy; all are removed again if the block raises."""
+        folder = reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}"
+        container: Container | None = None
+        proxy: EgressProxy | None = None
+        try:
+            place, uid, gid = await in_thread(self._place, module, folder, ways)
+            await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
+            if ways.egress:
+                proxy = self._proxy(folder, ways, session=session, module=module.name)
+                await proxy.open()
+                place = replace(place, egress=proxy.folder)
+            container = await in_thread(self._create, client, module, session, place, reference)
+            await in_thread(container.start)
+            yield container, folder, proxy
+        except BaseException as error:
+            if proxy is not None:
+                await asyncio.shield(proxy.close())
+            await asyncio.shield(
+                _remove(container or self._name(session, module.name), folder, client=client)
+            )
+            if isinstance(error, EngineFailure):
+                raise _engine_failed(error) from error
+            if isinstance(error, OSError):
+                raise SandboxUnavailable(
+                    f"The sandbox can't prepare {error.filename or folder} ({error.strerror}); "
+                    "free some space or make the data directory writable."
+                ) from error
+            raise
+
+    def _proxy(self, folder: Path, ways: _Ways, *, session: str, module: str) -> EgressProxy:
+        beside = folder.with_name(f"{folder.name}-egress")
+        return EgressProxy(beside, targets(ways.egress), self._outside, session=session, module=module)
+
+    def _place(self, module: Module, folder: Path, ways: _Ways) -> tuple[limits.Place, int, int]:
+        """Where the container meets the host, and as whom it runs.
+
+        Without capabilities even root can't write what belongs to another, so as root we run the module
+        as the owner of its workspace; anybody else runs modules as nobody but themselves.
+        """
+        uid, gid = os.geteuid(), os.getegid()
+        mounted = ways.workspace.resolve(strict=True) if module.workspace != "none" else None
+        if uid == 0 and mounted is not None:
+            status = mounted.stat()
+            uid, gid = status.st_uid, status.st_gid
+        place = limits.Place(
+            code=self._catalogue.copy_of(module),
+            sockets=folder,
+            workspace=mounted,
+            user=f"{uid}:{gid}",
+            read_only=module.workspace == "read",
+            site=ways.site,
+        )
+        return place, uid, gid
+
+    def _create(
+        self, client: docker.DockerClient, module: Module, session: str, place: limits.Place, reference: str
+    ) -> Container:
+        name = self._name(session, module.name)
+        with suppress(NotFound):  # of an earlier run of this session: the journal's lock says that it is ours
+            client.api.remove_container(name, force=True, v=True)
+        command = ["python3", "-m", "ext_modules.sdk", "serve", "/module/module.py"]
+        command += ["--socket", f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}"]
+        return client.containers.create(
+            reference,
+            command,
+            name=name,
+            labels=owner.labels(self._process, data=self._data, session=session, module=module.name),
+            **limits.options(place, self._bounds_of(module), _environment(place)),
+        )
+
+    def _bounds_of(self, module: Module) -> limits.Limits:
+        """What the module asks for, within what this host gives at most."""
+        return limits.within(self._bounds, memory=module.memory, cpus=module.cpus, processes=module.processes)
+
+    def _name(self, session: str, module: str) -> str:
+        """The name of a session's container: known, so that one whose start failed half-way is found too."""
+        plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", session)[:40]
+        return f"iact-{owner.data_digest(self._data)}-{plain}-{module}"
+
+    async def _await_service(
+        self, container: Container, folder: Path, name: str
+    ) -> socket_folder.CheckedSocket:
+        """Wait until the module's health service serves on its own socket."""
+        checked: socket_folder.CheckedSocket | None = None
+        try:
+            async with asyncio.timeout(self._patience):
+                await asyncio.sleep(_FIRST_LOOK)
+                for look in itertools.count():
+                    checked = checked or socket_folder.open_socket(folder)
+                    if checked is not None and await _serves(checked.target, within=1):
+                        return checked
+                    if look % 10 == 9 and (why := await in_thread(_why_lost, container, name)):
+                        raise ModuleLost(why)
+                    await asyncio.sleep(_LOOKS_APART)
+            raise AssertionError("unreachable: the loop above has no end of its own")
+        except BaseException as error:
+            if checked is not None:
+                checked.close()
+            if isinstance(error, TimeoutError):
+                raise ModuleLost(
+                    f"The module {name} did not come up within {self._patience:.0f} seconds."
+                ) from error
+            raise
+
+
+def _environment(place: limits.Place) -> dict[str, str]:
+    """All that a module's container gets from us as environment, beyond what its image has."""
+    given: dict[str, str] = {}
+    if place.site is not None:  # behind the SDK's own, which a module's packages must not replace
+        given["PYTHONPATH"] = f"{image.ENVIRONMENT['PYTHONPATH']}:{limits.SITE_FOLDER}"
+    if place.egress is not None:
+        for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
+            given |= {name: limits.PROXY, name.lower(): limits.PROXY}
+    return given
+
+
+async def _serves(target: str, *, within: float) -> bool:
+    """Whether the standard health service at `target` says SERVING within so many seconds."""
+    async with grpc.aio.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        try:
+            answer = await health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest(service=""), timeout=within
+            )
+        except grpc.RpcError:
+            return False
+    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+
+
+def _why_lost(container: Container, name: str) -> str | None:
+    """A sentence on how the container ended, or None while it runs. Blocks."""
+    try:
+        knock()
+        container.reload()
+    except NotFound:
+        return f"The container of module {name} was removed."
+    except (*EngineFailure, SandboxUnavailable):
+        return f"The Docker engine stopped answering, and with it the module {name}."
+    state = container.attrs["State"]
+    if state.get("Status") in ("running", "created"):
+        return None
+    if state.get("OOMKilled"):
+        return f"The kernel ended the module {name} because it used more memory than it may."
+    if state.get("Status") == "paused":
+        return f"The container of module {name} was paused from outside."
+    return f"The module {name} ended with status {state.get('ExitCode', 'unknown')}.{_last_words(container)}"
+
+
+def _last_words(container: Container) -> str:
+    """The last line of the module's own log, made harmless: it is untrusted text."""
+    try:
+        lines = container.logs(tail=5).decode("utf-8", "replace").strip().splitlines()
+    except EngineFailure:
+        return ""
+    printable = "".join(char if char.isprintable() else " " for char in lines[-1][:300]) if lines else ""
+    return f" Its last words: {printable}" if printable else ""
+
+
+async def _remove(
+    container: Container | str, folder: Path, *, client: docker.DockerClient | None = None
+) -> None:
+    """Stop and remove a container, given itself or its name, and its socket folder; nothing here raises.
+
+    A module may ignore SIGTERM, stop its own init or hang it: the engine kills after the grace, and if
+    the engine itself hangs, the container is left to the next start's reaper.
+    """
+    removing = begin(_remove_now, container, folder, client)
+    await asyncio.wait([removing], timeout=_ENGINE_PATIENCE)
+
+
+def _remove_now(container: Container | str, folder: Path, client: docker.DockerClient | None) -> None:
+    try:
+        with suppress(*EngineFailure, SandboxUnavailable):
+            knock()
+            if isinstance(container, str):
+                if client is not None:
+                    client.api.remove_container(container, force=True, v=True)
+                return
+            with suppress(*EngineFailure):
+                container.stop(timeout=_GRACE)
+            container.remove(force=True, v=True)
+    finally:
+        socket_folder.remove(folder)
+
+
+async def _stop_all(instances: Sequence[DockerInstance]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for instance in instances:
+            group.create_task(instance.stop())
+
+
+def _from_thread(report: Report) -> Report:
+    """`report`, callable from a thread: each line is handed to the event loop that is running now."""
+    loop = asyncio.get_running_loop()
+
+    def say(line: str) -> None:
+        with suppress(RuntimeError):  # the loop is gone: nobody listens any more
+            loop.call_soon_threadsafe(report, line)
+
+    return say
+
+
+def _engine_failed(error: Exception) -> SandboxUnavailable:
+    if isinstance(error, docker.errors.APIError):
+        text = str(error.explanation or error).splitlines()[0][:300]
+        return SandboxUnavailable(
+            f"The Docker engine could not start the container ({text}); run `iact doctor`."
+        )
+    return SandboxUnavailable(NO_ENGINE)

@@ -1,0 +1,421 @@
+"""The one way out of a sandbox: a proxy behind a unix socket, for the targets that a module declares.
+
+A container has no network at all. One that may reach something outside gets, besides, this proxy's socket,
+mounted read-only. The proxy takes CONNECT for exactly the listed `host:port` and nothing else, resolves the
+name itself and dials the very address that it checked, so neither a name that resolves to a machine of ours
+nor one that changes its mind in between leads inside. What passes is not looked at: TLS stays end to end.
+
+`parse` and `is_outside` decide, without I/O; `EgressProxy` is the shell around them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import re
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+SOCKET: Final = "egress.sock"
+LARGEST_HEAD: Final = 16 * 1024
+_CHUNK: Final = 64 * 1024
+
+_REASONS: Final = {
+    200: "Connection established",
+    400: "Bad Request",
+    403: "Forbidden",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    431: "Request Header Fields Too Large",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to connect to. `host`: a name or an address, in lower case."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing is connected. `status`: of HTTP; `reason`: one sentence."""
+
+    status: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EgressBounds:
+    """Bounds of one module's egress: bytes in both directions together, seconds, connections at once."""
+
+    bytes: int = 256 << 20
+    seconds: float = 600
+    idle: float = 60
+    connecting: float = 15
+    connections: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class EgressLine:
+    """What became of one connection, for people and the journal. `target` is as the module gave it, made harmless.
+
+    `status`: of HTTP, 200 if it was connected; `reason`: why it was refused or cut, empty if neither.
+    `sent`, `received`: bytes, from the module's side.
+    """
+
+    session: str
+    module: str
+    target: str
+    status: int
+    reason: str = ""
+    address: str = ""
+    sent: int = 0
+    received: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        what = "connected to" if self.status == 200 else "was refused"
+        where = f" ({self.address})" if self.address else ""
+        why = f": {self.reason}" if self.reason else ""
+        traffic = f"; {self.sent:,} bytes out, {self.received:,} in, {self.seconds:.1f} s"
+        passed = traffic if self.status == 200 else ""
+        return f"{self.module} {what} {self.target or 'an unnamed target'}{where}{passed}{why}"
+
+
+OnEgress = Callable[[EgressLine], None]
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Addresses of a name, numeric; raises OSError if there are none."""
+Dial = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+"""Connects to a numeric address; raises OSError."""
+
+
+# --- deciding -------------------------------------------------------------------------------------------
+
+
+def targets(declared: Iterable[str]) -> frozenset[Target]:
+    """What a manifest's `host:port` texts stand for.
+
+    Raises:
+        ValueError: one of them is not of that form.
+    """
+    return frozenset(_target(text) for text in declared)
+
+
+def _target(text: str) -> Target:
+    match = re.fullmatch(r"\[([0-9a-fA-F:.]{2,45})\]:([0-9]{1,5})|([A-Za-z0-9._-]{1,253}):([0-9]{1,5})", text)
+    if match is None or not 0 < int(match[2] or match[4]) < 65536:
+        raise ValueError(f"{text!r} is not of the form host:port.")
+    return Target((match[1] or match[3]).lower().removesuffix("."), int(match[2] or match[4]))
+
+
+def parse(head: bytes, allowed: frozenset[Target]) -> Target | Refusal:
+    """What a request's head (up to the blank line) asks for, or why it is refused."""
+    line, _, fields = head.partition(b"\r\n")
+    words = line.split(b" ")
+    if len(words) != 3 or not re.fullmatch(rb"HTTP/1\.[01]", words[2]) or not line.isascii():
+        return Refusal(400, "The request is not one of HTTP/1.1.")
+    if any(byte < 0x20 and byte not in b"\r\n\t" for byte in head):
+        return Refusal(400, "The request's head holds control characters.")
+    if words[0] != b"CONNECT":
+        return Refusal(405, "Only CONNECT is taken, for plain HTTP too.")
+    for field in fields.removesuffix(b"\r\n\r\n").split(b"\r\n"):
+        if field.lower().startswith((b"transfer-encoding:", b"content-length:")):
+            return Refusal(400, "A CONNECT request has no body.")
+    try:
+        asked = _target(words[1].decode())
+    except ValueError:
+        return Refusal(400, "CONNECT takes host:port.")
+    if asked not in allowed:
+        return Refusal(403, "The module's manifest does not list this target.")
+    return asked
+
+
+_UNICAST: Final = ipaddress.ip_network("2000::/3")
+"""All of IPv6 that is given out as global unicast so far (RFC 4291, IANA's registry)."""
+
+
+def is_outside(address: str) -> bool:
+    """Whether `address` is a global one: none of this machine, its networks, or a disguise of such."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return is_outside(str(found.ipv4_mapped))
+        # 6to4 and Teredo carry an IPv4 address, to which a gateway on the way would deliver.
+        if found not in _UNICAST or found.scope_id or found.sixtofour or found.teredo:
+            return False
+    return found.is_global and not found.is_multicast and not found.is_reserved
+
+
+def _log(line: EgressLine) -> None:
+    """For a host that nobody told whom to tell."""
+    logging.getLogger(__name__).info("%s", line)
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses that this machine's resolver gives for `host`."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+async def dial(address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to a numeric address."""
+    return await asyncio.open_connection(address, port, limit=_CHUNK)
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """How a host lets modules out: who hears of each connection, within which bounds, by which means."""
+
+    on_line: OnEgress = _log
+    bounds: EgressBounds = EgressBounds()
+    resolve: Resolve = resolve
+    dial: Dial = dial
+
+
+# --- the shell ------------------------------------------------------------------------------------------
+
+
+class _Cut(Exception):
+    """A bound was hit; the message says which."""
+
+
+class EgressProxy:
+    """One module's proxy. Its socket is in a folder of its own, which is mounted into the container read-only."""
+
+    def __init__(
+        self, folder: Path, allowed: frozenset[Target], outside: Outside, *, session: str, module: str
+    ) -> None:
+        self.folder = folder
+        self._allowed = allowed
+        self._outside = outside
+        self._bounds = outside.bounds
+        self._blank = EgressLine(session, module, "", 0)
+        self._left = self._bounds.bytes
+        self._serving: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Make the folder and the socket in it, and serve.
+
+        Raises:
+            OSError: they can't be made.
+        """
+        self.folder.mkdir(mode=0o711, parents=True)
+        self.folder.chmod(0o711)
+        # A unix socket's path may have 107 bytes only, and a data directory may lie deep.
+        directory = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            self._server = await asyncio.start_unix_server(
+                self._serve, f"/proc/self/fd/{directory}/{SOCKET}", limit=LARGEST_HEAD
+            )
+        finally:
+            os.close(directory)
+        (self.folder / SOCKET).chmod(0o666)
+
+    async def close(self) -> None:
+        """End all connections and remove the folder; harmless when done twice."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        running = list(self._serving)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+        with suppress(OSError):
+            (self.folder / SOCKET).unlink(missing_ok=True)
+            self.folder.rmdir()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        begun = time.monotonic()
+        line = self._blank
+        try:
+            line = await self._connection(reader, writer)
+        except asyncio.CancelledError:  # by close(); the server would take it for a failure of ours
+            line = replace(line, status=503, reason="The module was stopped.")
+        except OSError as error:
+            line = replace(line, status=502, reason=f"The connection broke ({error.strerror}).")
+        finally:
+            self._serving.discard(task)
+            writer.transport.abort()
+            self._outside.on_line(replace(line, seconds=time.monotonic() - begun))
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> EgressLine:
+        head = await self._head(reader)
+        line = replace(self._blank, target=_harmless(head) if isinstance(head, bytes) else "")
+        asked = parse(head, self._allowed) if isinstance(head, bytes) else head
+        if isinstance(asked, Target) and len(self._serving) > self._bounds.connections:
+            asked = Refusal(503, f"More than {self._bounds.connections} connections are open.")
+        if isinstance(asked, Target) and self._left <= 0:
+            asked = Refusal(403, f"The module has used up its {self._bounds.bytes:,} bytes.")
+        found = await self._reach(asked) if isinstance(asked, Target) else asked
+        if isinstance(found, Refusal):
+            await _answer(writer, found.status, found.reason)
+            return replace(line, status=found.status, reason=found.reason)
+        address, far_reader, far_writer = found
+        try:
+            await _answer(writer, 200, "")
+            passing = _Passing(self._take, self._bounds.idle)
+            reason = await passing.run((reader, writer), (far_reader, far_writer), self._bounds.seconds)
+        finally:
+            far_writer.transport.abort()
+        return replace(
+            line, status=200, address=address, reason=reason, sent=passing.sent, received=passing.received
+        )
+
+    async def _head(self, reader: asyncio.StreamReader) -> bytes | Refusal:
+        try:
+            async with asyncio.timeout(self._bounds.connecting):
+                return await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            return Refusal(431, f"The request's head has more than {LARGEST_HEAD:,} bytes.")
+        except asyncio.IncompleteReadError:
+            return Refusal(400, "The request ended before its head did.")
+        except TimeoutError:
+            return Refusal(408, "The request's head did not come in time.")
+
+    async def _reach(self, asked: Target) -> tuple[str, asyncio.StreamReader, asyncio.StreamWriter] | Refusal:
+        """A connection to `asked`, at an address that was checked."""
+        try:
+            async with asyncio.timeout(self._bounds.connecting):
+                addresses = await self._outside.resolve(asked.host, asked.port)
+                # One inner address among them is reason enough: nobody honest gives such a list.
+                if not addresses or not all(is_outside(address) for address in addresses):
+                    return Refusal(403, "The name leads to an address that is not a global one.")
+                failed = ""
+                for address in addresses[:4]:
+                    try:
+                        return (address, *await self._outside.dial(address, asked.port))
+                    except OSError as error:
+                        failed = error.strerror or type(error).__name__
+                return Refusal(502, f"No connection can be made ({failed}).")
+        except TimeoutError:
+            return Refusal(502, "No connection could be made in time.")
+        except (OSError, UnicodeError):  # the latter for a name with a label that is too long
+            return Refusal(502, "The name can't be resolved.")
+
+    def _take(self, size: int) -> None:
+        """Count `size` bytes.
+
+        Raises:
+            _Cut: it was too many.
+        """
+        self._left -= size
+        if self._left < 0:
+            raise _Cut(f"The module has used up its {self._bounds.bytes:,} bytes.")
+
+
+_Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class _Passing:
+    """Bytes that go both ways between two ends, until both are done or a bound is hit."""
+
+    def __init__(self, take: Callable[[int], None], idle: float) -> None:
+        self._take = take
+        self._idle = idle
+        self._heard = time.monotonic()
+        self.sent = 0
+        self.received = 0
+
+    async def run(self, near: _Ends, far: _Ends, seconds: float) -> str:
+        """Pass on; gives why it was cut, or nothing."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._until_cut(near, far)
+        except TimeoutError:
+            return f"It was open for {seconds:g} s, which is the most."
+
+    async def _until_cut(self, near: _Ends, far: _Ends) -> str:
+        reason = ""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._out(near[0], far[1]))
+                group.create_task(self._in(far[0], near[1]))
+        except* _Cut as cut:
+            reason = str(cut.exceptions[0])
+        except* OSError:
+            reason = "The connection broke."
+        return reason
+
+    async def _out(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await self._read(reader):
+            self.sent += len(data)
+            await _write(writer, data)
+        _finish(writer)
+
+    async def _in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await self._read(reader):
+            self.received += len(data)
+            await _write(writer, data)
+        _finish(writer)
+
+    async def _read(self, reader: asyncio.StreamReader) -> bytes:
+        """The next bytes; nothing at the end.
+
+        Raises:
+            _Cut: there were too many, or for too long none in either direction.
+        """
+        while True:
+            try:
+                async with asyncio.timeout(self._idle):
+                    data = await reader.read(_CHUNK)
+            except TimeoutError:
+                if time.monotonic() - self._heard >= self._idle:
+                    raise _Cut(f"Nothing came for {self._idle:g} s.") from None
+                continue
+            self._heard = time.monotonic()
+            self._take(len(data))
+            return data
+
+
+async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()
+
+
+def _finish(writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        writer.write_eof()
+
+
+async def _answer(writer: asyncio.StreamWriter, status: int, reason: str) -> None:
+    """Send a response's head, and for a refusal its reason as the body."""
+    body = f"{reason}\n".encode() if reason else b""
+    fields = (
+        f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n" if body else ""
+    )
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\n{fields}\r\n".encode()
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(5):
+            await _write(writer, head + body)
+            if body:
+                writer.close()
+                await writer.wait_closed()
+
+
+def _harmless(head: bytes) -> str:
+    """What a request named as its target: untrusted text, printable and short."""
+    words = head.partition(b"\r\n")[0].split(b" ")
+    named = words[1] if len(words) > 1 else words[0]
+    return "".join(char if char.isprintable() else "?" for char in named[:262].decode("ascii", "replace"))

@@ -1,0 +1,273 @@
+"""The modules' base image: a bare system, and on it the SDK with what it needs.
+
+The two halves are made apart, since the system takes seconds and seldom changes while the SDK takes
+one and often does. Each is tagged with the digest of what it was made from, so an image that exists
+is the right one: `iact-system:<digest>` below, `iact-base:<digest>` on top of it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import docker
+from docker.errors import APIError, ImageNotFound
+from platformdirs import user_cache_path
+
+from core.errors import SandboxUnavailable
+from core.ports import Report
+from sandbox import debian_root, payload
+from sandbox.engine import EngineFailure, connect
+
+Source = Literal["registry", "debian"]
+
+BASE = "iact-base"
+SYSTEM = "iact-system"
+REGISTRY_IMAGE = "python:3.12-slim"
+"""What we take where an image registry answers; whichever registry the engine is set up for."""
+
+_KEPT = 4
+"""How many images of each kind stay, so that a few versions of the program can take turns."""
+
+_REGISTRY_PATIENCE = 5
+"""Seconds that a registry has for its first word."""
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin",
+    "LANG": "C.UTF-8",
+    "HOME": "/tmp",
+    "PYTHONPATH": f"/{payload.SITE}:/{payload.SDK}",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+_PYTHON = "iact.python"
+"""Label of a base image: the version of its Python."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseImage:
+    """An image that is there. `size` in bytes; `source`: where its system came from."""
+
+    reference: str
+    size: int
+    source: Source
+
+
+def python_of(client: docker.DockerClient, reference: str) -> str:
+    """Version ("3.11") of the Python in base image `reference`. Blocks.
+
+    Raises:
+        SandboxUnavailable: the image doesn't say.
+    """
+    try:
+        version = client.images.get(reference).labels.get(_PYTHON)
+    except EngineFailure as error:
+        raise SandboxUnavailable(
+            f"The engine lost the base image ({_short(error)}); run `iact image build`."
+        ) from error
+    if version is None:
+        raise SandboxUnavailable("The base image is not one of ours; run `iact image build`.")
+    return str(version)
+
+
+def find(client: docker.DockerClient) -> BaseImage | None:
+    """The image that fits this version, if it is there. Blocks."""
+    for source in ("debian", "registry"):
+        image = _present(client, _base_tag(source))
+        if image is not None:
+            return BaseImage(_base_tag(source), image, source)
+    return None
+
+
+def ensure(
+    client: docker.DockerClient, report: Report, *, source: Source | None = None, rebuild: bool = False
+) -> BaseImage:
+    """Find the image that fits this version, or build it. Blocks, for a minute or so at worst.
+
+    `source`: where its system must come from; None for a registry if one answers, else packages.
+    `rebuild`: make both halves anew, with today's packages. Only one process builds at a time.
+
+    Raises:
+        SandboxUnavailable: with what to install or run.
+    """
+    if not rebuild and (found := find(client)) is not None and source in (None, found.source):
+        return found
+    with _one_builder(report):
+        if not rebuild and (found := find(client)) is not None and source in (None, found.source):
+            return found
+        try:
+            return _build(client, report, source, rebuild)
+        except EngineFailure as error:
+            raise SandboxUnavailable(
+                f"The engine could not make the sandbox's base image ({_short(error)}); run `iact doctor`."
+            ) from error
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"The sandbox's base image could not be written ({error.strerror}); free some disk space."
+            ) from error
+
+
+def _build(client: docker.DockerClient, report: Report, source: Source | None, rebuild: bool) -> BaseImage:
+    made = _system(client, report, source, rebuild)
+    report("building the sandbox's base image: 2 of 3, fetching its Python packages")
+    python = _python_of(client, _system_tag(made))
+    content = payload.archive(python)
+    report("building the sandbox's base image: 3 of 3, adding the module SDK")
+    reference = _base_tag(made)
+    _add(client, _system_tag(made), content, reference, python)
+    size = _present(client, reference)
+    if size is None:
+        raise SandboxUnavailable(
+            "The engine lost the base image right after it was built; run `iact image build`."
+        )
+    _forget_old(client)
+    report(f"the sandbox's base image is ready: {reference}, {size / 1e6:.0f} MB")
+    return BaseImage(reference, size, made)
+
+
+def _system(client: docker.DockerClient, report: Report, source: Source | None, rebuild: bool) -> Source:
+    """Make sure that a system image is there; tell which."""
+    wanted: Sequence[Source] = (source,) if source else ("debian", "registry")
+    for each in wanted:
+        if not rebuild and _present(client, _system_tag(each)) is not None:
+            return each
+    if source != "debian" and _pull(client, report, required=source == "registry"):
+        return "registry"
+    report("building the sandbox's base image: 1 of 3, a small system from Debian packages")
+    with tempfile.NamedTemporaryFile(prefix="iact-system-", suffix=".tar") as out:
+        debian_root.build(Path(out.name))
+        name, tag = _system_tag("debian").split(":")
+        client.api.import_image_from_file(out.name, repository=name, tag=tag)
+    return "debian"
+
+
+def _pull(client: docker.DockerClient, report: Report, *, required: bool) -> bool:
+    """Fetch the system from a registry; False if none answers soon and it isn't `required`."""
+    report("building the sandbox's base image: 1 of 3, asking the image registry")
+    repository, _, tag = REGISTRY_IMAGE.rpartition(":")
+    try:
+        with closing(connect(timeout=_REGISTRY_PATIENCE)) as asking:
+            for line in asking.api.pull(repository, tag=tag, stream=True, decode=True):
+                if "error" in line:
+                    raise APIError(str(line["error"]))
+        name, tag = _system_tag("registry").split(":")
+        return bool(client.images.get(REGISTRY_IMAGE).tag(name, tag=tag))
+    except EngineFailure as error:
+        if not required:
+            return False
+        raise SandboxUnavailable(
+            f"No image registry gave {REGISTRY_IMAGE} ({_short(error)}); on Debian or Ubuntu, "
+            "run `sudo iact image build --from debian`."
+        ) from error
+
+
+def _add(client: docker.DockerClient, system: str, content: bytes, reference: str, python: str) -> None:
+    """Put `content` on top of image `system`, which has Python `python`, run the warm-up, and tag the outcome.
+
+    The warm-up only loads our own SDK, in a container without a network or capabilities.
+    """
+    name, tag = reference.split(":")
+    container = client.containers.create(
+        system,
+        command=["python3", "-c", payload.WARM],
+        name=f"iact-image-{uuid.uuid4().hex[:12]}",
+        environment=ENVIRONMENT,
+        network_mode="none",
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        mem_limit="512m",
+        pids_limit=64,
+        user="0:0",
+    )
+    try:
+        container.put_archive("/", content)
+        container.start()
+        if container.wait(timeout=120)["StatusCode"] != 0:
+            said = container.logs(tail=3).decode("utf-8", "replace").strip().splitlines()
+            raise SandboxUnavailable(
+                f"The module SDK doesn't start in its image ({said[-1] if said else 'without a word'}); "
+                "this is a fault of this version, please report it."
+            )
+        changes = [f"ENV {key}={value}" for key, value in ENVIRONMENT.items()]
+        changes += ['CMD ["python3", "-m", "ext_modules.sdk"]', "ENV PYTHONDONTWRITEBYTECODE=1"]
+        changes.append(f"LABEL {_PYTHON}={python}")
+        container.commit(name, tag=tag, changes=changes)
+    finally:
+        with suppress(*EngineFailure):
+            container.remove(force=True, v=True)
+
+
+def _forget_old(client: docker.DockerClient) -> None:
+    """Remove all but the newest few images of ours; what a container still uses stays, the engine sees to that."""
+    for name in (BASE, SYSTEM):
+        images = sorted(
+            client.images.list(name=name), key=lambda each: str(each.attrs["Created"]), reverse=True
+        )
+        for old in images[_KEPT:]:
+            with suppress(*EngineFailure):
+                client.images.remove(old.tags[0])
+
+
+def _python_of(client: docker.DockerClient, system: str) -> str:
+    """Version ("3.11") of the Python in image `system`."""
+    said: bytes = client.containers.run(
+        system,
+        ["python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+        network_mode="none",
+        remove=True,
+        log_config=docker.types.LogConfig(type="json-file"),
+    )
+    return said.decode().strip()
+
+
+def _system_tag(source: Source) -> str:
+    made_from = debian_root.digest() if source == "debian" else payload.digest_of([(REGISTRY_IMAGE, b"")])
+    return f"{SYSTEM}:{made_from[:12]}"
+
+
+def _base_tag(source: Source) -> str:
+    parts = [(_system_tag(source), payload.digest().encode()), ("environment", repr(ENVIRONMENT).encode())]
+    parts.append(("labels", _PYTHON.encode()))
+    return f"{BASE}:{payload.digest_of(parts)[:12]}"
+
+
+def _present(client: docker.DockerClient, reference: str) -> int | None:
+    """Size in bytes of image `reference`; None if it isn't there."""
+    try:
+        return int(client.images.get(reference).attrs["Size"])
+    except ImageNotFound:
+        return None
+
+
+@contextmanager
+def _one_builder(report: Report) -> Iterator[None]:
+    """Wait until no other process of this user builds, then keep others waiting."""
+    folder = Path(os.environ.get("IACT_CACHE") or user_cache_path("iact"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / "image.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SandboxUnavailable(
+            f"{folder} can't be written to ({error.strerror}); make it writable."
+        ) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report("another process builds the sandbox's base image; waiting for it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _short(error: Exception) -> str:
+    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__

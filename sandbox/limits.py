@@ -1,0 +1,135 @@
+"""Everything that confines a module's container, in one pure function.
+
+The container has no network, no capability and no writable file system but a bounded /tmp, its
+socket directory and, where the module needs it, the session's workspace. The system calls are our
+own allow-list: the engine's stock profile lets io_uring, AF_VSOCK and ptrace through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TypedDict
+
+from docker.types import LogConfig, Mount, Ulimit
+
+_MIB = 1 << 20
+
+SOCKET_FOLDER = "/run/iact"
+"""The socket directory, as seen inside."""
+EGRESS_FOLDER = "/run/egress"
+"""The folder of the egress proxy's socket, as seen inside."""
+SITE_FOLDER = "/run/site"
+"""The module's own Python packages, as seen inside."""
+PROXY = "http://127.0.0.1:3128"
+"""Where the SDK offers the egress proxy inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one container. Sizes in bytes; `cpus` in cores; `tmp_files`: how many files /tmp may hold."""
+
+    memory: int = 512 * _MIB
+    cpus: float = 1.0
+    processes: int = 256
+    open_files: int = 1024
+    file_size: int = 1024 * _MIB
+    tmp_size: int = 256 * _MIB
+    tmp_files: int = 32_768
+
+
+def within(most: Limits, *, memory: int, cpus: float, processes: int) -> Limits:
+    """`most`, lowered to what is asked for: bytes, cores, a number; 0 asks for nothing in particular."""
+    return replace(
+        most,
+        memory=min(most.memory, memory or most.memory),
+        cpus=min(most.cpus, cpus or most.cpus),
+        processes=min(most.processes, processes or most.processes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a module's container meets the host. `user`: numeric "uid:gid"; `workspace`: None if it gets none."""
+
+    code: Path
+    sockets: Path
+    workspace: Path | None
+    user: str
+    read_only: bool = False
+    """The workspace can be read only."""
+    egress: Path | None = None
+    """The folder with the egress proxy's socket; None for a module that gets no way out."""
+    site: Path | None = None
+    """The folder with the module's own Python packages; None if it has none."""
+
+
+class Options(TypedDict):
+    """Arguments of the engine client's `containers.create`, besides image, command, name and labels."""
+
+    network_mode: str
+    read_only: bool
+    tmpfs: dict[str, str]
+    mounts: list[Mount]
+    mem_limit: int
+    memswap_limit: int
+    nano_cpus: int
+    pids_limit: int
+    ulimits: list[Ulimit]
+    cap_drop: list[str]
+    security_opt: list[str]
+    ipc_mode: str
+    init: bool
+    user: str
+    working_dir: str
+    environment: dict[str, str]
+    log_config: LogConfig
+    hostname: str
+
+
+def options(place: Place, limits: Limits, environment: Mapping[str, str]) -> Options:
+    """The options of a container at `place`, confined by `limits`; `environment` is all that it gets from us."""
+    mounts = [
+        Mount("/module", str(place.code), type="bind", read_only=True),
+        Mount(SOCKET_FOLDER, str(place.sockets), type="bind"),
+    ]
+    if place.workspace is not None:
+        mounts.append(Mount("/workspace", str(place.workspace), type="bind", read_only=place.read_only))
+    if place.egress is not None:
+        mounts.append(Mount(EGRESS_FOLDER, str(place.egress), type="bind", read_only=True))
+    if place.site is not None:
+        mounts.append(Mount(SITE_FOLDER, str(place.site), type="bind", read_only=True))
+    return Options(
+        network_mode="none",
+        read_only=True,
+        tmpfs={"/tmp": f"rw,exec,nosuid,nodev,size={limits.tmp_size},nr_inodes={limits.tmp_files},mode=1777"},
+        mounts=mounts,
+        mem_limit=limits.memory,
+        memswap_limit=limits.memory,  # equal: no swap on top of it
+        nano_cpus=int(limits.cpus * 1e9),
+        pids_limit=limits.processes,
+        ulimits=[
+            Ulimit(name="nofile", soft=limits.open_files, hard=limits.open_files),
+            Ulimit(name="fsize", soft=limits.file_size, hard=limits.file_size),
+            Ulimit(name="core", soft=0, hard=0),
+        ],
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges", f"seccomp={seccomp_profile()}"],
+        ipc_mode="none",
+        init=True,
+        user=place.user,
+        working_dir="/workspace" if place.workspace is not None else "/tmp",
+        environment=dict(environment),
+        log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
+        hostname="sandbox",
+    )
+
+
+@cache
+def seccomp_profile() -> str:
+    """Our allow-list of system calls, as the engine's API takes it: one line of JSON."""
+    text = Path(__file__).with_name("seccomp.json").read_text(encoding="ascii")
+    return json.dumps(json.loads(text), separators=(",", ":"))

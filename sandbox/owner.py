@@ -1,0 +1,78 @@
+"""Whose a container is: which data directory, and which process, so that leftovers of the dead can be told.
+
+A process number alone says little, because numbers come again; with its start time it is unique.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+SESSION = "iact.session"
+MODULE = "iact.module"
+OWNER = "iact.owner"
+PID = "iact.pid"
+STARTED = "iact.started"
+
+
+def data_digest(data: Path) -> str:
+    """Twelve hex digits that stand for the data directory, on labels and in names."""
+    return hashlib.sha256(str(data.resolve()).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process. `started`: clock ticks from boot to its start, with the boot's id before it; "" if it is gone."""
+
+    pid: int
+    started: str
+
+    @classmethod
+    def current(cls) -> Process:
+        """This process."""
+        pid = os.getpid()
+        return cls(pid, start_time(pid))
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs (a zombie does not)."""
+        return bool(self.started) and start_time(self.pid) == self.started
+
+    def __str__(self) -> str:
+        return f"{self.pid}-{self.started}"
+
+    @classmethod
+    def parse(cls, text: str) -> Process | None:
+        """The reverse of `str()`; None if `text` isn't one."""
+        pid, _, started = text.partition("-")
+        return cls(int(pid), started) if pid.isascii() and pid.isdigit() and started else None
+
+
+def start_time(pid: int) -> str:
+    """When process `pid` started, as an opaque text without "-"; "" if there is no such process."""
+    try:
+        # The name, in parentheses, may hold anything, so count from its end (proc_pid_stat(5), fields 3 and 22).
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+    except OSError:
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else f"{boot[:8]}.{int(fields[19])}"
+
+
+def labels(process: Process, *, data: Path, session: str, module: str) -> dict[str, str]:
+    """The labels of one container."""
+    return {
+        SESSION: session,
+        MODULE: module,
+        OWNER: data_digest(data),
+        PID: str(process.pid),
+        STARTED: process.started,
+    }
+
+
+def process_of(labels: Mapping[str, str]) -> Process | None:
+    """The process that a container with these `labels` belongs to; None if they don't say."""
+    return Process.parse(f"{labels.get(PID, '')}-{labels.get(STARTED, '')}")

@@ -1,0 +1,65 @@
+"""Collects what a killed process left behind: containers, socket folders and their mounts.
+
+Only what bears this data directory's digest is looked at, and only what belongs to a process that no
+longer lives is touched, so several processes may share a data directory.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import docker
+from docker.errors import APIError, NotFound
+
+from sandbox import owner, socket_folder
+
+
+def reap(client: docker.DockerClient, data: Path) -> list[str]:
+    """Remove the leftovers of dead processes; give the names of the containers that were removed. Blocks."""
+    removed = [name for name in _containers(client, data) if _remove(client, name)]
+    for folder in _folders(data):
+        socket_folder.remove(folder)
+    return removed
+
+
+def sockets(data: Path) -> Path:
+    """Where the socket folders of this data directory are."""
+    return data / "run"
+
+
+def _containers(client: docker.DockerClient, data: Path) -> list[str]:
+    """Names of all containers of this data directory whose process is gone, running or not."""
+    # The list may change while it is read, so ask for the summary alone: it inspects none of them.
+    chosen = {"label": f"{owner.OWNER}={owner.data_digest(data)}"}
+    found: list[str] = []
+    for item in client.api.containers(all=True, filters=chosen):
+        process = owner.process_of(item["Labels"])
+        if process is None or not process.alive:
+            found.append(str(item["Id"]))
+    return found
+
+
+def _remove(client: docker.DockerClient, container: str) -> bool:
+    with suppress(NotFound):
+        try:
+            client.api.remove_container(container, force=True, v=True)
+        except APIError as error:
+            if error.status_code != 409:  # 409: somebody else is removing it right now
+                raise
+        return True
+    return False
+
+
+def _folders(data: Path) -> list[Path]:
+    """Socket folders of processes that are gone. Names: PROCESS@NUMBER."""
+    try:
+        entries = list(sockets(data).iterdir())
+    except OSError:
+        return []
+    dead = []
+    for entry in entries:
+        process = owner.Process.parse(entry.name.partition("@")[0])
+        if process is not None and not process.alive:
+            dead.append(entry)
+    return dead

@@ -1,0 +1,97 @@
+"""The folder in which a module puts its socket: the one place that module and core both touch.
+
+The module writes there, so nothing in it can be trusted: it may put a link to another module's
+socket, or to the engine's, where its own should be. Hence the core opens the name without following
+links, makes sure that it holds a socket, and from then on dials that descriptor and never the name.
+
+Where we may mount (as root) the folder is a file system of its own, too small to hoard anything in
+and blind to links; elsewhere it is a plain directory, and the check on opening is what protects.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import ModuleLost
+
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_NOSYMFOLLOW = 0x2, 0x4, 0x8, 0x100
+_MNT_DETACH, _UMOUNT_NOFOLLOW = 0x2, 0x8
+_QUIET = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
+
+SOCKET = "module.sock"
+
+
+@dataclass(slots=True)
+class CheckedSocket:
+    """A module's socket, held open by a descriptor that stands for the file itself and not for its name."""
+
+    descriptor: int
+
+    @property
+    def target(self) -> str:
+        """The gRPC target that dials exactly this socket, from this process."""
+        return f"unix:///proc/self/fd/{self.descriptor}"
+
+    def close(self) -> None:
+        """Let go of it; harmless when done twice."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def open_socket(folder: Path) -> CheckedSocket | None:
+    """Open the module's socket in `folder`; None if there is nothing there yet.
+
+    Raises:
+        ModuleLost: what is there is not a socket (a link, a pipe, a file), so the module is not to be talked to.
+    """
+    try:
+        descriptor = os.open(folder / SOCKET, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ModuleLost(
+            f"The module's socket can't be opened ({error.strerror}); it was stopped."
+        ) from error
+    if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+        return CheckedSocket(descriptor)
+    os.close(descriptor)
+    raise ModuleLost("The module put something else where its socket should be; it was stopped.")
+
+
+def make(folder: Path, *, uid: int, gid: int) -> None:
+    """Make `folder`, which must not exist, for a module that runs as `uid`:`gid`."""
+    folder.mkdir(mode=0o700, parents=True)
+    if os.geteuid() != 0:
+        return
+    os.chown(folder, uid, gid)
+    bounds = f"size=64k,nr_inodes=8,mode=0700,uid={uid},gid={gid}"
+    # Kernels before 5.10 don't know "nosymfollow"; in a container we may not be allowed to mount at all.
+    if not _mount(folder, _QUIET | _MS_NOSYMFOLLOW, bounds):
+        _mount(folder, _QUIET, bounds)
+
+
+def remove(folder: Path) -> None:
+    """Unmount and delete `folder`; harmless when it is gone already."""
+    if os.geteuid() == 0:
+        while folder.is_mount() and _libc().umount2(os.fsencode(folder), _MNT_DETACH | _UMOUNT_NOFOLLOW) == 0:
+            pass
+    if folder.is_mount():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _mount(folder: Path, flags: int, bounds: str) -> bool:
+    status: int = _libc().mount(
+        b"iact", os.fsencode(folder), b"tmpfs", ctypes.c_ulong(flags), bounds.encode()
+    )
+    return status == 0
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,72 @@
+"""One stage per test: scripted endpoints and products on it, and the laws that hold for all of them at the end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.laws import journal_law, prefix_law
+from tests.acceptance.product import Product, containers_of, reap, warmed
+from tests.endpoint import Endpoint, Script
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory in which every shipped module has run once, so that its functions are known."""
+    data = tmp_path_factory.mktemp("shared") / "data"
+    with Endpoint({"/": ["Ready."]}) as endpoint:
+        Product.at(data, endpoint).ask("Are you ready?")
+    return data
+
+
+@dataclass
+class Stage:
+    """What one test plays on. `crashes`: a process that asks this endpoint may be killed or lose its disk."""
+
+    shared: Path
+    folder: Path
+    endpoints: list[tuple[Endpoint, bool]] = field(default_factory=list)
+    data: set[Path] = field(default_factory=set)
+
+    def endpoint(self, script: Script, *, by_turn: bool = False, crashes: bool = False) -> Endpoint:
+        """A scripted endpoint that ends with the test."""
+        made = Endpoint(script, by_turn=by_turn).start()
+        self.endpoints.append((made, crashes))
+        return made
+
+    def product(self, endpoint: Endpoint | str | None = None, **settings: str) -> Product:
+        """The product on a data directory of its own; each has its own name for the model."""
+        number = next(_numbers)
+        data = warmed(self.folder / f"data-{number}", self.shared)
+        self.data.add(data)
+        return Product.at(data, endpoint, **{"IACT_MODEL": f"scripted-{number}", **settings})
+
+    def end(self) -> None:
+        """Close everything, then check what must always hold."""
+        for endpoint, _ in self.endpoints:
+            endpoint.stop()
+        for endpoint, crashes in self.endpoints:
+            prefix_law(endpoint.requests, crashes=crashes)
+            endpoint.assert_used()
+        for data in self.data:
+            for journal in data.glob("sessions/*/journal.md"):
+                journal_law(journal)
+            assert not containers_of(data)
+            assert not list((data / "run").glob("*"))
+
+
+@pytest.fixture
+def stage(shared: Path, tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(shared, tmp_path)
+    yield made
+    try:
+        made.end()
+    finally:
+        for data in made.data:
+            reap(data)

@@ -1,0 +1,256 @@
+"""The product as its user has it: the command `iact` in processes of its own, and a data directory.
+
+Tests say what they give it and look at what comes out: exit status, standard output and error, the
+journal on disk, containers on the engine, and what the scripted endpoint was asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import docker
+from websockets.sync.client import ClientConnection, connect
+
+from core.journal import Record, read_journal
+from sandbox import owner, reaper
+from tests.endpoint import Endpoint
+
+ROOT = Path(__file__).parents[2]
+NO_MODULES = {"IACT_SANDBOX": "off"}
+"""For tests that need no tool: nothing is asked of the engine."""
+
+_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "DOCKER_HOST", "XDG_DATA_HOME", "TMPDIR", "SYSTEMROOT")
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command that ended."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def sentence(self) -> str:
+        """The line on standard error that says what went wrong; fails unless there is exactly one, at the end."""
+        assert "Traceback" not in self.stderr, self.stderr
+        lines = self.stderr.splitlines()
+        said = [line for line in lines if line.startswith("iact: ")]
+        assert len(said) == 1, self
+        assert lines[-1] == said[0], self
+        assert said[0].endswith((".", "…")), self
+        return said[0].removeprefix("iact: ")
+
+    def answer(self) -> Answer:
+        """The report of `iact run --json`."""
+        report = json.loads(self.stdout)
+        return Answer(
+            session=report["session"],
+            reply=report["reply"],
+            journal=Path(report["journal"]),
+            status=report["status"],
+            usage={name: int(count) for name, count in report["usage"].items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What `iact run --json` printed."""
+
+    session: str
+    reply: str
+    journal: Path
+    status: str
+    usage: dict[str, int]
+
+    @property
+    def records(self) -> list[Record]:
+        """The journal's records."""
+        return read_journal(self.journal).records
+
+    @property
+    def workspace(self) -> Path:
+        """The session's own folder for files."""
+        return self.journal.parent / "workspace"
+
+
+@dataclass(frozen=True)
+class Product:
+    """One data directory, with the settings that the environment brings."""
+
+    data: Path
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def at(data: Path, endpoint: Endpoint | str | None = None, **settings: str) -> Product:
+        """With `endpoint` for its models, where there is one."""
+        url = endpoint.url if isinstance(endpoint, Endpoint) else endpoint
+        given = {"OPENAI_BASE_URL": url, "IACT_MODEL": "scripted"} if url else {}
+        return Product(data, {**given, **settings})
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that a process of the product gets from us."""
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        code = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        return {**kept, **code, "IACT_DATA": str(self.data), **self.settings}
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: str = "",
+        seconds: float = _PATIENCE,
+        before: Callable[[], None] | None = None,
+    ) -> Ran:
+        """Run `iact` with `arguments` to its end. `before` runs in the new process, ahead of it."""
+        done = subprocess.run(
+            _command(arguments),
+            env=self.environment,
+            cwd=self.data.parent,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            preexec_fn=before,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def ask(self, task: str, *options: str, session: str | None = None) -> Answer:
+        """`iact run --json` that must succeed."""
+        going_on = ["--session", session] if session else []
+        ran = self.run("run", "--json", *going_on, *options, task)
+        assert ran.status == 0, ran
+        assert "Traceback" not in ran.stderr, ran
+        return ran.answer()
+
+    @contextmanager
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """A process of the product that is still running; it is killed at the end if it is then."""
+        with (
+            (self.data.parent / f"{self.data.name}.stderr").open("a+") as errors,
+            subprocess.Popen(
+                _command(arguments),
+                env=self.environment,
+                cwd=self.data.parent,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            ) as process,
+        ):
+            try:
+                yield process
+            finally:
+                process.kill()
+                process.wait(20)
+                errors.seek(0)
+                assert "Traceback" not in errors.read()
+
+    @contextmanager
+    def serving(self) -> Iterator[Server]:
+        """`iact serve`, ready."""
+        with self.started("serve") as process:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.fullmatch(r"iact: ready http://127\.0\.0\.1:(\d+)/\?token=(\S+)\n", line)
+            assert found is not None, line
+            yield Server(process, int(found[1]), found[2])
+
+    def journals(self) -> set[Path]:
+        """The journals of all sessions."""
+        return set(self.data.glob("sessions/*/journal.md"))
+
+    def containers(self) -> list[str]:
+        """Names of all containers of this data directory, running or not."""
+        return containers_of(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running `iact serve`."""
+
+    process: subprocess.Popen[str]
+    port: int
+    token: str
+
+    def connect(self) -> ClientConnection:
+        """A websocket to it."""
+        return connect(
+            f"ws://127.0.0.1:{self.port}/ws",
+            additional_headers={"Authorization": f"Bearer {self.token}"},
+            max_size=None,
+            close_timeout=0.2,  # its other end may have been killed
+            proxy=None,
+        )
+
+
+def acknowledged(
+    socket: ClientConnection, message: dict[str, object], *, within: float = 30.0
+) -> dict[str, object]:
+    """Send a message and wait for its `ok`; what else comes in meanwhile is dropped."""
+    socket.send(json.dumps({**message, "id": "test"}))
+    end = time.monotonic() + within
+    while (left := end - time.monotonic()) > 0:
+        frame = json.loads(socket.recv(timeout=left))
+        if frame.get("id") == "test":
+            assert frame["type"] == "ok", frame
+            return dict(frame)
+    raise AssertionError(f"{message} was not acknowledged")
+
+
+def kill(process: subprocess.Popen[str]) -> bool:
+    """SIGKILL; whether the process was still at work."""
+    running = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait(20)
+    return running
+
+
+def containers_of(data: Path) -> list[str]:
+    """Names of all containers that bear the label of a data directory."""
+    client = docker.from_env()
+    try:
+        chosen = {"label": f"{owner.OWNER}={owner.data_digest(data)}"}
+        return [str(item["Names"][0]) for item in client.api.containers(all=True, filters=chosen)]
+    finally:
+        client.close()
+
+
+def reap(data: Path) -> None:
+    """Remove what a test that failed may have left on the engine."""
+    client = docker.from_env()
+    try:
+        reaper.reap(client, data)
+    finally:
+        client.close()
+
+
+def warmed(data: Path, like: Path) -> Path:
+    """A data directory `data` that knows the modules that `like` knows, and has no session."""
+    data.mkdir(parents=True)
+    shutil.copytree(like / "modules", data / "modules")
+    return data
+
+
+def until(condition: Callable[[], bool], what: str, *, within: float = 30.0) -> None:
+    """Wait until `condition` holds of something outside this process; look again and again, not for ever."""
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, f"waited {within:g} s in vain for {what}"
+        time.sleep(0.01)
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "iact", *arguments]

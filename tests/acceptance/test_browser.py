@@ -1,0 +1,230 @@
+"""A person at the page: everything real but the model, whose every word is scripted.
+
+Say something, watch the stream, stop a child two levels down, tell it something else, let it go on and
+see it obey; reload in the middle, twice, and lose nothing. Go back through ten thousand records, fork in
+the middle, and go on there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+from core.journal import read_journal
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import ROOT, Product, Server, reap, warmed
+from tests.endpoint import Endpoint, Gate, Reply
+from tests.web.browser import ARGUMENTS, REPORT_VIOLATIONS, Wrongs, chromium
+from tests.web.long import long_journal
+from tests.web.scrub import SHOWS, expected
+
+SCREENSHOTS: Final = ROOT / "docs" / "screenshots"
+SLOW: Final = 60_000
+"""Milliseconds for what needs a container to start."""
+
+SCRUB: Final = 300.0
+"""Milliseconds that going to the middle of ten thousand records may take, best of three on a busy machine."""
+
+
+@contextmanager
+def page_of(server: Server) -> Iterator[Page]:
+    """A page that is connected; at its end nothing may have gone wrong in it."""
+    origin = f"http://127.0.0.1:{server.port}"
+    wrongs = Wrongs(origin)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        context = browser.new_context(viewport={"width": 1360, "height": 860}, reduced_motion="reduce")
+        context.add_init_script(REPORT_VIOLATIONS)
+        page = context.new_page()
+        page.on("pageerror", wrongs.script_error)
+        page.on("console", lambda message: wrongs.console(message.type, message.text))
+        page.on("request", lambda request: wrongs.request(request.url))
+        page.goto(f"{origin}/?token={server.token}")
+        connected(page)
+        yield page
+        browser.close()
+    assert wrongs.found == []
+
+
+def connected(page: Page) -> None:
+    expect(page.locator("[data-role=connection]")).to_have_attribute("data-state", "open")
+
+
+def choose(page: Page, path: str) -> None:
+    """Select an agent in the tree."""
+    page.locator(f'[data-path="{path}"] > .node').click()
+    expect(page.locator(f'[data-path="{path}"]')).to_have_attribute("aria-selected", "true")
+
+
+def records_known(page: Page) -> int:
+    """How many records the page says it has of the session."""
+    text = page.locator("[data-role=inspector]").inner_text()
+    found = re.search(r"^Records\n+(\d+)$", text, re.MULTILINE)
+    assert found is not None, text
+    return int(found[1])
+
+
+def keep_screenshot(page: Page, name: str, folder: Path) -> None:
+    """Take a picture; it goes into the documentation if there is none, or with UPDATE_SCREENSHOTS set."""
+    taken = folder / name
+    page.screenshot(path=taken)
+    if os.environ.get("UPDATE_SCREENSHOTS") or not (SCREENSHOTS / name).exists():
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(taken, SCREENSHOTS / name)
+
+
+def test_a_person_steps_in_two_levels_down_and_reloads_without_loss(stage: Stage, tmp_path: Path) -> None:
+    counting = Gate()
+    endpoint = stage.endpoint(
+        {
+            "/": [
+                'I\'ll have it done.\n\n```CALL lead role="a foreman"\nHave the numbers from one to five counted out.\n```\n',
+                "The numbers were counted **backwards**, as you wished.",
+            ],
+            "/lead": [
+                "This is for one pair of hands.\n\n```CALL worker\nCount from one to five, in words.\n```\n",
+                "The worker counted from five to one.",
+            ],
+            "/lead/worker": [
+                Reply("One, two, three, four, five. Shall I go on?", gates={24: counting}),
+                "Backwards, then.\n\n```shell.run\nprintf '%s\\n' five four three two one\n```\n",
+                "| first | last |\n|---|---|\n| five | one |\n\nCounted backwards.",
+            ],
+        }
+    )
+    product = stage.product(endpoint)
+    with product.serving() as server:
+        with page_of(server) as page:
+            page.get_by_label("Message to the root agent").fill("Have someone count to five.")
+            page.keyboard.press("Enter")
+
+            # The stream stands still in the middle; the page shows what is there.
+            worker = page.locator('[data-path="/lead/worker"] > .node')
+            expect(worker).to_be_visible(timeout=SLOW)
+            choose(page, "/lead/worker")
+            assert counting.wait()
+            draft = page.locator(".entry.draft")
+            expect(draft).to_contain_text("One, two, three, four,")
+            expect(page.locator(".entry.incoming")).to_contain_text("Count from one to five, in words.")
+
+            # Reload in the middle of it: the same place, the same text.
+            page.reload()
+            connected(page)
+            expect(page.locator("[data-role=agent-name]")).to_have_text("/lead/worker")
+            expect(draft).to_contain_text("One, two, three, four,")
+
+            # Pause it, by mouse on the node; its text is discarded, and kept as discarded.
+            worker.hover()
+            worker.get_by_role("button", name="Pause").click()
+            expect(page.locator("[data-role=agent-state]")).to_have_text("paused")
+            expect(draft).to_have_count(0)
+            expect(page.locator(".dialogue")).to_contain_text("Text stopped and discarded (pause)")
+            counting.release()
+
+            page.get_by_label("Intervene in /lead/worker").fill("Count backwards instead.")
+            page.keyboard.press("Enter")
+            expect(page.locator(".entry.intervention")).to_contain_text("Count backwards instead.")
+            expect(page.locator(".entry.intervention .receipt")).to_have_text("not read yet")
+            page.reload()
+            connected(page)
+            expect(page.locator(".entry.intervention")).to_contain_text("Count backwards instead.")
+            expect(page.locator("[data-role=agent-state]")).to_have_text("paused")
+            assert len(endpoint.of("/lead/worker")) == 1
+
+            # Let it go on, by keyboard, and see it obey.
+            page.locator('[data-path="/lead/worker"]').focus()
+            page.keyboard.press("p")
+            result = page.locator(".card.result")
+            expect(result).to_contain_text("five\nfour\nthree\ntwo\none", timeout=SLOW)
+            expect(result).to_contain_text("exit 0")
+            expect(page.locator(".entry.intervention .receipt")).to_have_text(
+                re.compile(r"read at record \d+")
+            )
+            expect(page.locator(".entry.reply")).to_contain_text("Counted backwards.")
+            keep_screenshot(page, "worker.png", tmp_path)
+            page.emulate_media(color_scheme="dark")
+            keep_screenshot(page, "worker-dark.png", tmp_path)
+            page.emulate_media(color_scheme="light")
+
+            choose(page, "/lead")
+            expect(page.locator(".entry.child")).to_contain_text("Counted backwards.")
+            choose(page, "/")
+            expect(page.locator(".entry.reply strong")).to_have_text("backwards")
+            expect(page.locator(".entry.incoming")).to_contain_text("Have someone count to five.")
+            keep_screenshot(page, "session.png", tmp_path)
+            page.set_viewport_size({"width": 360, "height": 720})
+            keep_screenshot(page, "narrow.png", tmp_path)
+            page.set_viewport_size({"width": 1360, "height": 860})
+
+            # What the page has is what is on disk, and a fresh page has the same.
+            [journal] = product.journals()
+            assert records_known(page) == len(read_journal(journal).records)
+            before = page.locator(".dialogue").inner_text()
+            page.reload()
+            connected(page)
+            expect(page.locator(".entry.reply strong")).to_have_text("backwards")
+            assert page.locator(".dialogue").inner_text() == before
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(30) == 0
+
+    told = endpoint.of("/lead/worker")[1]
+    assert "Count backwards instead." in told.last
+    assert "One, two" not in "".join(content for _, content in told.messages)
+    for others in ("/", "/lead"):
+        assert not [one for one in endpoint.of(others) if "Count backwards instead." in str(one.messages)]
+
+
+def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(shared: Path, tmp_path: Path) -> None:
+    # The journal is made up and does not verify, so this product is not one of the stage's.
+    data = warmed(tmp_path / "data", shared)
+    journal = long_journal(data / "sessions", 10_000)
+    records = read_journal(journal).records
+    middle = next(one.n for one in records if one.n > 5000 and one.kind == "reply" and one.agent == "/")
+    agents, newest = expected(journal, middle)
+    before = journal.read_bytes()
+    with Endpoint({"/": ["This is where we **go on**."]}, by_turn=False) as endpoint:
+        product = Product.at(data, endpoint)
+        try:
+            with product.serving() as server, page_of(server) as page:
+                page.locator("[data-role=sessions]").click()
+                page.get_by_role("button", name="Replay Task 1: read the lines.").click()
+                expect(page.locator("[data-role=replay-total]")).to_have_text("of 10000", timeout=SLOW)
+                times = []
+                for _ in range(3):
+                    times.append(page.evaluate(SHOWS, [middle, agents, newest]))
+                    page.evaluate(SHOWS, [10_000, *expected(journal, 10_000)])
+                print(f"10,000 records, to record {middle}: {', '.join(f'{took:.0f}' for took in times)} ms")
+                assert all(took >= 0 for took in times), times
+                assert min(times) < SCRUB, times
+                page.evaluate(SHOWS, [middle, agents, newest])
+                keep_screenshot(page, "replay.png", tmp_path)
+                page.emulate_media(color_scheme="dark")
+                keep_screenshot(page, "replay-dark.png", tmp_path)
+                page.emulate_media(color_scheme="light")
+                page.get_by_role("tab", name="Context").click()
+                expect(page.get_by_role("tabpanel")).to_contain_text("Reused prefix", timeout=SLOW)
+                keep_screenshot(page, "context.png", tmp_path)
+
+                page.get_by_label(f"Go on from record {middle} in a fork").fill(
+                    "And if we went on from here?"
+                )
+                page.keyboard.press("Enter")
+                expect(page.locator(".entry.reply strong").last).to_have_text("go on", timeout=SLOW)
+                expect(page.get_by_role("treeitem")).to_have_count(agents, timeout=SLOW)
+                [fork] = product.journals() - {journal}
+                assert page.url.endswith(f"#{fork.parent.name}")
+                forked = read_journal(fork).records
+                assert [one.kind for one in forked[middle : middle + 2]] == ["fork", "say"]
+                assert [one.digest for one in forked[:middle]] == [one.digest for one in records[:middle]]
+            assert journal.read_bytes() == before
+            assert "And if we went on from here?" in endpoint.of("/")[-1].last
+        finally:
+            reap(data)

@@ -1,0 +1,32 @@
+"""What every test shares: no setting of whoever runs the tests leaks into them.
+
+A proxy, an endpoint or a data directory in the environment would make a test speak to something
+real, or write where a user keeps sessions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+_FOREIGN = ("OPENAI_", "IACT_")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_OUR_OWN = ("IACT_TEST_SCALE",)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_environment() -> Iterator[None]:
+    """Take settings and proxies out of the environment for the whole run."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name not in _OUR_OWN and (name.startswith(_FOREIGN) or name.lower() in _PROXIES):
+                patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session")
+def scale() -> float:
+    """IACT_TEST_SCALE (default 1) multiplies the rounds of slow tests."""
+    return float(os.environ.get("IACT_TEST_SCALE", "1"))

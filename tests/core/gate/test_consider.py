@@ -1,0 +1,266 @@
+"""The whole gate: every combination of its variables, the order of its questions, and its laws."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.gate.gate import (
+    Answer,
+    CallRequest,
+    Denial,
+    Question,
+    Ticket,
+    arguments_digest,
+    consider,
+    settle,
+    wrote,
+)
+from core.gate.grant import Grant, Scope
+from core.gate.policy import ImpactRule, Policy, Rate, Require, merged
+from core.gate.provenance import Provenance
+from core.ports import JSON
+
+USER = Provenance({"to": frozenset({"user"})})
+CLEAN_MODEL = Provenance({"to": frozenset({"model"})})
+STRANGE = Provenance({"to": frozenset({"tool:web.fetch"})})
+TAINTED = Provenance({"to": frozenset({"user"})}, agent=frozenset({"tool:web.fetch"}))
+UNKNOWN = Provenance({"to": frozenset({"no such source"})})
+ORIGINS = {"user": USER, "model": CLEAN_MODEL, "tool": STRANGE, "tainted": TAINTED, "unknown": UNKNOWN}
+Asked = Literal["not asked", "yes", "no"]
+
+
+def call(
+    *,
+    inside: bool = True,
+    impact: float = 0,
+    intent: int = 2,
+    cap: float | None = None,
+    provenance: Provenance = USER,
+    policy: Policy | None = None,
+    arguments: dict[str, JSON] | None = None,
+    clearance: bool = False,
+) -> Ticket | Denial | Question:
+    """One call of `mail.send`."""
+    given_arguments: dict[str, JSON] = {"to": "bob"} if arguments is None else arguments
+    scope = Scope("s", (("mail.*",) if inside else ("other.*",),), {} if cap is None else {"mail.*": cap})
+    return consider(
+        CallRequest("/a", "mail.send", arguments_digest(given_arguments, {})),
+        impact,
+        Grant(scope, intent),
+        policy or Policy(),
+        arguments=given_arguments,
+        provenance=provenance,
+        known={"book": frozenset({"ann@example.com"})},
+        clearance=clearance,
+    )
+
+
+def expected(
+    inside: bool, impact: float, intent: int, cap: float | None, origin: str, clearance: bool, answer: bool
+) -> str:
+    """The table, written a second time in another way: the first authority that says no, or "allow"."""
+    if not inside:
+        return "scope"
+    if impact > intent or (cap is not None and impact > cap):
+        return "impact"
+    asks = clearance or (impact >= 2 and origin in ("tool", "tainted", "unknown"))
+    return "clearance" if asks and not answer else "allow"
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("intent", range(3))
+@pytest.mark.parametrize("cap", [None, 0, 0.5, 1, 1.5, 2])
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_the_table(inside: bool, intent: int, cap: float | None, origin: str) -> None:
+    for impact, clearance, answer in product((0, 0.7, 1, 1.2, 2), (False, True), (True, False)):
+        decision = call(
+            inside=inside,
+            impact=impact,
+            intent=intent,
+            cap=cap,
+            provenance=ORIGINS[origin],
+            clearance=clearance,
+        )
+        if isinstance(decision, Question):
+            decision = settle(decision, Answer(answer, "said so"))
+        got = decision.by if isinstance(decision, Denial) else "allow"
+        assert got == expected(inside, impact, intent, cap, origin, clearance, answer)
+
+
+def test_lockdown_comes_first() -> None:
+    for inside, impact in product((True, False), range(3)):
+        decision = call(inside=inside, impact=impact, policy=Policy(lockdown=True), clearance=True)
+        assert isinstance(decision, Denial)
+        assert decision.by == "lockdown"
+
+
+@pytest.mark.parametrize(("inside", "intent"), [(False, 2), (True, 0)])
+def test_nobody_is_asked_once_something_cheaper_denies(inside: bool, intent: int) -> None:
+    policy = Policy(requires=frozenset({Require("mail.*", "to", within=("book",))}))
+    assert isinstance(
+        call(inside=inside, impact=1, intent=intent, provenance=STRANGE, policy=policy, clearance=True),
+        Denial,
+    )
+
+
+def with_rule(rule: Require, value: JSON, provenance: Provenance) -> str:
+    decision = call(
+        impact=1, provenance=provenance, policy=Policy(requires=frozenset({rule})), arguments={"to": value}
+    )
+    return {Ticket: "allow", Question: "ask", Denial: "deny"}[type(decision)]
+
+
+@pytest.mark.parametrize(
+    ("value", "said", "outcome"),
+    [
+        ("bob@example.com", "write to bob@example.com please", "allow"),
+        ("bob@example.com", "write to Bob@Example.com.", "allow"),
+        ("bob@example.com", "write to notbob@example.com", "ask"),
+        ("bob@example.com", "write to bob@example.com.evil.org", "ask"),
+        ("bob@example.co", "write to bob@example.com", "ask"),
+        ("ann@example.com", "nothing", "allow"),
+        (["ann@example.com", "bob@example.com"], "bob@example.com", "allow"),
+        (["ann@example.com", "eve@evil.org"], "bob@example.com", "ask"),
+        ({"deep": ["eve@evil.org"]}, "bob@example.com", "ask"),
+        ({"eve@evil.org": 1}, "1", "ask"),
+        ("", "anything", "allow"),
+        (12, "pay 12 euros", "allow"),
+        (1200, "pay 12 euros", "ask"),
+    ],
+)
+def test_values_must_be_the_users_or_in_a_named_set(value: JSON, said: str, outcome: str) -> None:
+    rule = Require("mail.*", "to", within=("user", "book"))
+    assert with_rule(rule, value, Provenance({"to": frozenset({"model"})}, said=(said,))) == outcome
+    strict = Require("mail.*", "to", within=("user", "book"), otherwise="deny")
+    denied = {"ask": "deny"}.get(outcome, outcome)
+    assert with_rule(strict, value, Provenance({"to": frozenset({"model"})}, said=(said,))) == denied
+
+
+def test_a_variable_that_the_user_wrote_is_the_users() -> None:
+    rule = Require("mail.*", "to", within=("user",))
+    assert with_rule(rule, "eve@evil.org", USER) == "allow"
+    assert with_rule(rule, "eve@evil.org", Provenance({"to": frozenset({"user", "tool:x"})})) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("See you at three.", "allow"),
+        ("See www.evil.org for more", "ask"),
+        ("See https://example.com/page", "allow"),
+        ("See https://example.com.evil.org/", "ask"),
+        ("Click evil.org/now", "ask"),
+        ("Write to eve@evil.org", "ask"),
+        ("Pay DE89370400440532013000", "ask"),
+    ],
+)
+def test_links_in_free_text(text: str, outcome: str) -> None:
+    rule = Require("mail.*", "to", within=("user",), hosts=("example.com",), links=True)
+    assert with_rule(rule, text, CLEAN_MODEL) == outcome
+
+
+def test_what_the_user_wrote_is_found_as_a_whole() -> None:
+    assert wrote("send it to Bob, now", "Bob")
+    assert wrote("see http://a.b/c?d.", "http://a.b/c?d")
+    assert not wrote("send it to Bobby", "Bob")
+    assert not wrote("x", "(")
+
+
+def test_trusted_sources_count_as_the_users() -> None:
+    policy = Policy(trusted=frozenset({"tool:web.*"}))
+    assert isinstance(call(impact=2, provenance=STRANGE, policy=policy), Ticket)
+    assert isinstance(call(impact=2, provenance=STRANGE), Question)
+
+
+# --- laws --------------------------------------------------------------------------------------------------
+
+PATTERNS = st.sampled_from(["*", "mail.*", "mail.send", "files.*", "nothing"])
+levels = st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0])
+
+
+def _pairs(pairs: dict[str, float]) -> frozenset[tuple[str, float]]:
+    return frozenset(pairs.items())
+
+
+policies = st.builds(
+    Policy,
+    names=st.frozensets(st.sampled_from("abc"), max_size=2),
+    functions=st.frozensets(PATTERNS, max_size=3),
+    caps=st.dictionaries(PATTERNS, levels, max_size=3).map(_pairs),
+    trusted=st.frozensets(st.sampled_from(["tool:web.*", "memory"]), max_size=2),
+    requires=st.frozensets(
+        st.builds(Require, PATTERNS, st.just("to"), st.sampled_from([(), ("user",), ("book",)])), max_size=2
+    ),
+    impacts=st.frozensets(
+        st.builds(ImpactRule, PATTERNS, st.just("to"), st.just("equals"), st.just(("b*",)), levels),
+        max_size=2,
+    ),
+    rates=st.frozensets(st.builds(Rate, PATTERNS, st.integers(0, 5), st.just(1.0)), max_size=2),
+    lockdown=st.booleans(),
+)
+
+
+@given(policies, policies, policies)
+def test_merging_is_commutative_associative_and_idempotent(a: Policy, b: Policy, c: Policy) -> None:
+    assert a.merge(b) == b.merge(a)
+    assert a.merge(b).merge(c) == a.merge(b.merge(c))
+    assert a.merge(a) == a
+    assert merged([a, b, c]) == merged([c, a, b, a])
+
+
+def test_no_policy_allows_nothing() -> None:
+    assert not merged([]).scope().contains("mail.send")
+
+
+def _rank(decision: Ticket | Denial | Question) -> int:
+    return {Denial: 0, Question: 1, Ticket: 2}[type(decision)]
+
+
+@given(policies, st.sampled_from(list(ORIGINS.values())), levels, st.integers(0, 2), st.booleans())
+def test_adding_a_denial_never_allows(
+    policy: Policy, provenance: Provenance, impact: float, intent: int, clearance: bool
+) -> None:
+    def outcome(one: Policy) -> int:
+        request = CallRequest("/a", "mail.send", "d")
+        return _rank(
+            consider(
+                request, impact, Grant(one.scope(), intent), one,
+                arguments={"to": "bob"}, provenance=provenance, clearance=clearance,
+            )
+        )  # fmt: skip
+
+    before = outcome(policy)
+    stricter = [
+        Policy(policy.names, policy.functions, policy.caps, policy.trusted, policy.requires, lockdown=True),
+        policy.merge(Policy(trusted=policy.trusted, caps=frozenset({("*", 0.0)}))),
+        policy.merge(Policy(trusted=policy.trusted, requires=frozenset({Require("*", "to", ("book",))}))),
+        policy.merge(Policy()),
+    ]
+    assert all(outcome(one) <= before for one in stricter)
+
+
+@given(policies, st.lists(PATTERNS, max_size=3), st.integers(0, 2), st.integers(0, 2), levels)
+def test_what_a_child_may_its_parent_may(
+    policy: Policy, patterns: list[str], intent: int, narrowed: int, impact: float
+) -> None:
+    parent = Grant(policy.scope(), intent)
+    child = parent.narrow(patterns=patterns, intent=narrowed)
+
+    def outcome(grant: Grant) -> int:
+        return _rank(
+            consider(
+                CallRequest("/a", "mail.send", "d"),
+                impact,
+                grant,
+                policy,
+                arguments={},
+                provenance=CLEAN_MODEL,
+            )
+        )
+
+    assert outcome(child) <= outcome(parent)

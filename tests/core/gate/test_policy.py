@@ -1,0 +1,266 @@
+"""Policy files, impact rules, rates, provenance and the delay of denials."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import UsageError
+from core.gate.delay import Delays
+from core.gate.policy import ImpactRule, Policies, Policy, Rate
+from core.gate.provenance import Provenance, declassify, join, untrusted
+from core.gate.rate import Tally
+from core.gate.rules import call_impact, host_allowed, inside, sql_impact
+from core.ports import JSON
+
+TEXT = """
+[scope.office]
+functions = ["mail.*", "files.read"]
+caps = { "mail.*" = 2, "files.*" = 0.5 }
+trusted = ["tool:files.*"]
+[[scope.office.require]]
+function = "mail.send"
+parameter = "recipients"
+within = ["user", "address-book"]
+otherwise = "deny"
+[[scope.office.impact]]
+function = "http.request"
+parameter = "method"
+kind = "method"
+[[scope.office.rate]]
+function = "mail.*"
+calls = 10
+per = 60.0
+[scope.web]
+functions = ["web.*"]
+caps = { "mail.*" = 1 }
+"""
+
+
+def test_a_policy_file_is_read_and_its_scopes_merge() -> None:
+    policy = Policies.from_toml(TEXT).named(["office", "web"])
+    scope = policy.scope()
+    assert scope.name == "office+web"
+    assert [scope.contains(one) for one in ("mail.send", "files.read", "web.get", "files.write")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    assert (scope.cap("mail.send"), scope.cap("files.read"), scope.cap("web.get")) == (1, 0.5, 2)
+    assert policy.requires_of("mail.send")[0].otherwise == "deny"
+    assert policy.rates_of("mail.send")[0].calls == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[scope", "no TOML"),
+        ("[scope.a]\nfunctions = 1", "scope.a.functions"),
+        ("[scope.a]\nfunctions = ['x']\ncaps = { x = 9 }", "caps"),
+        ("[scope.a]\nfunctions = ['x']\ncaps = { x = nan }", "caps"),
+        ("[scope.a]\nfunctions = ['x']\nallow_all = true", "allow_all"),
+        ("[scope.A]\nfunctions = ['x']", "scope"),
+        ("lockdown = 'maybe'", "lockdown"),
+    ],
+)
+def test_a_wrong_policy_file_is_refused_with_the_place(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Policies.from_toml(text)
+
+
+def test_an_unknown_scope_is_refused() -> None:
+    with pytest.raises(UsageError, match="office, web"):
+        Policies.from_toml(TEXT).named(["officer"])
+
+
+@pytest.mark.parametrize(
+    ("statement", "impact"),
+    [
+        ("SELECT * FROM t", 0),
+        ("select a, b from t where c = 'drop table x'", 0),
+        ("SELECT 1; SELECT 2", 0),
+        ("explain select 1", 0),
+        ("INSERT INTO t VALUES (1, 'x')", 1),
+        ("insert into t select * from u", 1),
+        ("", 2),
+        ("UPDATE t SET a = 1", 2),
+        ("DELETE FROM t", 2),
+        ("SELECT 1; DROP TABLE t", 2),
+        ("SELECT * INTO u FROM t", 2),
+        ("select pg_terminate_backend(1)", 2),
+        ("select load_file('x')", 2),
+        ("WITH x AS (DELETE FROM t RETURNING 1) SELECT * FROM x", 2),
+        ("EXPLAIN ANALYZE DELETE FROM t", 2),
+        ("INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET a = 1", 2),
+        ("INSERT OR REPLACE INTO t VALUES (1)", 2),
+        ("SELECT /*!50000 1 */", 2),
+        ("SELECT 'a\\'; DROP TABLE t; --'", 2),
+        ("SELECT $$x$$", 2),
+        ("SELECT '' -- '\n; DROP TABLE t", 2),
+        ("SELECT 'x", 2),
+        ("PRAGMA writable_schema = 1", 2),
+        ("COPY t TO PROGRAM 'sh'", 2),
+        ("GRANT ALL ON t TO u", 2),
+        ('SELECT "x"', 2),
+    ],
+)
+def test_sql(statement: str, impact: float) -> None:
+    assert sql_impact(statement) == impact
+
+
+@given(st.text(max_size=40), st.sampled_from(["drop table t", "delete from t", "update t set a=1"]))
+def test_no_text_before_it_hides_a_statement(text: str, statement: str) -> None:
+    if "'" not in text and "--" not in text and "/*" not in text:
+        assert sql_impact(f"select 1 {text}; {statement}") == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "low"),
+    [
+        ("/workspace/a.txt", True),
+        ("/workspace", True),
+        ("/workspace/../etc/passwd", False),
+        ("/workspacex", False),
+        ("//workspace/a", True),
+        ("a/b", True),
+        ("../a", False),
+        ("a/../../b", False),
+        ("~/.ssh", False),
+        ("/etc/passwd", False),
+        ("a\0b", False),
+    ],
+)
+def test_paths(path: str, low: bool) -> None:
+    assert inside(path, ("/workspace", ".")) is low
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [
+        ("https://example.com/x", True),
+        ("https://EXAMPLE.com:8443/x", True),
+        ("https://a.example.org", True),
+        ("https://example.org", False),
+        ("https://example.com.evil.net", False),
+        ("https://example.com@evil.net/", False),
+        ("https://evil.net/#@example.com", False),
+        ("https://evil.net\\@example.com", False),
+        ("https://exаmple.com", False),
+        ("file:///etc/passwd", False),
+        ("javascript://example.com/", False),
+        ("ann@example.com", True),
+        ("ann@example.com@evil.net", False),
+        ("example.com.", True),
+        ("https://[::1]/", False),
+        ("", False),
+        ("https://example.com /", False),
+    ],
+)
+def test_hosts(value: str, allowed: bool) -> None:
+    assert host_allowed(value, ("example.com", "*.example.org")) is allowed
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "impact"),
+    [
+        (ImpactRule("f", "x", "method"), "get", 0.5),
+        (ImpactRule("f", "x", "method"), "POST", 2),
+        (ImpactRule("f", "x", "sql"), "drop table t", 2),
+        (ImpactRule("f", "x", "path", ("/workspace",)), "/etc/x", 2),
+        (ImpactRule("f", "x", "host", ("example.com",), 1.5), ["https://example.com", "https://x.org"], 1.5),
+        (ImpactRule("f", "x", "equals", ("adm*",)), "admin", 2),
+        (ImpactRule("f", "x", "equals", ("adm*",)), "user", 0.5),
+        (ImpactRule("f", "x", "shell"), "rm x", 2),
+        (ImpactRule("f", "x", "shell"), "ls", 0.5),
+        (ImpactRule("g", "x", "method"), "POST", 0.5),
+    ],
+)
+def test_rules_raise_what_is_declared_and_never_lower_it(
+    rule: ImpactRule, value: JSON, impact: float
+) -> None:
+    policy = Policy(impacts=frozenset({rule}))
+    assert call_impact(policy, "f", 0.5, {"x": value}) == impact
+    assert call_impact(policy, "f", 2, {"x": value}) == 2
+
+
+def test_a_rate_refuses_the_call_after_the_last_and_refills_with_time() -> None:
+    rate = Rate("*", 3, 6.0)
+    tally, refused = Tally(), None
+    for _ in range(3):
+        tally, refused = tally.take((rate,), 100.0)
+        assert refused is None
+    tally, refused = tally.take((rate,), 100.0)
+    assert refused is rate
+    assert tally.take((rate,), 101.9)[1] is rate
+    assert tally.take((rate,), 102.1)[1] is None
+    assert tally.take((rate,), 0.0)[1] is rate
+
+
+@given(st.lists(st.floats(0, 1000), max_size=60), st.integers(0, 8), st.floats(0.5, 100))
+def test_no_window_of_time_sees_more_than_a_burst_and_the_rate(
+    times: list[float], calls: int, per: float
+) -> None:
+    rate, tally, passed = Rate("*", calls, per), Tally(), []
+    for now in sorted(times):
+        tally, refused = tally.take((rate,), now)
+        if refused is None:
+            passed.append(now)
+    for i, start in enumerate(passed):
+        for count, end in enumerate(passed[i:], start=1):
+            assert count <= calls + calls * (end - start) / per + 1e-6
+
+
+labels = st.frozensets(st.sampled_from(["user", "model", "memory", "tool:a.b", "tool:c.d"]))
+
+
+@given(labels, labels, labels)
+def test_labels_are_a_lattice_and_trust_only_shrinks_what_is_untrusted(
+    a: frozenset[str], b: frozenset[str], c: frozenset[str]
+) -> None:
+    assert join([a, b]) == join([b, a])
+    assert join([a, join([b, c])]) == join([join([a, b]), c])
+    assert untrusted(a) <= untrusted(join([a, b]))
+    assert untrusted(a, ["tool:a.*"]) <= untrusted(a)
+
+
+def test_only_a_person_takes_labels_away() -> None:
+    assert untrusted(declassify(frozenset({"memory"}), frozenset({"memory"}), by="person:ann")) == frozenset()
+    with pytest.raises(ValueError, match="Only a person"):
+        declassify(frozenset({"memory"}), frozenset({"memory"}), by="model")
+
+
+def test_what_a_tainted_agent_writes_is_tainted() -> None:
+    provenance = Provenance({"a": frozenset({"user"})}, agent=frozenset({"tool:web.fetch"}))
+    assert provenance.of("a") == {"user"}
+    assert "tool:web.fetch" in provenance.of("b")
+
+
+def _ks(a: list[float], b: list[float]) -> float:
+    """The Kolmogorov–Smirnov distance of two samples."""
+    a, b = sorted(a), sorted(b)
+    points = sorted({*a, *b})
+    return max(
+        abs(sum(x <= point for x in a) / len(a) - sum(x <= point for x in b) / len(b))
+        for point in points[::7]
+    )
+
+
+def test_delays_of_denials_look_like_those_of_failures() -> None:
+    source = random.Random(7)
+    real = [source.lognormvariate(-5, 0.7) for _ in range(1000)]
+    delays = Delays()
+    for one in real[:500]:
+        delays.record(one)
+    drawn = [delays.draw(source) for _ in range(500)]
+    assert _ks(drawn, real[500:]) < 1.63 * (2 / 500) ** 0.5  # the 1 % level
+    constant = [0.005] * 500
+    assert _ks(constant, real[500:]) > 1.63 * (2 / 500) ** 0.5
+
+
+@given(st.lists(st.floats(-1, 100), max_size=20), st.integers(0, 1000))
+def test_a_delay_is_bounded(seen: list[float], seed: int) -> None:
+    delays = Delays()
+    for one in seen:
+        delays.record(one)
+    assert 0 <= delays.draw(random.Random(seed)) <= 10

@@ -1,0 +1,232 @@
+"""Laws of the scanner: chunking changes nothing, CommonMark decides what a fence is, cost is linear."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from core.language.containers import Containers
+from core.language.scanner import Block, Cut, Opened, ScanEvent, Scanner, scan
+
+from .documents import documents, ours, theirs
+from .fixture import FOLDER
+
+SCALE = int(os.environ.get("IACT_TEST_SCALE", "1"))
+ENDS = ("\n", "\n", "\r\n", "\r")
+
+
+def is_action(name: str) -> bool:
+    return name in ("BASH", "shell.run")
+
+
+def fed(text: str, sizes: list[int]) -> tuple[list[ScanEvent], str]:
+    """Events and kept text when the chunks have `sizes` in turn."""
+    scanner, events, at, turn = Scanner(is_action), list[ScanEvent](), 0, 0
+    while at < len(text):
+        size = sizes[turn % len(sizes)]
+        events += scanner.feed(text[at : at + size])
+        at, turn = at + size, turn + 1
+    return events + scanner.end(), scanner.kept
+
+
+@settings(max_examples=400 * SCALE)
+@given(documents(ends=ENDS) | st.text(max_size=80), st.lists(st.integers(1, 9), min_size=1, max_size=4))
+@example("```BASH\r\nls\r\n```\r", [1])
+@example("```BASH\nls\n```\n \u00a0\n", [1])
+@example("```BASH\nls\n```\n \t```BASH\n", [3, 1])
+def test_chunks_do_not_matter(text: str, sizes: list[int]) -> None:
+    assert fed(text, sizes) == fed(text, [max(1, len(text))])
+
+
+@settings(max_examples=400 * SCALE)
+@given(documents(ends=ENDS))
+def test_top_level_fences_are_those_of_markdown_it(text: str) -> None:
+    assert ours(text) == theirs(text)
+
+
+def _examples() -> list[str]:
+    text = (FOLDER / "commonmark-0.31.2.txt").read_text("utf-8").replace("→", "\t")
+    return re.split(r"^%% example \d+\n", text, flags=re.MULTILINE)[1:]
+
+
+@pytest.mark.parametrize("text", _examples())
+def test_top_level_fences_of_the_specification(text: str) -> None:
+    assert ours(text) == theirs(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("-\n\n  ```", 1),  # an item begins with at most one blank line
+        ("-\n  ```", 0),
+        ("-\n  a\n\n  ```", 0),
+        ("a\n===\n2. x\n   ```", 0),  # behind a heading any number begins a list
+        ("a\n2. x\n   ```", 1),  # behind text only 1 does
+        ("a\n1. x\n   ```", 0),
+        ("a\n-\n  ```", 1),
+        ("- a\nlazy\n  ```", 0),  # lazy text keeps the item open
+        ("- a\n\nnot lazy\n  ```", 1),
+        ("- ```\nnot lazy\n  ```", 1),
+        ("- # a\nnot lazy\n  ```", 1),
+        ("- > a\nlazy\n  ```", 0),
+        ("> a\n2. b\n   ```", 0),
+        ("- a\n2. b\n   ```", 0),
+        ("> ```\n> a\n2. b\n   ```", 0),
+        ("> a\n<b>\n```", 1),
+        ("- a\n<b>\n```", 1),
+        ("<b>\n```", 0),
+        ("a\n<b>\n```", 1),
+        ("a\n<div>\n```", 0),
+        ("- <div>\n```", 1),
+        ("- <!--\n\n  ```\n-->", 0),
+        ("-     code\n\n  ```", 0),
+        ("-     code\n\n ```", 1),
+        ("10) a\n\n   ```", 1),
+        ("10) a\n\n    ```\n    ```\n   ```", 1),
+        ("-\ta\n\n  ```", 1),
+        ("1234567890. a\n   ```", 1),
+        ("* * *\n  ```", 1),
+        ("- - a\n\n  ```", 0),
+        ("- - a\n\n ```", 1),
+        ("- ```\n  a\n  ```\n  ```\n- b\n  ```", 0),
+    ],
+)
+def test_what_decides_whether_a_fence_is_of_the_top_level(text: str, count: int) -> None:
+    assert len(ours(text)) == count
+    assert ours(text) == theirs(text)
+
+
+def test_the_specification_has_the_examples_that_we_think_it_has() -> None:
+    assert len(_examples()) == 40
+    assert sum(len(theirs(text)) for text in _examples()) >= 25
+
+
+@settings(max_examples=300 * SCALE)
+@given(documents(ends=ENDS) | st.text(st.characters(), max_size=200))
+@example("```BASH\n```\nx\r")
+def test_events_fit_the_text(text: str) -> None:
+    scanner = Scanner(is_action)
+    events = scanner.feed(text) + scanner.end()
+    normal = text.replace("\r\n", "\n").replace("\r", "\n")
+    assert scanner.text == normal
+    assert normal.startswith(scanner.kept)
+    opened: Opened | None = None
+    position = 0
+    for event in events:
+        match event:
+            case Opened():
+                assert opened is None
+                assert event.start >= position
+                opened = event
+            case Block():
+                assert opened == Opened(event.start, event.info, event.action)
+                assert event.info in normal[event.start : event.end]
+                opened, position = None, event.end
+            case Cut():
+                assert event is events[-1]
+                assert event.at == position == scanner.cut
+                assert normal[event.at :].strip()
+    assert opened is None
+
+
+@settings(max_examples=200 * SCALE)
+@given(documents())
+def test_what_was_kept_reads_the_same_again(text: str) -> None:
+    first = scan(text, is_action)
+    again = scan(first.kept, is_action)
+    assert [block.body.rstrip() for block in again.blocks if block.action] == [
+        block.body.rstrip() for block in first.blocks if block.action
+    ]
+    assert again.kept == first.kept
+
+
+def test_after_a_cut_nothing_is_read() -> None:
+    scanner = Scanner(is_action)
+    scanner.feed("```BASH\nls\n```\nand")
+    assert scanner.cut is not None
+    assert scanner.feed("\n```BASH\nrm x\n```\n") == []
+    assert scanner.end() == []
+    assert scanner.kept == "```BASH\nls\n```"
+
+
+@pytest.mark.parametrize(
+    ("start", "certain"),
+    [
+        ("x", True),
+        ("`x", True),
+        ("``", False),
+        ("```", False),
+        ("```te", False),
+        ("    ```", True),
+        ("\t`", True),
+        (" ~", False),
+    ],
+)
+def test_a_cut_is_told_as_soon_as_it_is_certain(start: str, certain: bool) -> None:
+    scanner = Scanner(is_action)
+    scanner.feed("```BASH\nls\n```\n")
+    events = [event for character in start for event in scanner.feed(character)]
+    assert bool(events) is certain
+
+
+def test_ending_twice_says_nothing_new() -> None:
+    scanner = Scanner(is_action)
+    scanner.feed("```BASH\nls")
+    assert len(scanner.end()) == 1
+    assert scanner.end() == []
+
+
+ADVERSARIAL: dict[str, Callable[[int], str]] = {
+    "prose": lambda n: "word " * (n // 5),
+    "fences that open nothing": lambda n: "``` a`b\n" * (n // 8),
+    "indented fences below one item": lambda n: "- a\n" + "  ``` a\n" * (n // 8),
+    "candidates behind items": lambda n: "- a\n\n ``` x\n ```\n" * (n // 17),
+    "items": lambda n: "- " * (n // 2) + "\n" + "\n" * 500 + "x\n",
+    "quotes": lambda n: ">" * (n // 2) + "\n" + ">\n" * (n // 4) + " ```\n",
+    "nested items, blank lines": lambda n: "- " * (n // 4) + "\n\n" * (n // 4) + " ```\n",
+    "items deeper and deeper": lambda n: (
+        "".join(" " * depth + "- a\n" for depth in range(0, int(n**0.5), 2)) + " ```\n"
+    ),
+    "spaces": lambda n: "- a\n   ```x" + " " * n + "x\n",
+    "a tag with many attributes": lambda n: "<a" + " b  " * (n // 4) + "\n ```\n",
+    "a tag with one long value": lambda n: '<a b="' + "x" * n + "\n ```\n",
+    "nested action": lambda n: "```BASH\n" + "```x\n" * (n // 5),
+    "blank line behind an action": lambda n: "```BASH\n```\n" + " " * n,
+    "fence line behind an action": lambda n: "```BASH\n```\n```" + "x" * n,
+    "html": lambda n: "<div>\n ```\n\n" * (n // 12),
+    "carriage returns": lambda n: "\r" * n,
+    "stars": lambda n: "*" * n + "x\n ```\n",
+}
+
+
+def _seconds(text: str, chunk: int) -> float:
+    best = float("inf")
+    for _ in range(3):
+        scanner, started = Scanner(is_action), time.process_time()
+        for at in range(0, len(text), chunk):
+            scanner.feed(text[at : at + chunk])
+        scanner.end()
+        best = min(best, time.process_time() - started)
+    return best
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+@pytest.mark.parametrize("chunk", [1, 1 << 30], ids=["by 1", "whole"])
+def test_cost_is_linear_whatever_the_text(name: str, chunk: int) -> None:
+    small, large = ADVERSARIAL[name](10_000), ADVERSARIAL[name](80_000)
+    # Eight times the text; a quadratic scanner takes 64 times as long.
+    assert _seconds(large, chunk) < 24 * _seconds(small, chunk) + 0.02
+
+
+def test_block_rules_tell_what_takes_the_rest() -> None:
+    blocks = Containers()
+    blocks.read("<pre>\n\n")
+    assert blocks.unending
+    blocks.read("</pre>\n")
+    assert not blocks.unending

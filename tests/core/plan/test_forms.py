@@ -1,0 +1,242 @@
+"""Reading plans: forms, streaming, patterns, and what is wrong in a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.plan.forms import node_from_json, node_to_json, read_form, read_plan
+from core.plan.model import PlanError, make_plan
+from core.plan.pattern import Pattern
+from core.plan.seams import FunctionInfo
+from core.plan.streaming import StepReader
+from core.plan.validate import PlanInvalid, check, find_cycle
+from core.ports import JSON
+from tests.core.plan.fakes import Functions
+from tests.core.plan.random_plans import random_plan
+
+AUDIT = """goal: Find out which of our hosts run a vulnerable kernel
+steps:
+  - {id: kernel,  call: shell.run, params: {command: "uname -r"}}
+  - {id: ports,   call: shell.run, params: {command: "ss -ltn"}}
+  - {id: cves,    agent: researcher, task: "CVEs affecting this kernel", refs: {version: {step: kernel, field: stdout}}}
+  - {id: report,  agent: writer, task: "One page for the operator", after: [cves, ports]}
+"""
+"""The example of the design."""
+
+
+def test_the_plan_of_the_design_is_read() -> None:
+    plan = read_plan(AUDIT, id="audit")
+    assert [(n.id, n.kind, n.call) for n in plan.nodes.values()] == [
+        ("kernel", "tool", "shell.run"), ("ports", "tool", "shell.run"),
+        ("cves", "agent", "researcher"), ("report", "agent", "writer"),
+    ]  # fmt: skip
+    assert plan.nodes["cves"].dependencies == ("kernel",)
+    assert plan.nodes["report"].dependencies == ("cves", "ports")
+    assert plan.goal.startswith("Find out")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("steps: [{id: a}]", "step 'a' needs either `call:`"),
+        ("steps: [{id: a, call: f, agent: b, task: t}]", "step 'a' needs either `call:`"),
+        ("steps: [{id: a, agent: b}]", "without a `task:`"),
+        ("steps: [{id: a, call: f, retries: many}]", "step 'a' (number 1), field `retries`"),
+        ("steps: [{id: a, call: f}, {id: b, call: f, imapct: 1}]", "step 'b' (number 2), field `imapct`"),
+        ("steps: [{id: a, call: f}, {id: a, call: f}]", "two steps have the id 'a'"),
+        ("steps: [{id: 'a b', call: f}]", "field `id`"),
+        ("goal: [", "neither YAML nor JSON (line 2, column 1"),
+        ("x: &a [1]\ny: *a", "YAML alias (*name)"),
+        ("- 3", "step number 1"),
+        ("hello", "a plan is a mapping"),
+        ("{}", "neither a `goal` nor `steps`"),
+        ("steps: [{id: a, call: f, join: first_of}]", "field `join`"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_with_the_place(text: str, says: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        read_plan(text, id="p")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_json_and_a_list_of_steps_are_plans_too() -> None:
+    assert list(read_plan('{"steps": [{"id": "a", "call": "f"}]}', id="p").nodes) == ["a"]
+    assert list(read_plan("- {id: a, call: f}\n- {id: b, call: f}", id="p").nodes) == ["a", "b"]
+    assert read_form("goal: x").goal == "x"
+
+
+def test_nodes_survive_the_journal() -> None:
+    import random
+
+    for seed in range(200):
+        for node in random_plan(random.Random(seed)).nodes.values():
+            assert node_from_json(json.loads(json.dumps(node_to_json(node)))) == node
+
+
+BLOCK = """Here is the plan:
+```yaml
+goal: g
+steps:
+  - id: a
+    call: f
+    params:
+      list:
+        - 1
+        - 2
+  - id: b
+    call: f
+    after: [a]
+```
+That's it.
+"""
+AS_JSON = '```json\n{"goal": "g", "steps": [{"id": "a", "call": "f", "params": {"t": "} ] \\" {"}},\n {"id": "b", "call": "f"}], "x": [{"id": "c"}]}\n```'
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [(AUDIT, ["kernel", "ports", "cves", "report"]), (BLOCK, ["a", "b"]), (AS_JSON, ["a", "b"]),
+     ("- {id: a, call: f}\n", []), ("steps:\n- {id: a,\n   call: f}\n- {id: b, call: f}", ["a", "b"])],
+)  # fmt: skip
+@settings(max_examples=40)
+@given(data=st.data())
+def test_steps_stream_in_whatever_pieces_they_come(text: str, ids: list[str], data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=30)))
+    reader = StepReader()
+    steps = []
+    for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        steps += reader.feed(text[begin:end])
+    steps += reader.close()
+    assert [step["id"] for step in steps if isinstance(step, dict)] == ids
+    assert reader.text == text
+
+
+def test_a_step_is_complete_with_its_closing_brace() -> None:
+    reader = StepReader()
+    at = AUDIT.index("}}") + 2
+    assert reader.feed(AUDIT[: at - 1]) == []
+    assert len(reader.feed(AUDIT[at - 1 : at])) == 1
+
+
+@settings(max_examples=200)
+@given(st.text(max_size=300))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    reader = StepReader()
+    reader.feed(text)
+    reader.close()
+
+
+# --- validation ------------------------------------------------------------------------------------
+
+SCHEMA: Mapping[str, JSON] = {
+    "type": "object",
+    "properties": {"command": {"type": "string"}, "n": {"type": "integer"}},
+    "required": ["command"],
+    "additionalProperties": False,
+}
+FUNCTIONS = Functions.of(
+    FunctionInfo("shell.run", "Runs.", SCHEMA),
+    FunctionInfo("shell.kill", "Kills.", impact=2),
+    FunctionInfo("f"),
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [
+        ("{id: a, call: shel.run, params: {command: x}}", "did you mean 'shell.run'?"),
+        ("{id: a, call: nothing}", "not a function that you have"),
+        ("{id: a, call: shell.run}", "needs the parameter 'command'"),
+        ("{id: a, call: shell.run, params: {command: 3}}", "parameter 'command' of shell.run: 3 is not of type"),
+        ("{id: a, call: shell.run, params: {command: x, m: 1}}", "'m' was unexpected"),
+        ("{id: b, call: f}, {id: a, call: shell.run, params: {command: x}, refs: {m: {step: b}}}", "no parameter 'm'"),
+        ("{id: b, call: f}, {id: a, call: shell.run, params: {command: x}, refs: {n: {step: b, template: 'v{}'}}}", "is integer"),
+        ("{id: b, call: f}, {id: a, call: f, refs: {n: {step: b, template: v}}}", "no {} for the value"),
+        ("{id: b, call: f}, {id: a, call: f, params: {n: 1}, refs: {n: {step: b}}}", None),
+        ("{id: b, call: f}, {id: a, call: shell.run, params: {command: x}, refs: {command: {step: b}}}", "both"),
+        ("{id: a, call: f, after: [a]}", "waits for itself"),
+        ("{id: a, call: f}, {id: b, call: f, after: [a], join: any_of}", "at least two"),
+        ("{id: a, call: f}, {id: b, call: f, after: [a, x], join: any_of}", "the others do not exist"),
+        ("{id: a, call: f}, {id: c, call: f}, {id: b, call: f, after: [a, c], join: any_of, refs: {x: {step: a}}}", "may lose"),
+        ("{id: a, call: f}, {id: b, call: f, refs: {x: {step: '*'}}}", "is not any_of"),
+        ("{id: a, call: shell.kill}, {id: c, call: f}, {id: b, call: f, after: [a, c], join: any_of}", "not raced"),
+        ("{id: a, call: f, contract: {}}", "no rule"),
+        ("{id: a, call: f, contract: {regex: '(?=a)'}}", "not supported"),
+        ("{id: a, call: f, contract: {schema: {type: 3}}}", "not valid"),
+        ("{id: a, call: f, contract: {schema: {properties: {x: {pattern: '(a+)+$'}}}}}", "'pattern'"),
+        ("{id: a, call: f, after: [c]}, {id: b, call: f, after: [a]}, {id: c, call: f, after: [b]}", "a → b → c → a"),
+    ],
+)  # fmt: skip
+def test_what_can_not_run_is_rejected(steps: str, says: str | None) -> None:
+    plan = read_plan(f"steps: [{steps}]", id="p")
+    if says is None:
+        check(plan, FUNCTIONS)
+        return
+    with pytest.raises(PlanInvalid) as caught:
+        check(plan, FUNCTIONS)
+    assert says in str(caught.value)
+
+
+def test_dangling_references_are_pruned_with_a_warning() -> None:
+    plan = read_plan("steps: [{id: a, call: f, after: [gone], refs: {x: {step: lost}}}]", id="p")
+    checked = check(plan, FUNCTIONS)
+    assert checked.nodes["a"].dependencies == ()
+    assert len(checked.warnings) == 2
+    needed = read_plan("steps: [{id: a, call: shell.run, refs: {command: {step: lost}}}]", id="p")
+    with pytest.raises(PlanInvalid, match="needs the parameter 'command'"):
+        check(needed, FUNCTIONS)
+
+
+def test_a_cycle_is_a_cycle() -> None:
+    """Whatever is named really waits for the next, all around."""
+    import dataclasses
+    import random
+
+    found = 0
+    for seed in range(500):
+        rng = random.Random(seed)
+        nodes = dict(random_plan(rng).nodes)
+        assert find_cycle(nodes) == []
+        for _ in range(3):
+            one, other = rng.choice(list(nodes)), rng.choice(list(nodes))
+            nodes[one] = dataclasses.replace(nodes[one], after=tuple({*nodes[one].after, other}))
+        cycle = find_cycle(nodes)
+        for here, after in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            assert here in nodes[after].dependencies
+        found += bool(cycle)
+        if cycle:
+            with pytest.raises(PlanInvalid) as caught:
+                check(make_plan("p", nodes.values()))
+            assert caught.value.cycle == tuple(cycle)
+    assert found > 100
+
+
+# --- patterns ----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=400)
+@given(
+    st.recursive(
+        st.sampled_from(
+            ["a", "b", ".", "[ab]", "[^a]", r"\d", "a?", "b*", "(?:ab)+", "a{2}", "b{1,3}", "^a", "b$"]
+        ),
+        lambda inner: (
+            st.tuples(inner, inner).map("".join) | st.tuples(inner, inner).map("({0[0]}|{0[1]})".format)
+        ),
+        max_leaves=6,
+    ),
+    st.text("ab1\n", max_size=12),
+)
+def test_patterns_find_what_pythons_own_do(pattern: str, text: str) -> None:
+    import re
+
+    assert Pattern(pattern).found_in(text) == bool(re.search(pattern, text, re.MULTILINE))
+
+
+def test_a_hostile_pattern_takes_linear_time() -> None:
+    assert not Pattern("(a+)+$").found_in("a" * 100_000 + "b")

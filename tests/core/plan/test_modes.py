@@ -1,0 +1,613 @@
+"""The modes: when they judge, what a verdict does, and how many model calls each may make at most."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from core.plan.engine import PlanEngine
+from core.plan.expression import Expression, Store
+from core.plan.forms import read_plan
+from core.plan.limits import Limits, PlanResult
+from core.plan.model import Node, PlanError
+from core.plan.modes import profile as ptr
+from core.plan.modes.analyze import Analyze
+from core.plan.modes.auto import choose
+from core.plan.modes.base import Mode
+from core.plan.modes.nreflect import NReflect
+from core.plan.modes.orchestrator import Orchestrator
+from core.plan.modes.profile import Profile, read_profile
+from core.plan.modes.reflect import Reflect
+from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
+from core.plan.state import NodeChange
+from core.plan.validate import levels
+from tests.core.plan.fakes import (
+    Functions,
+    Recorder,
+    ScriptedAsker,
+    ScriptedRunner,
+    VirtualClock,
+    Work,
+    drive,
+    run,
+    states,
+)
+from tests.core.plan.random_plans import random_scene, run_scene
+
+Script = dict[str, Outcome | Sequence[Outcome] | Work | Exception]
+
+WAVES = """
+goal: g
+steps: [{id: a, call: f}, {id: b, call: f}, {id: c, call: f, after: [a]}, {id: d, call: f, after: [c]}]
+"""
+GO_ON = '{"decision": "continue"}'
+
+
+def made(
+    mode: Mode, asker: ScriptedAsker, runner: ScriptedRunner | None = None, text: str = WAVES
+) -> PlanEngine:
+    plan = read_plan(text, id="p")
+    return PlanEngine(plan, runner=runner or ScriptedRunner(), clock=VirtualClock(), asker=asker, mode=mode)
+
+
+def started(result: PlanResult) -> dict[str, float]:
+    return {one: record.started for one, record in result.nodes.items() if record.started is not None}
+
+
+def test_reflect_gates_each_wave_behind_the_verdict() -> None:
+    asker = ScriptedAsker({"reflect": [GO_ON, GO_ON, '{"decision": "conclude", "answer": "42"}']}, seconds=1)
+    runner = ScriptedRunner({}, {"a": 1, "b": 5, "c": 1, "d": 1})
+    result = run(made(Reflect(), asker, runner).run())
+    assert asker.kinds == ["reflect"] * 3
+    assert started(result)["c"] == pytest.approx(6), "b holds the wave, the reflection takes a second"
+    assert started(result)["d"] == pytest.approx(8)
+    assert result.status == "concluded"
+    assert result.result == "42"
+    assert [c.cause for c in result.trail if isinstance(c, NodeChange) and c.node == "c"] == [
+        "joined", "gated", "released", "joined", "dispatched", "succeeded"
+    ]  # fmt: skip
+
+
+def test_a_conclusion_skips_the_rest() -> None:
+    asker = ScriptedAsker({"reflect": ['{"decision": "conclude", "answer": "enough", "reason": "seen"}']})
+    result = run(made(Reflect(), asker).run())
+    assert states(result) == {
+        "a": "executed",
+        "b": "executed",
+        "c": "skipped",
+        "d": "skipped",
+        "reflection-1": "executed",
+    }
+    assert (result.status, result.result) == ("concluded", "enough")
+
+
+def test_a_replan_keeps_what_is_done() -> None:
+    asker = ScriptedAsker(
+        {
+            "reflect": ['{"decision": "replan", "reason": "need ports"}', '{"decision": "conclude"}'],
+            "replan": ["steps: [{id: ports, call: f, refs: {x: {step: a}}}]"],
+        }
+    )
+    result = run(made(Reflect(), asker).run())
+    assert asker.kinds == ["reflect", "replan", "reflect"]
+    assert states(result)["c"] == "cancelled"
+    assert result.nodes["ports"].output == {"x": "a"}
+    assert result.nodes["a"].version == 1
+    assert result.versions[-2].reason == "replan: need ports"
+
+
+def test_two_diminishing_reflections_conclude() -> None:
+    asker = ScriptedAsker({"reflect": ['{"decision": "continue", "progress": "diminishing"}']})
+    result = run(made(Reflect(), asker).run())
+    assert asker.kinds == ["reflect"] * 2
+    assert states(result)["d"] == "skipped"
+
+
+def test_nreflect_does_not_hold_running_branches() -> None:
+    asker = ScriptedAsker({"reflect": [GO_ON]}, seconds=10)
+    runner = ScriptedRunner({}, dict.fromkeys("abcd", 1))
+    result = run(made(NReflect(2), asker, runner).run())
+    assert started(result)["c"] == pytest.approx(1)
+    assert started(result)["d"] == pytest.approx(2)
+    assert asker.kinds == ["reflect"] * 2
+
+
+def test_orchestrator_observers_inject_cancel_and_ask_for_reflection() -> None:
+    asker = ScriptedAsker(
+        {
+            "observe": [
+                '{"action": "inject", "steps": [{"id": "e", "call": "f", "after": ["a"]}]}',
+                '{"action": "cancel", "cancel": ["d"]}',
+                '{"action": "continue"}',
+            ],
+            "reflect": ['{"decision": "conclude"}'],
+        }
+    )
+    runner = ScriptedRunner({}, {"a": 1, "b": 2, "c": 5})
+    result = run(made(Orchestrator(), asker, runner).run())
+    assert states(result)["e"] == "executed"
+    assert result.nodes["e"].node.spawned_by == "a"
+    assert states(result)["d"] == "cancelled"
+    assert asker.kinds.count("observe") == 4
+    assert asker.kinds[-1] == "reflect"
+
+
+@pytest.mark.parametrize("name", ["reflect", "nreflect", "orchestrator", "analyze"])
+def test_model_calls_stay_within_the_bound_of_each_mode(name: str) -> None:
+    """Beside the ladder's patches, corrections and judged contracts, which have bounds of their own."""
+    makes: dict[str, Callable[[], Mode]] = {
+        "reflect": Reflect, "nreflect": lambda: NReflect(2), "orchestrator": Orchestrator, "analyze": lambda: Analyze(3)
+    }  # fmt: skip
+    busiest = 0
+    for seed in range(400):
+        scene = random_scene(seed, controls=False)
+        scene.limits = Limits(wall_clock=None)
+        result, asker = run_scene(scene, makes[name], seed)
+        work = {one: r.node for one, r in result.nodes.items() if r.node.kind in ("tool", "agent")}
+        ended = {one for one in work if result.nodes[one].state in ("executed", "failed")}
+        depth = 1 + max((levels(work)[one] for one in ended), default=0)
+        count = {kind: asker.kinds.count(kind) for kind in set(asker.kinds)}
+        judged = sum(count.get(kind, 0) for kind in ("plan", "observe", "reflect", "replan", "analyze"))
+        busiest = max(busiest, judged)
+        if name == "orchestrator":
+            assert judged <= len(ended) + depth + 1
+        elif name == "reflect":
+            assert count.get("reflect", 0) <= depth + count.get("replan", 0) + count.get("patch", 0)
+        elif name == "nreflect":
+            assert count.get("reflect", 0) <= len(ended) // 2 + 1 + count.get("replan", 0) + count.get(
+                "patch", 0
+            )
+        else:
+            assert count.get("analyze", 0) <= 3
+            assert count.get("replan", 0) <= 2
+            assert count.get("synthesize", 0) <= 1
+    assert busiest >= 3, "the bound was really tried"
+
+
+# --- analyze -----------------------------------------------------------------------------------------
+
+
+def no(confidence: float = 0.1) -> str:
+    return json.dumps(
+        {"achieved": False, "confidence": confidence, "reasoning": "not yet", "final_answer": None}
+    )
+
+
+YES = json.dumps(
+    {"achieved": True, "confidence": 0.9, "reasoning": "all there", "final_answer": "short answer"}
+)
+MORE = ["steps: [{id: m, call: f}]"]
+
+
+def test_analyze_replans_until_achieved_and_synthesizes_as_a_stream() -> None:
+    asker = ScriptedAsker(
+        {"analyze": [no(), YES], "replan": MORE, "synthesize": ["The answer is 42."]}, pieces=3
+    )
+    recorder = Recorder()
+    plan = read_plan(WAVES, id="p")
+    engine = PlanEngine(
+        plan, runner=ScriptedRunner(), clock=VirtualClock(), asker=asker, mode=Analyze(3), observer=recorder
+    )
+    result = run(engine.run())
+    assert asker.kinds == ["analyze", "replan", "analyze", "synthesize"]
+    assert result.result == "The answer is 42."
+    streamed = [text for kind, text in recorder.text if kind == "synthesize"]
+    assert len(streamed) > 3
+    assert "".join(streamed) == "The answer is 42."
+
+
+@pytest.mark.parametrize(("replies", "analyses"), [([no()], 3), ([no(0.8)], 1), (["garbage"], 3)])
+def test_analyze_stops_with_its_rounds_or_with_confidence(replies: list[str], analyses: int) -> None:
+    asker = ScriptedAsker({"analyze": replies, "replan": MORE})
+    result = run(made(Analyze(3), asker).run())
+    assert asker.kinds.count("analyze") == analyses
+    assert "synthesize" not in asker.kinds
+    assert "a: a" in str(result.result)
+    assert any("was not reached" in one for one in result.flags)
+
+
+def test_a_synthesis_that_fails_falls_back_on_the_analysis() -> None:
+    result = run(made(Analyze(3), ScriptedAsker({"analyze": [YES]})).run())
+    assert result.result == "short answer"
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_an_interjection_always_replans_and_costs_no_round(rounds: int) -> None:
+    async def scene() -> None:
+        asker = ScriptedAsker({"analyze": [no()], "replan": MORE})
+        runner = ScriptedRunner({}, {"a": 1, "b": 1})
+        engine = made(Analyze(rounds), asker, runner)
+        result = await drive(engine, (0.5, lambda: engine.interject("Also the ports, please.")))
+        assert asker.kinds[0] == "replan"
+        assert "[User follow-up]: Also the ports, please." in asker.asked[0].text
+        assert asker.kinds.count("analyze") == rounds
+        assert asker.kinds.count("replan") == rounds
+        assert states(result)["a"] == "executed"
+
+    run(scene())
+
+
+@pytest.mark.parametrize(
+    ("text", "achieved", "confidence"),
+    [
+        (YES, True, 0.9),
+        (f"Sure!\n```json\n{YES}\n```", True, 0.9),
+        ('{"achieved": true, "confidence": 0.7, "reasoning": "he said "hi""', True, 0.7),
+        ("achieved: yes\nconfidence: 2\nreasoning: x", True, 1.0),
+        ("I think so", False, 0.0),
+        ("", False, 0.0),
+        ('{"achieved": "no", "confidence": "NaN"}', False, 0.0),
+    ],
+)
+def test_an_analysis_is_read_tolerantly(text: str, achieved: bool, confidence: float) -> None:
+    from core.plan.answers import analysis
+
+    found = analysis(text)
+    assert (found.achieved, found.confidence) == (achieved, confidence)
+
+
+# --- interjection --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "ends"),
+    [
+        (GO_ON, {"c": "executed", "d": "executed"}),
+        ('{"decision": "conclude", "answer": "stop here"}', {"c": "skipped", "d": "skipped"}),
+        ('{"decision": "replan"}', {"c": "cancelled", "d": "cancelled", "m": "executed"}),
+    ],
+)
+def test_an_interjection_blocks_what_has_not_started_until_its_verdict(
+    reply: str, ends: dict[str, str]
+) -> None:
+    async def scene() -> None:
+        asker = ScriptedAsker({"interject": [reply], "replan": MORE}, seconds=2)
+        runner = ScriptedRunner({}, {"a": 1, "b": 3})
+        engine = made(Mode(), asker, runner)
+        seen: dict[str, str] = {}
+        look = (2.5, lambda: seen.update((one, r.state) for one, r in engine.state.nodes.items()))
+        result = await drive(engine, (0.5, lambda: engine.interject("Wait: only port 22.")), look)
+        assert seen == {
+            "a": "executed",
+            "b": "running",
+            "c": "blocked",
+            "d": "blocked",
+            "interjection-1": "ready",
+        }
+        assert {one: states(result)[one] for one in ends} == ends
+        assert "Wait: only port 22." in asker.asked[0].text
+        assert result.nodes["interjection-1"].started == pytest.approx(3)
+        assert result.status == "concluded"
+
+    run(scene())
+
+
+# --- planning ------------------------------------------------------------------------------------------
+
+
+def test_steps_start_while_the_plan_is_still_being_written() -> None:
+    """One step every 200 ms: each starts when it is complete, the whole ends when the critical path allows."""
+    lines = [f"  - {{id: s{i}, call: f, after: [{f's{i - 3}' if i >= 3 else ''}]}}\n" for i in range(10)]
+    head = "goal: g\nsteps:\n"
+
+    class Writer(ScriptedAsker):
+        pass
+
+    asker = Writer({"plan": [head + "".join(line.ljust(60).replace("\n", "") + "\n" for line in lines)]})
+    asker.pieces, asker.seconds = 61, 0.2
+    text = asker.replies["plan"][0]
+    runner = ScriptedRunner({}, {f"s{i}": 0.5 for i in range(10)})
+    engine = PlanEngine(read_plan("goal: g", id="p"), runner=runner, clock=VirtualClock(), asker=asker)
+    result = run(engine.run())
+    assert result.status == "concluded"
+    ready = {f"s{i}": 0.2 * (text.index("}", text.index(f"id: s{i},")) // 61 + 1) for i in range(10)}
+    best: dict[str, float] = {}
+    for i in range(10):
+        begin = max(ready[f"s{i}"], best.get(f"s{i - 3}", 0.0))
+        assert result.nodes[f"s{i}"].started == pytest.approx(begin, abs=0.001)
+        best[f"s{i}"] = begin + 0.5
+    assert result.seconds == pytest.approx(max(best.values()), abs=0.001)
+
+
+def test_the_planner_corrects_itself_once() -> None:
+    functions = Functions.of(FunctionInfo("f"))
+    asker = ScriptedAsker({"plan": ["steps: [{id: a, call: g}]"], "correct": ["steps: [{id: a, call: f}]"]})
+    plan = read_plan("goal: g", id="p")
+    result = run(
+        PlanEngine(
+            plan, runner=ScriptedRunner(), clock=VirtualClock(), asker=asker, catalogue=functions
+        ).run()
+    )
+    assert asker.kinds == ["plan", "correct"]
+    assert "'g', which is not a function" in asker.asked[1].text
+    assert result.status == "concluded"
+    wrong = ScriptedAsker({"plan": ["nonsense"], "correct": ["nonsense"]})
+    lost = run(
+        PlanEngine(
+            plan, runner=ScriptedRunner(), clock=VirtualClock(), asker=wrong, catalogue=functions
+        ).run()
+    )
+    assert wrong.kinds == ["plan", "correct"]
+    assert lost.status == "failed"
+
+
+def test_a_plan_that_an_agent_is_writing_starts_as_it_grows() -> None:
+    runner = ScriptedRunner({}, {"a": 1})
+    text = "steps:\n  - {id: a, call: f}\n  - {id: b, call: f, after: [a, c]}\n  - {id: c, call: f}\n"
+    at = text.index("}") + 1
+
+    async def scene() -> None:
+        engine = PlanEngine(read_plan("goal: g", id="p"), runner=runner, clock=VirtualClock(), growing=True)
+        result = await drive(
+            engine,
+            (1, lambda: engine.write(text[:at])),
+            (5, lambda: engine.write(text[at:])),
+            (6, engine.written),
+        )
+        assert {one: r.started for one, r in result.nodes.items()} == pytest.approx({"a": 1, "b": 5, "c": 5})
+        assert result.status == "concluded"
+
+    run(scene())
+
+
+# --- profile -------------------------------------------------------------------------------------------
+
+PTR = {
+    "steps": [
+        {"id": "list", "call": "f"},
+        {"id": "read", "call": "f", "params": {"n": 1}, "auto": {"path": "list.files.0"}},
+        {"id": "extra", "call": "f", "after": ["read"]},
+    ],
+    "confidence": 0.2,
+    "assumptions": ["there is a file", "it is text"],
+    "fragile": ["list"],
+    "branches": [
+        {"step": "read", "when": "len(list.files) > 1", "set": {"n": 9}},
+        {"step": "extra", "when": "read.path == 'a'", "skip": True},
+    ],
+    "recoveries": [{"step": "read", "error": "too large", "set": {"n": 0}}],
+    "replan_when": ["empty(list.files)"],
+}
+HISTORY = {"f": 1.0}
+
+
+def profiled(
+    profile: object, runner: ScriptedRunner, **replies: str
+) -> tuple[PlanResult, ScriptedAsker, Profile]:
+    asker = ScriptedAsker(
+        {
+            "profile": [json.dumps(profile)],
+            "reason": ["The file says x [read]."],
+            **{k: [v] for k, v in replies.items()},
+        }
+    )
+    mode = Profile(HISTORY)
+    functions = Functions.of(FunctionInfo("f"))
+    engine = PlanEngine(
+        read_plan("goal: Read it.", id="p"),
+        runner=runner,
+        clock=VirtualClock(),
+        asker=asker,
+        mode=mode,
+        catalogue=functions,
+    )
+    return run(engine.run()), asker, mode
+
+
+def test_a_profile_runs_on_rules_alone_between_its_two_calls() -> None:
+    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    result, asker, mode = profiled(PTR, runner)
+    assert asker.kinds == ["profile", "reason"]
+    assert mode.route == "guarded"
+    assert {f.node.id: f.arguments for f in runner.firings} == {"list": {}, "read": {"path": "a", "n": 9}}
+    assert result.nodes["extra"].validation == "left_out"
+    assert result.result == "The file says x [read]."
+    assert mode.verification is not None
+    assert mode.verification.trust == pytest.approx(1 - 2 * 0.02)
+
+
+def test_a_pure_route_evaluates_no_branch_rules() -> None:
+    sure = PTR | {
+        "confidence": 1.0,
+        "assumptions": [],
+        "fragile": [],
+        "steps": [
+            {"id": "list", "call": "f"},
+            {"id": "read", "call": "f", "params": {"n": 1}},
+            {"id": "extra", "call": "f"},
+        ],
+    }
+    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    _, _, mode = profiled(sure, runner)
+    assert mode.route == "pure"
+    assert {f.node.id: f.arguments for f in runner.firings}["read"] == {"n": 1}
+
+
+def test_a_recovery_rule_tries_once_more_without_a_model() -> None:
+    runner = ScriptedRunner({"list": Success({"files": ["q", "r"]})})
+    tries = []
+
+    async def read(firing: Firing) -> Outcome:
+        tries.append(dict(firing.arguments))
+        return Success("x") if firing.arguments["n"] == 0 else Failure("raised", "It is TOO LARGE.")
+
+    runner.script = {**runner.script, "read": read}
+    result, asker, _ = profiled(PTR, runner)
+    assert asker.kinds == ["profile", "reason"]
+    assert tries == [{"path": "q", "n": 9}, {"path": "q", "n": 0}]
+    assert result.status == "concluded"
+
+
+def test_one_repair_at_most_and_the_caveats_are_carried() -> None:
+    repair = json.dumps(
+        {"steps": [{"id": "other", "call": "f", "refs": {"x": {"step": "list"}}}], "confidence": 0.9}
+    )
+    broken: Script = {
+        "list": Success({"files": ["a"]}),
+        "read": Failure("raised", "gone"),
+        "extra": Failure("raised", "gone"),
+    }
+    result, asker, mode = profiled(PTR, ScriptedRunner(broken), repair=repair)
+    assert asker.kinds == ["profile", "repair", "reason"]
+    assert result.nodes["other"].state == "executed"
+    assert result.status == "concluded"
+    worse = ScriptedRunner({**broken, "other": Failure("raised", "gone")})
+    again, asker, mode = profiled(PTR, worse, repair=repair)
+    assert asker.kinds == ["profile", "repair", "reason"]
+    assert mode.verification is not None
+    assert mode.verification.repair
+    assert "Caveat: other gave no result." in str(again.result)
+
+
+def test_an_inadmissible_profile_is_corrected_once_and_then_not_repaired() -> None:
+    bad = PTR | {
+        "steps": [{"id": "list", "call": "nothing"}],
+        "branches": [],
+        "recoveries": [],
+        "replan_when": [],
+    }
+    broken = ScriptedRunner({"list": Failure("raised", "gone")})
+    _, asker, _ = profiled(bad, broken, correct=json.dumps(PTR))
+    assert asker.kinds == ["profile", "correct", "reason"]
+    assert "'nothing', which is not a function" in asker.asked[1].text
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"branches": [{"step": "zzz", "when": "true"}]}, "'zzz', which does not exist"),
+        ({"branches": [{"step": "read", "when": "import os"}]}, "is not expected here"),
+        ({"branches": [{"step": "read", "when": "zzz.a > 1"}]}, "reads 'zzz'"),
+        ({"replan_when": ["eval('1')"]}, "no function 'eval'"),
+        ({"steps": [{"id": "list", "call": "f", "contract": {"judgement": "ok?"}}]}, "judged contract"),
+        ({"steps": [{"id": "list", "agent": "f", "task": "t"}]}, "calls an agent"),
+        ({"steps": [{"id": "list", "call": "f", "auto": {"x": "read.a"}}, {"id": "read", "call": "f", "auto": {"x": "list.a"}}]}, "wait for each other"),
+        ({"confidence": 3}, "confidence"),
+        ({"steps": []}, "steps"),
+    ],
+)  # fmt: skip
+def test_what_is_not_admissible_is_refused(change: dict[str, object], says: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        read_profile(json.dumps(PTR | change), Functions.of(FunctionInfo("f")))
+    assert says in str(caught.value)
+
+
+def test_the_bounds_of_profile_then_reason_over_random_profiles() -> None:
+    """Two or three model calls, and at most (L + L#)(1 + N) tool calls (PTR, proposition 2.1)."""
+    thrice = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+
+        def some(prefix: str, rng: random.Random = rng) -> dict[str, object]:
+            ids = [f"{prefix}{i}" for i in range(rng.randint(1, 8))]
+            return {
+                "steps": [
+                    {"id": one, "call": "f", "params": {"n": 1}, "retries": 2, "after": rng.sample(ids[:i], min(i, rng.randint(0, 2)))}
+                    for i, one in enumerate(ids)
+                ],
+                "confidence": rng.random(),
+                "branches": [{"step": rng.choice(ids), "when": f"exists({ids[0]}.n)", "skip": rng.random() < 0.3}]
+                if len(ids) > 1 else [],
+                "recoveries": [{"error": "no", "set": {"n": rng.randint(0, 3)}}],
+                "replan_when": [f"empty({ids[0]})"],
+            }  # fmt: skip
+
+        first, second = some("a"), some("b")
+        for profile in (first, second):
+            rules = profile["branches"]
+            assert isinstance(rules, list)
+            profile["branches"] = [
+                one for one in rules if not one["when"].startswith(f"exists({one['step']}.")
+            ]
+        faults: list[Outcome] = [
+            Failure("raised", "no"),
+            Failure("unavailable", "no"),
+            Success(""),
+            Success({"n": 1}),
+            Success("x"),
+        ]
+        script: Script = {f"{p}{i}": [rng.choice(faults) for _ in range(4)] for p in "ab" for i in range(8)}
+        runner = ScriptedRunner(script)
+        result, asker, mode = profiled(first, runner, repair=json.dumps(second))
+        assert asker.kinds in (["profile", "reason"], ["profile", "repair", "reason"])
+        thrice += len(asker.kinds) == 3
+        steps = [profile["steps"] for profile in (first, second)]
+        assert isinstance(steps[0], list)
+        assert isinstance(steps[1], list)
+        length = len(steps[0]) + (len(steps[1]) if mode.repaired else 0)
+        assert len(runner.firings) <= length * (1 + 2 + 1)
+        assert 0 <= mode.risk <= 1
+        assert result.model_calls == len(asker.kinds)
+    assert 50 < thrice < 300
+
+
+def test_risk_and_trust_are_monotone_and_bounded() -> None:
+    rng = random.Random(1)
+    assert sum(ptr.WEIGHTS) == pytest.approx(1)
+    assert min(ptr.WEIGHTS) > 0
+    for _ in range(500):
+        parts = [rng.random() for _ in range(5)]
+        more = list(parts)
+        i = rng.randrange(5)
+        more[i] = min(1.0, more[i] + rng.random())
+        assert 0 <= ptr.risk_of(parts) <= ptr.risk_of(more) <= 1 + 1e-9
+        counts = {name: rng.randint(0, 4) for name in ptr.PENALTIES}
+        worse = counts | {(name := rng.choice(list(counts))): counts[name] + 1}
+        assert 0 <= ptr.trust_of(worse) <= ptr.trust_of(counts) <= 1
+    assert [ptr.route_of(r) for r in (0.0, 0.24, 0.25, 0.54, 0.55, 1.0)] == [
+        "pure", "pure", "guarded", "guarded", "repair_eligible", "repair_eligible"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("a.n + 1", None), ("a.n == 3", True), ("a.n >= 2 and not empty(a.list)", True), ("a.zz", None),
+        ("a.list.0 in 'xyz'", True), ("len(a.list)", 2), ("a.list contains 'q'", False), ("failed(b)", True),
+        ("failed(a) or a.t == \"T\"", True), ("lower(a.t)", "t"), ("number('2.5') > 2", True), ("not not true", True),
+        ("a.n < 'x'", False), ("(1 < 2) == true", True), ("a.list in a", False), ("exists(a.n)", True), ("-1 < 0", True),
+    ],
+)  # fmt: skip
+def test_expressions(source: str, value: object) -> None:
+    if value is None and "+" in source:
+        with pytest.raises(ValueError, match="grammar"):
+            Expression(source)
+        return
+    store = Store({"a": {"n": 3, "list": ["x", "y"], "t": "T"}}, ["b"])
+    assert Expression(source).value(store) == value
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["", "a.n ==", "(", "f(x)", "a b", "and", "((" * 30, "x" * 600, "__import__('os')", "a[0]", "failed()"],
+)
+def test_what_is_not_in_the_grammar_is_refused(source: str) -> None:
+    with pytest.raises(ValueError, match="expression"):
+        Expression(source)
+
+
+# --- auto ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("goal", "way"),
+    [
+        ("What time is it?", "plain"),
+        ("Show me the disk usage of /tmp", "plain"),
+        ("Compare the sizes of all logs, list each host and report the ten largest", "profile"),
+        ("Find out why the server is so slow", "reflect"),
+        ("Investigate the crash: collect all logs, compare each with yesterday, and report", "nreflect"),
+        ("If the disk is full, delete the oldest backup", "profile"),
+    ],
+)
+def test_auto_chooses_by_rules_with_a_reason(goal: str, way: str) -> None:
+    choice = choose(goal)
+    assert choice.way == way, choice
+    assert choice.reason.endswith(".")
+
+
+def test_auto_leaves_written_steps_alone() -> None:
+    assert choose("Do it", [Node("a", call="f")]).way == "static"

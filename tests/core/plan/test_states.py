@@ -1,0 +1,153 @@
+"""The table of node states, exhaustively."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import pytest
+
+from core.plan.forms import read_plan
+from core.plan.model import PlanError, PlanVersion
+from core.plan.state import NodeChange, PlanState
+from core.plan.states import (
+    ARROWS,
+    CAUSES,
+    STATES,
+    TABLE,
+    TERMINAL,
+    Cause,
+    IllegalTransition,
+    JoinState,
+    State,
+    diagram,
+    step,
+)
+
+
+@dataclass
+class Says:
+    """A situation in which every guard's answer is chosen."""
+
+    joined: JoinState = "holds"
+    left: int = 1
+    useless: bool = True
+    raced: bool = True
+
+    def join(self, node: str) -> JoinState:
+        return self.joined
+
+    def retries_left(self, node: str) -> int:
+        return self.left
+
+    def superfluous(self, node: str) -> bool:
+        return self.useless
+
+    def any_of(self, node: str) -> bool:
+        return self.raced
+
+    def contract_passed(self, node: str, validation: str) -> bool:
+        return bool(validation)
+
+
+@pytest.mark.parametrize(("source", "cause"), list(itertools.product(STATES, CAUSES)))
+def test_every_pair_is_an_arrow_or_raises(source: State, cause: Cause) -> None:
+    arrow = TABLE.get((source, cause))
+    at = Says("lost" if cause in ("join_failed", "dependency_failed") else "holds")
+    if arrow is None:
+        with pytest.raises(IllegalTransition, match="leads nowhere"):
+            step(source, cause, at, "n", "syntactic")
+    else:
+        assert source not in TERMINAL
+        assert step(source, cause, at, "n", "syntactic") == arrow.target
+
+
+def test_no_two_arrows_share_a_state_and_a_cause_and_every_state_and_cause_is_used() -> None:
+    assert len(TABLE) == len(ARROWS)
+    assert {a.source for a in ARROWS} | {a.target for a in ARROWS} == set(STATES)
+    assert {a.cause for a in ARROWS} == set(CAUSES)
+
+
+def test_from_every_open_state_a_terminal_one_can_be_reached() -> None:
+    for source in STATES:
+        seen, todo = {source}, [source]
+        while todo:
+            here = todo.pop()
+            for arrow in ARROWS:
+                if arrow.source == here and arrow.target not in seen:
+                    seen.add(arrow.target)
+                    todo.append(arrow.target)
+        assert seen & TERMINAL
+        if source in TERMINAL:
+            assert seen == {source}
+
+
+@pytest.mark.parametrize(
+    ("source", "cause", "at", "validation"),
+    [
+        ("pending", "joined", Says("open"), ""),
+        ("ready", "dispatched", Says("open"), ""),
+        ("running", "succeeded", Says(), ""),
+        ("failed_retryable", "retried", Says(left=0), ""),
+        ("failed_retryable", "retried", Says("lost"), ""),
+        ("pending", "join_failed", Says("open"), ""),
+        ("pending", "join_failed", Says("lost", raced=False), ""),
+        ("pending", "dependency_failed", Says("holds"), ""),
+        ("running", "lost_race", Says(useless=False), ""),
+    ],
+)
+def test_a_guard_that_does_not_hold_raises(source: State, cause: Cause, at: Says, validation: str) -> None:
+    with pytest.raises(IllegalTransition, match="needs that"):
+        step(source, cause, at, "n", validation)
+
+
+def test_the_diagram_has_every_arrow() -> None:
+    text = diagram()
+    for arrow in ARROWS:
+        assert f"{arrow.source} --> {arrow.target}: {arrow.cause}" in text
+    assert text.startswith("stateDiagram-v2")
+
+
+def folded(text: str) -> PlanState:
+    state = PlanState()
+    state.adopt(PlanVersion.first(read_plan(text, id="p")))
+    return state
+
+
+def test_a_change_that_does_not_fit_raises() -> None:
+    state = folded("steps: [{id: a, call: f}, {id: b, call: f, after: [a]}]")
+    with pytest.raises(IllegalTransition):
+        state.apply(NodeChange("b", 1, "joined", "pending", "ready"))
+    with pytest.raises(IllegalTransition):
+        state.apply(NodeChange("a", 1, "dispatched", "ready", "running"))
+    with pytest.raises(IllegalTransition):
+        state.apply(NodeChange("a", 1, "joined", "pending", "running"))
+    state.apply(NodeChange("a", 1, "joined", "pending", "ready"))
+    assert state.nodes["a"].state == "ready"
+
+
+def test_versions_follow_on_each_other_and_keep_what_is_finished() -> None:
+    state = folded("steps: [{id: a, call: f}, {id: b, call: f, after: [a]}]")
+    for cause in ("joined", "dispatched"):
+        state.apply(state.change("a", cause))
+    plan = state.plan
+    with pytest.raises(PlanError, match="follow"):
+        state.adopt(PlanVersion(3, 2, "skipping one"))
+    with pytest.raises(PlanError, match="drops 'b', which is pending"):
+        state.adopt(plan.revise("without cancelling", drop=["b"]))
+    with pytest.raises(PlanError, match="has started"):
+        plan.revise("rewire", rewire={"a": plan.nodes["a"]}, started=["a"])
+    with pytest.raises(PlanError, match="has started"):
+        state.adopt(plan.revise("rewire", rewire={"a": plan.nodes["a"]}))
+    with pytest.raises(PlanError, match="is finished"):
+        plan.revise("drop", drop=["a"], finished=["a"])
+    with pytest.raises(PlanError, match="taken"):
+        plan.revise("add", add=[plan.nodes["a"]])
+    state.apply(state.change("b", "dropped"))
+    state.adopt(plan.revise("no b", drop=["b"]))
+    assert list(state.plan.nodes) == ["a"]
+    assert state.plan.version == 2
+    assert state.plan.parent_version == 1
+    assert plan.version == 1
+    with pytest.raises(PlanError, match="used before"):
+        state.adopt(state.plan.revise("again", add=[plan.nodes["b"]]))

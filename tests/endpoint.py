@@ -1,0 +1,759 @@
+"""A scripted model endpoint that speaks the real wire protocol, for tests from outside.
+
+Acceptance tests need a model whose every word is known, behind the same HTTP, server-sent events and
+usage figures as a real one; a faked port would leave the client untested. It runs in a thread of its
+own with its own event loop, so the code under test may block, crash or be another process:
+
+    gate = Gate()
+    with Endpoint({
+        "/": ["Let me ask.\\n\\n```CALL coder\\nFix it.\\n```", "Done."],
+        "/coder": [Reply("Working…", gates={4: gate}), Reply(error=HttpError(429))],
+    }) as endpoint:
+        … point OPENAI_BASE_URL at endpoint.url …
+        assert gate.wait()          # four characters are out, the stream stands still
+        gate.release()
+    endpoint.assert_used()
+
+A script is either a mapping from agent path to its replies, or a function `(Request) -> Reply | str`
+that runs in the endpoint's thread. The path is the one in the agent's opening, `You are agent PATH,
+called by CALLER.`, so agents that run in parallel each get their own replies; the key "*" serves agents
+without a key of their own, and requests that have no opening at all. Replies are used up in order (a
+retry takes the next one), unless `Reply(repeat=True)`. With `by_turn=True` they are chosen by how many
+replies of its own the request's history holds already: a session that was killed and resumed gets what
+it would have got. A request that the script doesn't foresee gets HTTP 400, and `assert_used()` fails.
+
+Usage is computed from the messages: four characters are one token, and the cached tokens are the
+longest common prefix with any earlier request. As a process of its own:
+
+    python -m tests.endpoint --script FILE.json --port 0
+
+prints `endpoint: ready http://127.0.0.1:PORT/v1`. The file: {"agents": {PATH: [reply, …]}, "api_key":
+…, "by_turn": …, "models": […]}, where a reply is a string or an object with the fields of `Reply`
+(`"error": [status, body, headers]`, `"gates": {"4": "name"}`). It is steered over HTTP:
+`GET /control/requests`, `GET /control/gates`, `POST /control/release/NAME`, `GET /control/problems`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from core.ports import JSON
+
+CHARACTERS_PER_TOKEN: Final = 4
+_OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)
+
+
+def tokens(text: str) -> int:
+    """How many tokens this endpoint says that `text` has."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+class Gate:
+    """Holds a stream until the test releases it. Each gate is for one reply; all methods are thread-safe."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.arrived: Future[None] = Future()
+        self.released: Future[None] = Future()
+
+    def wait(self, timeout: float = 20.0) -> bool:
+        """Block until a stream stands at this gate; False after `timeout` seconds."""
+        return bool(wait([self.arrived], timeout).done)
+
+    async def reached(self, within: float = 20.0) -> None:
+        """As `wait`, for a test on an event loop; raises TimeoutError."""
+        async with asyncio.timeout(within):
+            await asyncio.shield(asyncio.wrap_future(self.arrived))
+
+    def release(self) -> None:
+        """Let the stream go on."""
+        _settle(self.released)
+
+    async def pass_through(self) -> None:
+        """The endpoint's side: say that the stream is here, and wait for the release."""
+        _settle(self.arrived)
+        await asyncio.shield(asyncio.wrap_future(self.released))
+
+
+def _settle(future: Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class HttpError(NamedTuple):
+    """An HTTP status other than 200. A `body` that is text becomes the `message` of an OpenAI error object."""
+
+    status: int
+    body: JSON = "scripted error"
+    headers: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What to answer to one request. Positions are in characters of `text`.
+
+    `chunk` characters per event, `delay` seconds before each event, `first_delay` before the headers.
+    `deltas`: sent behind the text as they are, one event each, for function calls.
+    `reasoning`: sent first, as `reasoning_content`. `usage`: send usage when the request asks for it.
+    `finish`: the finish reason, or None to leave it out. `done`: whether "[DONE]" closes the stream.
+    `error`: an HTTP error instead. `cut_after`: break the connection there. `hang`: take the request and
+    never answer; `hang_after`: fall silent there. `garbage`: raw bytes instead of a body, of type
+    `content_type`, or, with `garbage_after`, in the middle of the stream, after which the body just ends.
+    `gates`: position → gate. `repeat`: serves every further request as well.
+    """
+
+    text: str = ""
+    _: KW_ONLY
+    chunk: int = 8
+    delay: float = 0.0
+    first_delay: float = 0.0
+    deltas: Sequence[dict[str, JSON]] = ()
+    reasoning: str = ""
+    usage: bool = True
+    finish: Literal["stop", "length", "content_filter", "tool_calls"] | None = "stop"
+    done: bool = True
+    error: HttpError | None = None
+    cut_after: int | None = None
+    hang: bool = False
+    hang_after: int | None = None
+    garbage: bytes | None = None
+    garbage_after: int | None = None
+    content_type: str = "text/event-stream"
+    gates: Mapping[int, Gate] = field(default_factory=dict)
+    repeat: bool = False
+
+
+@dataclass(slots=True)
+class Request:
+    """One chat request as it came in, and what became of it.
+
+    `agent`: the path in the opening, or "" if there is none. `turn`: how many replies of its own the
+    history holds. `sent`: characters of text that went out. `disconnected`: the client went away before
+    the reply was complete. `ended`: set when the endpoint is through with it.
+    """
+
+    number: int
+    headers: Mapping[str, str]
+    body: Mapping[str, JSON]
+    messages: tuple[tuple[str, str], ...]
+    agent: str
+    turn: int
+    prompt_tokens: int
+    cached_tokens: int
+    sent: int = 0
+    disconnected: bool = False
+    ended: Future[None] = field(default_factory=Future, repr=False)
+
+    @property
+    def last(self) -> str:
+        """The content of the newest message."""
+        return self.messages[-1][1] if self.messages else ""
+
+    def wait(self, timeout: float = 20.0) -> bool:
+        """Block until the endpoint is through with this request; False after `timeout` seconds."""
+        return bool(wait([self.ended], timeout).done)
+
+    async def over(self, within: float = 20.0) -> None:
+        """As `wait`, for a test on an event loop; raises TimeoutError."""
+        async with asyncio.timeout(within):
+            await asyncio.shield(asyncio.wrap_future(self.ended))
+
+
+Script: TypeAlias = Mapping[str, Sequence[Reply | str]] | Callable[[Request], Reply | str]
+
+
+class _Unforeseen(Exception):
+    """The script has no reply for a request."""
+
+
+class _Player:
+    """Chooses the reply to a request, and knows what of the script is left."""
+
+    def __init__(self, script: Script, by_turn: bool) -> None:
+        self._function = script if callable(script) else None
+        self._by_turn = by_turn
+        self._replies: dict[str, list[Reply]] = {}
+        if not callable(script):
+            self._replies = {path: [_reply(item) for item in replies] for path, replies in script.items()}
+        self._next = dict.fromkeys(self._replies, 0)
+        self._used: set[tuple[str, int]] = set()
+
+    def choose(self, request: Request) -> Reply:
+        if self._function is not None:
+            return _reply(self._function(request))
+        key = request.agent if request.agent in self._replies else "*"
+        replies = self._replies.get(key, [])
+        index = request.turn if self._by_turn else self._next.get(key, 0)
+        if index >= len(replies) and replies and replies[-1].repeat:
+            index = len(replies) - 1
+        if index >= len(replies):
+            raise _Unforeseen(f"The script has no reply number {index + 1} for agent {request.agent!r}.")
+        self._used.add((key, index))
+        if not replies[index].repeat:
+            self._next[key] = index + 1
+        return replies[index]
+
+    def unused(self) -> list[str]:
+        """A line for each reply that nobody asked for."""
+        return [
+            f"{path} reply {index + 1}: {reply}"
+            for path, replies in self._replies.items()
+            for index, reply in enumerate(replies)
+            if (path, index) not in self._used
+        ]
+
+
+def _reply(item: Reply | str) -> Reply:
+    return Reply(item) if isinstance(item, str) else item
+
+
+class _Cache:
+    """The prefix cache that a real endpoint would have: every earlier prompt, kept for ever."""
+
+    def __init__(self) -> None:
+        self._prompts: list[str] = []
+
+    def look_up_and_add(self, prompt: str) -> int:
+        """Length in characters of the longest prefix shared with an earlier prompt."""
+        shared = max((_common_prefix(prompt, earlier) for earlier in self._prompts), default=0)
+        self._prompts = [earlier for earlier in self._prompts if not prompt.startswith(earlier)]
+        self._prompts.append(prompt)
+        return shared
+
+
+def _common_prefix(one: str, other: str) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _messages(body: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
+    found = body.get("messages")
+    if not isinstance(found, list):
+        return ()
+    return tuple(
+        (str(item.get("role")), _content(item.get("content"))) for item in found if isinstance(item, dict)
+    )
+
+
+def _content(content: JSON) -> str:
+    if isinstance(content, list):  # the form with parts
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)
+
+
+def _opening(messages: Sequence[tuple[str, str]]) -> tuple[str, int]:
+    """The agent's path and the index of its opening; examples of a static prompt stand before it."""
+    for index in range(len(messages) - 1, -1, -1):
+        match = _OPENING.match(messages[index][1])
+        if match and messages[index][0] == "user":
+            return match.group(1), index
+    for index, (role, content) in enumerate(messages):
+        match = _OPENING.search(content)
+        if match and role == "user":
+            return match.group(1), index
+    return "", 0
+
+
+class Endpoint:
+    """The server. A context manager; `start()` and `stop()` do the same by hand.
+
+    `api_key`: if given, others get HTTP 401. `reject`: names of request fields that get HTTP 400, as an
+    endpoint does that doesn't know them. `requests` lists all chat requests in the order of arrival.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        port: int = 0,
+        api_key: str | None = None,
+        by_turn: bool = False,
+        models: Sequence[str] = ("scripted",),
+        reject: Sequence[str] = (),
+        gates: Mapping[str, Gate] | None = None,
+    ) -> None:
+        self.requests: list[Request] = []
+        self.problems: list[str] = []
+        self.connections = 0
+        self._player = _Player(script, by_turn)
+        self._cache = _Cache()
+        self._port = port
+        self._api_key = api_key
+        self._models = tuple(models)
+        self._reject = tuple(reject)
+        self._gates = dict(gates or {})
+        self._open: set[_Connection] = set()
+        self._ready: Future[int] = Future()
+        self._changed = threading.Condition()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._run, name="scripted-endpoint", daemon=True)
+
+    # --- for tests --------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """The base URL, as in OPENAI_BASE_URL."""
+        return f"http://127.0.0.1:{self._ready.result(20)}/v1"
+
+    def start(self) -> Endpoint:
+        self._thread.start()
+        self._ready.result(20)
+        return self
+
+    def stop(self) -> None:
+        """Close all connections and end the thread."""
+        if self._loop is not None and self._stop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(20)
+
+    def __enter__(self) -> Endpoint:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def of(self, agent: str) -> list[Request]:
+        """The requests of one agent."""
+        return [request for request in self.requests if request.agent == agent]
+
+    def wait_for(self, count: int, *, agent: str | None = None, timeout: float = 20.0) -> bool:
+        """Block until `count` requests (of `agent`) have come in; False after `timeout` seconds."""
+
+        def enough() -> bool:
+            return len(self.requests if agent is None else self.of(agent)) >= count
+
+        with self._changed:
+            return self._changed.wait_for(enough, timeout)
+
+    def assert_used(self) -> None:
+        """Fail unless every scripted reply was asked for, and nothing that was not scripted."""
+        wrong = self.problems + [f"never asked for: {line}" for line in self._player.unused()]
+        if wrong:
+            raise AssertionError("The scripted endpoint was not used as scripted:\n" + "\n".join(wrong))
+
+    # --- the server -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            self.problems.append(f"the endpoint itself failed: {error!r}")
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            server = await self._loop.create_server(
+                lambda: _Connection(self, group), "127.0.0.1", self._port, backlog=4096
+            )
+            self._ready.set_result(server.sockets[0].getsockname()[1])
+            await self._stop.wait()
+            server.close()
+            for connection in list(self._open):
+                connection.abort()
+
+    async def handle(self, connection: _Connection, head: _Head, content: bytes) -> None:
+        """Answer one HTTP request."""
+        if not self._admits(head):
+            return connection.answer(401, _error(401, "Incorrect API key provided."))
+        match head.method, head.path:
+            case "POST", "/v1/chat/completions":
+                await self._chat(connection, head, content)
+            case "GET", "/v1/models":
+                data: list[JSON] = [
+                    {"id": name, "object": "model", "owned_by": "test"} for name in self._models
+                ]
+                connection.answer(200, {"object": "list", "data": data})
+            case _, path if path.startswith("/control/"):
+                self._control(connection, path.removeprefix("/control/"))
+            case _:
+                connection.answer(404, _error(404, f"There is no {head.method} {head.path} here."))
+        return None
+
+    def _admits(self, head: _Head) -> bool:
+        if self._api_key is None or not head.path.startswith("/v1/"):
+            return True
+        return head.headers.get("authorization") == f"Bearer {self._api_key}"
+
+    def _control(self, connection: _Connection, what: str) -> None:
+        if what == "requests":
+            listed: list[JSON] = [_listed(request) for request in self.requests]
+            connection.answer(200, listed)
+        elif what == "gates":
+            gates: dict[str, JSON] = {
+                name: {"arrived": gate.arrived.done(), "released": gate.released.done()}
+                for name, gate in self._gates.items()
+            }
+            connection.answer(200, gates)
+        elif what == "problems":
+            wrong: list[JSON] = [
+                *self.problems,
+                *(f"never asked for: {line}" for line in self._player.unused()),
+            ]
+            connection.answer(200, wrong)
+        elif what.startswith("release/") and (gate := self._gates.get(what.removeprefix("release/"))):
+            gate.release()
+            connection.answer(200, {})
+        else:
+            connection.answer(404, _error(404, f"There is no control {what!r} here."))
+
+    async def _chat(self, connection: _Connection, head: _Head, content: bytes) -> None:
+        try:
+            body: JSON = json.loads(content)
+        except ValueError:
+            body = None
+        if not isinstance(body, dict) or not body.get("messages"):
+            self.problems.append(f"a chat request that isn't one: {content[:200]!r}")
+            return connection.answer(400, _error(400, "The body is not a chat request."))
+        for name in self._reject:
+            if name in body:
+                return connection.answer(400, _error(400, f"Unrecognized request argument supplied: {name}"))
+        request = self._record(head, body)
+        try:
+            reply = self._player.choose(request)
+            await _Answer(connection, request, reply).play()
+        except _Unforeseen as error:
+            self.problems.append(str(error))
+            connection.answer(400, _error(400, str(error)))
+        except asyncio.CancelledError:
+            request.disconnected = True
+            raise
+        finally:
+            _settle(request.ended)
+        return None
+
+    def _record(self, head: _Head, body: dict[str, JSON]) -> Request:
+        messages = _messages(body)
+        agent, start = _opening(messages)
+        prompt = "".join(f"<{role}>{content}" for role, content in messages)
+        request = Request(
+            number=len(self.requests) + 1,
+            headers=head.headers,
+            body=body,
+            messages=messages,
+            agent=agent,
+            turn=sum(role == "assistant" for role, _ in messages[start:]),
+            prompt_tokens=tokens(prompt),
+            cached_tokens=self._cache.look_up_and_add(prompt) // CHARACTERS_PER_TOKEN,
+        )
+        with self._changed:
+            self.requests.append(request)
+            self._changed.notify_all()
+        return request
+
+
+def _listed(request: Request) -> JSON:
+    return {
+        "number": request.number,
+        "agent": request.agent,
+        "turn": request.turn,
+        "sent": request.sent,
+        "disconnected": request.disconnected,
+        "ended": request.ended.done(),
+        "prompt_tokens": request.prompt_tokens,
+        "cached_tokens": request.cached_tokens,
+        "body": dict(request.body),
+    }
+
+
+def _error(status: int, message: str) -> JSON:
+    return {"error": {"message": message, "type": "scripted", "code": None, "param": None, "status": status}}
+
+
+class _Answer:
+    """Plays one reply on one connection."""
+
+    def __init__(self, connection: _Connection, request: Request, reply: Reply) -> None:
+        self._connection = connection
+        self._request = request
+        self._reply = reply
+        self._streams = request.body.get("stream") is True
+
+    async def play(self) -> None:
+        reply, connection = self._reply, self._connection
+        if reply.first_delay:
+            await asyncio.sleep(reply.first_delay)
+        if reply.hang:
+            await connection.hang()
+        if reply.error is not None:
+            status, body, headers = reply.error
+            connection.answer(status, _error(status, body) if isinstance(body, str) else body, headers)
+        elif reply.garbage is not None and reply.garbage_after is None:
+            connection.answer_raw(200, reply.garbage, reply.content_type, {})
+        elif self._streams:
+            await self._stream()
+        else:
+            connection.answer(200, self._whole())
+
+    async def _stream(self) -> None:
+        reply, connection = self._reply, self._connection
+        connection.start_stream(reply.content_type)
+        self._event({"role": "assistant", "content": ""})
+        if reply.reasoning:
+            self._event({"reasoning_content": reply.reasoning})
+        position = 0
+        for stop in self._stops():
+            while position < stop:
+                end = min(stop, position + reply.chunk)
+                if reply.delay:
+                    await asyncio.sleep(reply.delay)
+                self._event({"content": reply.text[position:end]})
+                await asyncio.sleep(0)  # a client that has gone away is noticed here
+                self._request.sent = position = end
+            if await self._stop_at(position):
+                return
+        for delta in reply.deltas:
+            self._event(delta)
+            await asyncio.sleep(0)
+        if reply.finish is not None:
+            self._event({}, finish=reply.finish)
+        if reply.usage and self._wants_usage():
+            self._send({"choices": [], "usage": self._usage()})
+        if reply.done:
+            connection.send_event("[DONE]")
+        connection.end_stream()
+
+    def _stops(self) -> list[int]:
+        reply = self._reply
+        places = (*reply.gates, reply.cut_after, reply.hang_after, reply.garbage_after, len(reply.text))
+        return sorted({min(place, len(reply.text)) for place in places if place is not None})
+
+    async def _stop_at(self, position: int) -> bool:
+        """Do what is scripted at `position`; True if the stream has ended with it."""
+        reply = self._reply
+        if gate := reply.gates.get(position):
+            await gate.pass_through()
+        if reply.hang_after == position:
+            await self._connection.hang()
+        if reply.garbage_after == position and reply.garbage is not None:
+            self._connection.send_chunk(reply.garbage)
+            self._connection.end_stream()
+            return True
+        if reply.cut_after == position:
+            self._connection.cut()
+            return True
+        return False
+
+    def _wants_usage(self) -> bool:
+        options = self._request.body.get("stream_options")
+        return isinstance(options, dict) and options.get("include_usage") is True
+
+    def _usage(self) -> JSON:
+        request = self._request
+        completion = tokens(self._reply.text) + tokens(self._reply.reasoning)
+        return {
+            "prompt_tokens": request.prompt_tokens,
+            "completion_tokens": completion,
+            "total_tokens": request.prompt_tokens + completion,
+            "prompt_tokens_details": {"cached_tokens": request.cached_tokens},
+        }
+
+    def _event(self, delta: dict[str, JSON], finish: str | None = None) -> None:
+        self._send({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+    def _send(self, fields: dict[str, JSON]) -> None:
+        self._connection.send_event(json.dumps(self._frame("chat.completion.chunk") | fields))
+
+    def _frame(self, kind: str) -> dict[str, JSON]:
+        model = self._request.body.get("model")
+        return {
+            "id": f"scripted-{self._request.number}",
+            "object": kind,
+            "created": int(time.time()),
+            "model": model,
+        }
+
+    def _whole(self) -> JSON:
+        """The reply to a request that doesn't ask for a stream."""
+        message: JSON = {"role": "assistant", "content": self._reply.text}
+        choice: JSON = {"index": 0, "message": message, "finish_reason": self._reply.finish}
+        self._request.sent = len(self._reply.text)
+        return self._frame("chat.completion") | {"choices": [choice], "usage": self._usage()}
+
+
+class _Head(NamedTuple):
+    """A request line and its headers, names in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, raw: bytes) -> _Head:
+        first, *lines = raw.decode("latin-1").split("\r\n")
+        method, path, _ = first.split(" ", 2)
+        pairs = (line.split(":", 1) for line in lines if ":" in line)
+        return cls(
+            method, path.split("?", 1)[0], {name.strip().lower(): value.strip() for name, value in pairs}
+        )
+
+
+class _Connection(asyncio.Protocol):
+    """One keep-alive connection: bytes in, one request at a time to the endpoint, bytes out.
+
+    A protocol rather than a stream, because it learns at once when the client goes away.
+    """
+
+    def __init__(self, endpoint: Endpoint, group: asyncio.TaskGroup) -> None:
+        self._endpoint = endpoint
+        self._group = group
+        self._buffer = b""
+        self._transport: asyncio.Transport | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    # --- from the event loop --------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._endpoint.connections += 1
+        self._endpoint._open.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        self._next()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._endpoint._open.discard(self)
+        if self._task is not None:
+            self._task.cancel()
+
+    def _next(self) -> None:
+        if self._task is not None:
+            return
+        raw, found, rest = self._buffer.partition(b"\r\n\r\n")
+        if not found:
+            return
+        head = _Head.parse(raw)
+        size = int(head.headers.get("content-length", "0"))
+        if len(rest) < size:
+            return
+        self._buffer = rest[size:]
+        self._task = self._group.create_task(self._handle(head, rest[:size]))
+
+    async def _handle(self, head: _Head, content: bytes) -> None:
+        try:
+            await self._endpoint.handle(self, head, content)
+        except Exception as error:
+            self._endpoint.problems.append(f"the endpoint failed at a request: {error!r}")
+            self.abort()
+        self._task = None
+        self._next()
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def answer(self, status: int, body: JSON, headers: Mapping[str, str] = {}) -> None:
+        """A whole response: text as plain text, anything else as JSON."""
+        kind = "text/plain" if isinstance(body, str) else "application/json"
+        self.answer_raw(status, (body if isinstance(body, str) else json.dumps(body)).encode(), kind, headers)
+
+    def answer_raw(self, status: int, body: bytes, kind: str, headers: Mapping[str, str]) -> None:
+        self._head(status, {"content-type": kind, "content-length": str(len(body)), **headers})
+        self._write(body)
+
+    def start_stream(self, kind: str) -> None:
+        self._head(200, {"content-type": kind, "transfer-encoding": "chunked", "cache-control": "no-cache"})
+
+    def send_event(self, data: str) -> None:
+        self.send_chunk(f"data: {data}\n\n".encode())
+
+    def send_chunk(self, data: bytes) -> None:
+        self._write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def end_stream(self) -> None:
+        self._write(b"0\r\n\r\n")
+
+    async def hang(self) -> None:
+        """Never come back; ends when the client goes away or the endpoint stops."""
+        await asyncio.Event().wait()
+
+    def cut(self) -> None:
+        """Break off: what was written goes out, the end of the body never comes."""
+        self._task = None  # it is the endpoint that went away, not the client
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self._write(f"HTTP/1.1 {status} Scripted\r\n{lines}\r\n".encode())
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+
+# --- as a process of its own ----------------------------------------------------------------------
+
+
+def load(text: str, *, port: int = 0) -> Endpoint:
+    """An endpoint from a script file's text."""
+    script = json.loads(text)
+    gates: dict[str, Gate] = {}
+    agents = {path: [_load_reply(item, gates) for item in items] for path, items in script["agents"].items()}
+    return Endpoint(
+        agents,
+        port=port,
+        api_key=script.get("api_key"),
+        by_turn=script.get("by_turn", False),
+        models=script.get("models", ["scripted"]),
+        gates=gates,
+    )
+
+
+def _load_reply(item: object, gates: dict[str, Gate]) -> Reply:
+    if isinstance(item, str):
+        return Reply(item)
+    if not isinstance(item, dict):
+        raise ValueError(f"A reply is a string or an object, not {item!r}.")
+    fields = dict(item)
+    if "error" in fields:
+        fields["error"] = HttpError(*fields["error"])
+    if "garbage" in fields:
+        fields["garbage"] = fields["garbage"].encode()
+    named = fields.pop("gates", {})
+    return Reply(**fields, gates={int(at): gates.setdefault(name, Gate(name)) for at, name in named.items()})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.endpoint", description=__doc__)
+    parser.add_argument("--script", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    options = parser.parse_args()
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    with load(options.script.read_text(encoding="utf-8"), port=options.port) as endpoint:
+        print(f"endpoint: ready {endpoint.url}", flush=True)
+        ended.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+"""`web.fetch` through a proxy of the test's own, in process: what it fetches, follows, cuts and refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from core.modules.manifest import Manifest
+from ext_modules.sdk import wire
+from ext_modules.sdk.loading import load
+from ext_modules.sdk.testing import Bench, Done
+from ext_modules.sdk.values import JSON
+from ext_modules.web import http
+from ext_modules.web.module import module
+from tests.ext_modules.website import Site, certificate, website
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Fetch from a small web of pages, by host; gives how the call ended."""
+
+    def run(url: str, pages: Mapping[str, bytes], *, tls: Path | None = None, **more: JSON) -> Done:
+        async def scenario() -> Done:
+            async with website(pages, tls=tls) as site:
+                return await _fetch(site, url, more)
+
+        return asyncio.run(scenario())
+
+    async def _fetch(site: Site, url: str, more: Mapping[str, JSON]) -> Done:
+        monkeypatch.setenv("HTTPS_PROXY", site.proxy)
+        return await Bench(module).call("fetch", {"url": url, **more}, timeout=20)
+
+    return run
+
+
+def page(body: str | bytes, *fields: str, status: str = "200 OK", kind: str = "text/html") -> bytes:
+    content = body.encode() if isinstance(body, str) else body
+    lines = [
+        f"HTTP/1.1 {status}",
+        f"Content-Type: {kind}",
+        f"Content-Length: {len(content)}",
+        *fields,
+        "",
+        "",
+    ]
+    return "\r\n".join(lines).encode() + content
+
+
+def message(done: Done) -> str:
+    assert done.error is not None, done.output
+    return done.error.message
+
+
+def test_the_manifest_is_one_that_the_core_takes() -> None:
+    loaded = load(ROOT / "ext_modules/web/module.py")
+    manifest = Manifest.from_proto(wire.manifest(loaded).SerializeToString())
+    assert [(function.name, function.impact) for function in manifest.functions] == [("fetch", 0)]
+    assert manifest.needs.workspace == "none"
+    assert manifest.needs.egress == ()
+
+
+def test_a_page_is_given_as_markdown(ask: Callable[..., Done]) -> None:
+    done = ask("http://a.example/x", {"a.example:80/x": page("<title>T</title><h1>Hi</h1><a href=y>l</a>")})
+    assert done.output == "T\nhttp://a.example/x\n\n# Hi\n\n[l](http://a.example/y)\n"
+    assert done.media_type == "text/markdown"
+    assert done.data == {"status": 200, "url": "http://a.example/x", "title": "T", "cut": False}
+
+
+def test_tls_is_checked_against_the_trusted_certificates(
+    ask: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = certificate(tmp_path, "a.example")
+    pages = {"a.example:443/": page("secure")}
+    monkeypatch.setenv("SSL_CERT_FILE", str(chain))
+    assert "secure" in ask("https://a.example", pages, tls=chain).output
+    assert "certificate of b.example:443 is not valid" in message(
+        ask("https://b.example", {"b.example:443/": b""}, tls=chain)
+    )
+    monkeypatch.delenv("SSL_CERT_FILE")
+    assert "certificate of a.example:443 is not valid" in message(ask("https://a.example", pages, tls=chain))
+
+
+def test_redirects_are_followed_step_by_step(ask: Callable[..., Done]) -> None:
+    pages = {
+        "a.example:80/": page("", "Location: http://b.example/new", status="301 Moved"),
+        "b.example:80/new": page("", "Location: /newer", status="302 Found"),
+        "b.example:80/newer": page("there"),
+    }
+    done = ask("http://a.example/", pages)
+    assert done.data["url"] == "http://b.example/newer"
+    assert "there" in done.output
+
+
+def test_a_redirect_to_a_host_that_is_not_allowed_ends_there(ask: Callable[..., Done]) -> None:
+    pages = {"a.example:80/": page("", "Location: http://evil.example/", status="301 Moved")}
+    assert message(ask("http://a.example/", pages)) == (
+        "evil.example:80 is not among the targets that this module may reach; a person can allow it."
+    )
+
+
+@pytest.mark.parametrize(
+    "target", ["file:///etc/passwd", "gopher://x/", "http:///x", "http://u:p@b.example/"]
+)
+def test_a_redirect_elsewhere_is_refused(ask: Callable[..., Done], target: str) -> None:
+    assert message(
+        ask("http://a.example/", {"a.example:80/": page("", f"Location: {target}", status="301 M")})
+    )
+
+
+def test_redirects_end(ask: Callable[..., Done]) -> None:
+    pages = {"a.example:80/": page("", "Location: /", status="301 Moved")}
+    assert "redirects more than 5 times" in message(ask("http://a.example/", pages))
+
+
+def test_no_redirect_gives_up_encryption(
+    ask: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = certificate(tmp_path, "a.example")
+    monkeypatch.setenv("SSL_CERT_FILE", str(chain))
+    pages = {"a.example:443/": page("", "Location: http://a.example/", status="301 Moved")}
+    assert "not encrypted" in message(ask("https://a.example/", pages, tls=chain))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "a.example", "ftp://a.example/", "file:///etc/passwd", "http://", "http://u:p@a.example/", "http://a:0/",
+     "http://a.example:99999/", "http://[::1", "http://a..example\x01/"],
+)  # fmt: skip
+def test_what_is_not_an_address_of_the_web_is_refused(ask: Callable[..., Done], url: str) -> None:
+    assert message(ask(url, {}))
+
+
+def test_without_a_way_out_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HTTPS_PROXY", raising=False)
+    assert "no way out" in message(asyncio.run(Bench(module).call("fetch", {"url": "http://a.example/"})))
+
+
+def test_a_request_cannot_be_split(ask: Callable[..., Done]) -> None:
+    """What stands in an address reaches the server as one request line, whatever it holds."""
+    done = ask("http://a.example/ x\r\nHost: b", {"a.example:80/%20xHost:%20b": page("one line")})
+    assert "one line" in done.output
+
+
+def test_an_error_page_shows_its_status(ask: Callable[..., Done]) -> None:
+    done = ask("http://a.example/", {"a.example:80/": page("gone", status="404 Not Found")})
+    assert done.output.startswith("http://a.example/ (status 404)\n")
+
+
+def test_long_pages_come_in_parts(ask: Callable[..., Done]) -> None:
+    pages = {"a.example:80/": page("0123456789" * 10, kind="text/plain")}
+    first = ask("http://a.example/", pages, most=30)
+    assert first.output.endswith("0123456789\n\n[70 more characters; go on with start=30.]\n")
+    assert ask("http://a.example/", pages, start=95).output == "56789\n"
+
+
+def test_raw_is_raw(ask: Callable[..., Done]) -> None:
+    assert "<p>a" in ask("http://a.example/", {"a.example:80/": page("<p>a")}, raw=True).output
+
+
+def test_what_is_not_text_is_an_artifact(ask: Callable[..., Done]) -> None:
+    done = ask("http://a.example/cat.png?x", {"a.example:80/cat.png?x": page(b"\x89PNG", kind="image/png")})
+    value = done.artifacts[done.artifact]
+    assert (value.data, value.media_type, value.name) == (b"\x89PNG", "image/png", "cat.png")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("<p>ä".encode("latin-1"), "text/html; charset=latin-1"),
+        (b'<meta charset="latin-1"><p>\xe4', "text/html"),
+        ("<p>ä".encode(), "text/html; charset=no-such-thing"),
+        ("<p>ä".encode(), "text/html; charset=zlib_codec"),
+    ],
+)
+def test_charsets(ask: Callable[..., Done], body: bytes, kind: str) -> None:
+    assert ask("http://a.example/", {"a.example:80/": page(body, kind=kind)}).output.endswith("ä\n")
+
+
+def test_bodies_are_cut_packed_or_not(ask: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LARGEST", 100_000)
+    plain = b"x" * 10_000_000
+    for body, fields in ((plain, ()), (gzip.compress(plain), ("Content-Encoding: gzip",))):
+        done = ask("http://a.example/", {"a.example:80/": page(body, *fields, kind="text/plain")}, most=10**9)
+        assert done.data["cut"] is True
+        assert len(done.output) < 101_000
+        assert "too large" in done.output
+
+
+def test_gzip_is_unpacked_and_other_encodings_refused(ask: Callable[..., Done]) -> None:
+    packed = page(gzip.compress(b"<p>hello"), "Content-Encoding: gzip")
+    assert "hello" in ask("http://a.example/", {"a.example:80/": packed}).output
+    odd = page(b"x", "Content-Encoding: zstd")
+    assert "'zstd'" in message(ask("http://a.example/", {"a.example:80/": odd}))
+    broken = page(b"x" * 100, "Content-Encoding: gzip")
+    assert "did not answer as a web server does" in message(
+        ask("http://a.example/", {"a.example:80/": broken})
+    )
+
+
+def test_an_answer_that_is_no_http_is_named(ask: Callable[..., Done]) -> None:
+    found = message(ask("http://a.example/", {"a.example:80/": b"220 smtp ready\r\n\r\n"}))
+    assert "did not answer as a web server does (BadStatusLine" in found
+
+
+def test_a_page_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> Done:
+        async with website({"a.example:80/": page("x", "X: y")[:-1]}, hang=True) as site:
+            monkeypatch.setenv("HTTPS_PROXY", site.proxy)
+            return await Bench(module).call("fetch", {"url": "http://a.example/"}, timeout=1.5)
+
+    assert "in time" in message(asyncio.run(scenario()))
+
+
+def test_the_trust_store_verifies() -> None:
+    context = http._trust()
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname

@@ -1,0 +1,152 @@
+"""What tests of memory share: a clock that stands, a store in a dictionary that can fail or hang, builders."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from core.ports import Ask, FragmentKind, Happening, Occasion
+from hippocampus.fragment import Fragment, Scope
+from hippocampus.ranking import dot
+from hippocampus.store import Hit, Shelf
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+class StandingClock:
+    """Time passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.passed)
+
+    def monotonic(self) -> float:
+        return self.passed
+
+    async def sleep(self, seconds: float) -> None:
+        self.passed += seconds
+
+
+class DictStore:
+    """A store in memory. `fail`: raised by every call; `gate`: every reading call waits for it."""
+
+    def __init__(self) -> None:
+        self.held: dict[Shelf, dict[str, Hit]] = {}
+        self.fail: Exception | None = None
+        self.gate = threading.Event()
+        self.gate.set()
+        self.closed = False
+
+    def _check(self) -> None:
+        if self.fail is not None:
+            raise self.fail
+
+    def shelves(self) -> list[Shelf]:
+        self._check()
+        return list(self.held)
+
+    def put(self, shelf: Shelf, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]) -> None:
+        self._check()
+        for fragment, vector in zip(fragments, vectors, strict=True):
+            self.held.setdefault(shelf, {})[fragment.id] = Hit(fragment, vector)
+
+    def nearest(self, shelf: Shelf, vectors: Sequence[Sequence[float]], count: int) -> list[list[Hit]]:
+        self._check()
+        self.gate.wait()
+        here = self.held.get(shelf, {}).values()
+        columns = [[Hit(hit.fragment, (), dot(hit.vector, vector)) for hit in here] for vector in vectors]
+        return [sorted(column, key=lambda hit: -hit.similarity)[:count] for column in columns]
+
+    def get(self, shelf: Shelf, ids: Sequence[str]) -> list[Hit]:
+        self._check()
+        here = self.held.get(shelf, {})
+        return [here[identity] for identity in ids if identity in here]
+
+    def all(self, shelf: Shelf) -> Iterator[Hit]:
+        self._check()
+        return iter(list(self.held.get(shelf, {}).values()))
+
+    def count(self, shelf: Shelf) -> int:
+        return len(self.held.get(shelf, {}))
+
+    def goal(self, shelf: Shelf, session: str) -> Fragment | None:
+        self._check()
+        found = [hit.fragment for hit in self.all(shelf) if hit.fragment.kind == "goal"]
+        return next((one for one in found if one.session == session), None)
+
+    def delete(self, shelf: Shelf, ids: Sequence[str]) -> None:
+        self._check()
+        for identity in ids:
+            self.held.get(shelf, {}).pop(identity, None)
+
+    def drop(self, shelf: Shelf) -> None:
+        self._check()
+        self.held.pop(shelf, None)
+
+    def scrub(self, shelves: Sequence[Shelf]) -> None:
+        self._check()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def opener(store: DictStore) -> Callable[[Path | None, str], DictStore]:
+    """Opens always the same store; fails as it does."""
+
+    def open_store(place: Path | None, server: str) -> DictStore:
+        store.shelves()
+        return store
+
+    return open_store
+
+
+def say(
+    session: str, record: int, text: str, *, first: bool = False, days: float = 1, agent: str = "/"
+) -> Happening:
+    """A user's message, `days` ago."""
+    return Happening(session, record, agent, ago(days), "say", text, first)
+
+
+def told(
+    session: str,
+    record: int,
+    text: str,
+    *,
+    occasion: Occasion = "remember",
+    agent: str = "/a",
+    days: float = 1,
+    kind: FragmentKind | None = None,
+    untrusted: tuple[str, ...] = (),
+    project: str = "",
+) -> Happening:
+    """Something else that happened, `days` ago."""
+    return Happening(session, record, agent, ago(days), occasion, text, False, kind, untrusted, project)
+
+
+def ago(days: float) -> str:
+    return (NOW - timedelta(days=days)).isoformat().replace("+00:00", "Z")
+
+
+def ask(text: str, *, session: str = "now", agent: str = "/a/b", history: Sequence[str] = ()) -> Ask:
+    """What an agent reads."""
+    return Ask(session, agent, text, NOW, history=history)
+
+
+def fragment(
+    text: str,
+    *,
+    identity: str = "s/1",
+    kind: FragmentKind = "fact",
+    days: float = 1,
+    untrusted: tuple[str, ...] = (),
+) -> Fragment:
+    """A fragment of the user's scope."""
+    session, _, record = identity.rpartition("/")
+    number = int(record.split(".")[0])
+    return Fragment(
+        identity, text, kind, Scope("u", "user"), session, "/", ago(days), number, untrusted=untrusted
+    )

@@ -1,0 +1,206 @@
+"""A store that fails, hangs or is full: turns go on within their time, and everything is made good for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from core.errors import MemoryUnavailable
+from core.ports import Happening
+from hippocampus import Hippocampus, WordEmbedder, open_hippocampus
+from tests.hippocampus.fakes import DictStore, StandingClock, ask, opener, say
+
+FACT = say("s1", 2, "The office closes at six on weekdays.")
+QUESTION = "When does the office close?"
+
+
+@asynccontextmanager
+async def opened(
+    place: Path,
+    store: DictStore,
+    clock: StandingClock,
+    *,
+    journals: Sequence[Happening] = (),
+    budget: float = 5.0,
+) -> AsyncIterator[Hippocampus]:
+    async with open_hippocampus(
+        place,
+        WordEmbedder(),
+        clock=clock,
+        budget=budget,
+        journals=lambda: [("anna", one) for one in journals],
+        open_store=opener(store),
+    ) as hippocampus:
+        yield hippocampus
+
+
+async def recalled(hippocampus: Hippocampus) -> list[str]:
+    return [row.text for row in (await hippocampus.of("anna").recall(ask(QUESTION))).rows]
+
+
+def test_a_slow_store_costs_a_turn_no_more_than_the_budget(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store = DictStore()
+        async with opened(tmp_path, store, StandingClock(), budget=0.05) as hippocampus:
+            memory = hippocampus.of("anna")
+            memory.remember(FACT)
+            await hippocampus.settled()
+            store.gate.clear()
+            began = time.monotonic()
+            first = await memory.recall(ask(QUESTION))
+            assert time.monotonic() - began < 1.0
+            assert first.rows == ()
+            assert "within 50 ms" in first.notice
+            began = time.monotonic()
+            second = [await memory.recall(ask(QUESTION)) for _ in range(100)]
+            assert time.monotonic() - began < 1.0, "a turn must not wait again for a store that hangs"
+            assert {one.notice for one in second} == {""}
+            store.gate.set()
+            await hippocampus.of("anna").search(QUESTION)
+            assert await recalled(hippocampus) == [FACT.text]
+
+    asyncio.run(scene())
+
+
+def test_the_goal_needs_no_store(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store = DictStore()
+        store.fail = RuntimeError("no disk")
+        async with opened(tmp_path, store, StandingClock()) as hippocampus:
+            memory = hippocampus.of("anna")
+            memory.remember(say("now", 2, "Plan the summer party of the office", first=True))
+            await hippocampus.settled()
+            answer = await memory.recall(ask("find a caterer", agent="/a/b"))
+            assert [row.kind for row in answer.rows] == ["goal"]
+            assert "no disk" in answer.notice
+
+    asyncio.run(scene())
+
+
+def test_a_store_that_fails_is_opened_again_and_caught_up(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store, clock = DictStore(), StandingClock()
+        async with opened(tmp_path, store, clock, journals=[FACT]) as hippocampus:
+            memory = hippocampus.of("anna")
+            await hippocampus.settled()
+            store.fail = RuntimeError("bad page")
+            memory.remember(FACT)
+            await hippocampus.settled()
+            first = await memory.recall(ask(QUESTION))
+            assert "bad page" in first.notice
+            assert first.rows == ()
+            assert (await memory.recall(ask(QUESTION))).notice == ""
+            with pytest.raises(MemoryUnavailable, match="bad page"):
+                await memory.search(QUESTION)
+            with pytest.raises(MemoryUnavailable):
+                await memory.forget(["s1/2"])
+            store.fail = None
+            assert await recalled(hippocampus) == [], "it is not tried again before its time"
+            clock.passed += 31
+            await recalled(hippocampus)
+            await hippocampus.settled()
+            assert hippocampus.trouble == ""
+            assert await recalled(hippocampus) == [FACT.text]
+
+    asyncio.run(scene())
+
+
+def test_a_recall_that_fails_is_a_notice(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store = DictStore()
+        async with opened(tmp_path, store, StandingClock()) as hippocampus:
+            hippocampus.of("anna").remember(FACT)
+            await hippocampus.settled()
+            store.fail = ValueError("index is torn")
+            answer = await hippocampus.of("anna").recall(ask(QUESTION))
+            assert (answer.rows, "index is torn" in answer.notice) == ((), True)
+
+    asyncio.run(scene())
+
+
+def test_after_a_crash_memory_catches_up_from_the_journals(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store = DictStore()
+        (tmp_path / "unclean").touch()
+        async with opened(tmp_path, store, StandingClock(), journals=[FACT]) as hippocampus:
+            await hippocampus.settled()
+            assert await recalled(hippocampus) == [FACT.text]
+        assert not (tmp_path / "unclean").exists()
+        assert store.closed
+
+    asyncio.run(scene())
+
+
+def test_memory_stays_off_when_what_was_forgotten_is_not_known(tmp_path: Path) -> None:
+    async def scene() -> None:
+        (tmp_path / "decisions.json").write_text("{", encoding="utf-8")
+        async with opened(tmp_path, DictStore(), StandingClock(), journals=[FACT]) as hippocampus:
+            with pytest.raises(MemoryUnavailable, match="nothing forgotten comes back"):
+                await hippocampus.of("anna").search(QUESTION)
+
+    asyncio.run(scene())
+
+
+def test_an_embedder_that_fails_stops_nothing(tmp_path: Path) -> None:
+    class Broken(WordEmbedder):
+        down = False
+
+        async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+            if self.down:
+                raise MemoryUnavailable("The endpoint for embeddings is down.")
+            return await super().embed(texts)
+
+    async def scene() -> None:
+        embedder, store, clock = Broken(), DictStore(), StandingClock()
+        async with open_hippocampus(
+            tmp_path,
+            embedder,
+            clock=clock,
+            journals=lambda: [("anna", FACT)],
+            budget=5.0,
+            open_store=opener(store),
+        ) as hippocampus:
+            memory = hippocampus.of("anna")
+            await hippocampus.settled()
+            embedder.down = True
+            memory.remember(FACT)
+            await hippocampus.settled()
+            assert "endpoint for embeddings is down" in (await memory.recall(ask(QUESTION))).notice
+            embedder.down = False
+            clock.passed += 31
+            memory.remember(say("s1", 3, "The canteen is on the second floor."))
+            await hippocampus.settled()
+            assert await recalled(hippocampus) == [FACT.text]
+
+    asyncio.run(scene())
+
+
+def test_an_error_of_the_caller_comes_out_as_it_is(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with pytest.raises(KeyError, match="mine"):
+            async with opened(tmp_path, DictStore(), StandingClock()):
+                raise KeyError("mine")
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(scene())
+
+
+def test_closing_does_not_wait_for_a_store_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hippocampus.memory._PATIENCE", 0.05)
+
+    async def scene() -> None:
+        store = DictStore()
+        async with opened(tmp_path, store, StandingClock(), budget=0.01) as hippocampus:
+            await hippocampus.settled()
+            store.gate.clear()
+            await hippocampus.of("anna").recall(ask(QUESTION))
+        store.gate.set()
+
+    asyncio.run(scene())

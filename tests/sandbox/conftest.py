@@ -1,0 +1,84 @@
+"""A real engine, one host and one shell for the tests of a file: starting containers is what takes time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import docker
+import pytest
+from docker.errors import APIError
+
+from core.errors import SandboxUnavailable
+from sandbox import DockerHost, owner, reaper, socket_folder
+from sandbox.docker_host import DockerInstance
+from sandbox.engine import connect
+
+
+def sweep(engine: docker.DockerClient, data: Path) -> None:
+    """Remove every container and socket folder of data directory `data`, whoever owns them."""
+    chosen = {"label": f"{owner.OWNER}={owner.data_digest(data)}"}
+    for item in engine.api.containers(all=True, filters=chosen):
+        with suppress(APIError):
+            engine.api.remove_container(item["Id"], force=True, v=True)
+    place = reaper.sockets(data)
+    for folder in place.iterdir() if place.is_dir() else ():
+        socket_folder.remove(folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_leftovers_of_killed_runs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Collect what earlier runs of these tests left when they were killed: nobody opens their data again."""
+    tests = str(tmp_path_factory.getbasetemp().parent)
+    with suppress(SandboxUnavailable):
+        client = connect()
+        for item in client.api.containers(all=True, filters={"label": owner.OWNER}):
+            process = owner.process_of(item["Labels"])
+            mounted = any(str(mount.get("Source", "")).startswith(f"{tests}/") for mount in item["Mounts"])
+            if mounted and process is not None and not process.alive:
+                with suppress(APIError):
+                    client.api.remove_container(item["Id"], force=True, v=True)
+        client.close()
+    for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
+        folder = Path(line.split()[1])
+        process = owner.Process.parse(folder.name.partition("@")[0])
+        if str(folder).startswith(f"{tests}/") and process is not None and not process.alive:
+            socket_folder.remove(folder)
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.Runner]:
+    """One event loop for all tests of a file, so that they can share what lives on it."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[docker.DockerClient]:
+    client = connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture(scope="module")
+def host(loop: asyncio.Runner, data: Path) -> Iterator[DockerHost]:
+    made = DockerHost(data)
+    yield made
+    loop.run(made.close())
+
+
+@pytest.fixture(scope="module")
+def shell_module(loop: asyncio.Runner, host: DockerHost, workspace: Path) -> DockerInstance:
+    return loop.run(host.start("shell", session="one", workspace=workspace, report=print))

@@ -1,0 +1,209 @@
+"""What code in a module's container can reach: nothing but itself and its workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from sandbox.docker_host import DockerInstance
+from tests.sandbox.calling import python, shell
+
+
+def test_rights_are_gone(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+    status = loop.run(python(shell_module, "print(open('/proc/self/status').read())"))
+    found = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(found[capabilities], 16) == 0, capabilities
+    assert found["NoNewPrivs"].strip() == "1"
+    assert found["Seccomp"].strip() == "2"
+
+
+def test_user_is_the_workspaces_owner(
+    loop: asyncio.Runner, shell_module: DockerInstance, workspace: Path
+) -> None:
+    owner = workspace.stat()
+    assert loop.run(shell(shell_module, "id -u; id -g")).output.split() == [
+        str(owner.st_uid),
+        str(owner.st_gid),
+    ]
+
+
+def test_there_is_no_network_but_loopback(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+    script = "import os; print(os.listdir('/sys/class/net'), len(open('/proc/net/route').readlines()))"
+    assert loop.run(python(shell_module, script)) == "['lo'] 1"
+
+
+def test_no_address_answers(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+    """A server of ours listens on every address of this machine; from inside none of them leads to it."""
+    with socket.create_server(("0.0.0.0", 0)) as server:
+        port = server.getsockname()[1]
+        addresses = {"127.0.0.1", "172.17.0.1", "169.254.169.254", "10.0.0.1", own_address()}
+        script = f"""
+import socket
+for address in {sorted(addresses)!r}:
+    try:
+        socket.create_connection((address, {port}), 2)
+        print(address, "REACHED")
+    except OSError as error:
+        print(address, error.errno)
+"""
+        said = loop.run(python(shell_module, script))
+        server.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert "REACHED" not in said
+    assert len(said.splitlines()) == len(addresses)
+
+
+def own_address() -> str:
+    """An address of this machine besides loopback, if it has one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing: it only chooses a route
+        except OSError:
+            return "127.0.0.2"
+        return str(probe.getsockname()[0])
+
+
+def test_names_are_not_resolved(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+    script = """
+import socket
+try:
+    print(socket.getaddrinfo("example.com", 80))
+except socket.gaierror as error:
+    print("no")
+"""
+    assert loop.run(python(shell_module, script)) == "no"
+
+
+def test_no_host_file_and_no_engine_socket(
+    loop: asyncio.Runner, shell_module: DockerInstance, tmp_path: Path, data: Path
+) -> None:
+    canary = tmp_path / "canary"
+    canary.write_text("host", encoding="utf-8")
+    paths = [str(canary), str(data), str(Path(__file__)), "/var/run/docker.sock", "/run/docker.sock", "/host"]
+    paths += ["/run/containerd/containerd.sock", "/proc/1/root/etc/shadow", "/etc/shadow"]
+    script = f"import os, json; print(json.dumps([path for path in {paths!r} if os.path.lexists(path)]))"
+    assert json.loads(loop.run(python(shell_module, script))) == []
+
+
+def test_only_our_mounts_come_from_the_host(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+    script = """
+import json
+lines = [line.split() for line in open("/proc/self/mountinfo")]
+print(json.dumps(sorted(line[4] for line in lines if line[line.index("-") + 2].startswith(("/dev/", "iact")))))
+"""
+    files_of_the_engine = {
+        "/etc/hostname",
+        "/etc/hosts",
+        "/etc/resolv.conf",
+        "/usr/sbin/docker-init",
+        "/sbin/docker-init",
+    }
+    mounted = set(json.loads(loop.run(python(shell_module, script)))) - files_of_the_engine
+    assert mounted == {"/module", "/run/iact", "/workspace"}
+
+
+def test_module_sees_no_foreign_environment(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+    script = "import os, json; print(json.dumps(sorted(os.environ)))"
+    allowed = {"PATH", "LANG", "LC_ALL", "HOME", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "TMPDIR"}
+    names = json.loads(loop.run(python(shell_module, script)))
+    assert {name for name in names if not name.startswith(("PYTHON", "IACT_", "LC_"))} <= allowed
+    assert not set(names) & {"OPENAI_API_KEY", "DOCKER_HOST"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/x", "/etc/passwd", "/usr/bin/x", "/module/module.py", "/opt/iact/sdk/x", "/var/tmp/x"]
+)
+def test_system_and_code_are_read_only(loop: asyncio.Runner, shell_module: DockerInstance, path: str) -> None:
+    outcome = loop.run(shell(shell_module, f"echo x >> {path}"))
+    assert outcome.exit_status != 0
+    assert "Read-only file system" in outcome.output
+
+
+def test_workspace_and_tmp_are_writable(
+    loop: asyncio.Runner, shell_module: DockerInstance, workspace: Path
+) -> None:
+    outcome = loop.run(
+        shell(shell_module, "echo here > /workspace/from-inside && echo x > /tmp/x && cat /tmp/x")
+    )
+    assert outcome.exit_status == 0, outcome
+    assert (workspace / "from-inside").read_text(encoding="utf-8") == "here\n"
+
+
+CALLS = """
+import ctypes, errno, json
+libc = ctypes.CDLL(None, use_errno=True)
+numbers = {"io_uring_setup": 425, "ptrace": 101, "bpf": 321, "keyctl": 250, "userfaultfd": 323, "perf_event_open": 298,
+           "unshare": 272, "mount": 165, "pivot_root": 155, "chroot": 161, "open_by_handle_at": 304, "setns": 308,
+           "process_vm_readv": 310, "init_module": 175, "kexec_load": 246, "pidfd_getfd": 438, "fsopen": 430}
+got = {}
+for name, number in numbers.items():
+    ctypes.set_errno(0)
+    value = libc.syscall(number, 0, 0, 0, 0, 0)
+    got[name] = "ok" if value >= 0 else errno.errorcode[ctypes.get_errno()]
+print(json.dumps(got))
+"""
+
+
+@pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="the numbers of the system calls are those of x86-64"
+)
+def test_dangerous_system_calls_are_refused(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+    got = json.loads(loop.run(python(shell_module, CALLS)))
+    assert {name: result for name, result in got.items() if result not in ("EPERM", "ENOSYS")} == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "socket.AF_PACKET, socket.SOCK_RAW",
+        "socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP",
+        "socket.AF_VSOCK, socket.SOCK_STREAM",
+        "socket.AF_ALG, socket.SOCK_SEQPACKET",
+    ],
+)
+def test_dangerous_sockets_are_refused(
+    loop: asyncio.Runner, shell_module: DockerInstance, arguments: str
+) -> None:
+    script = f"""
+import socket
+try:
+    socket.socket({arguments})
+    print("made")
+except OSError as error:
+    print("refused")
+"""
+    assert loop.run(python(shell_module, script)) == "refused"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches",
+        "/proc/sys/net/ipv4/ip_forward", "/sys/kernel/uevent_helper", "/sys/fs/cgroup/pids/pids.max",
+    ],
+)  # fmt: skip
+def test_kernel_settings_cannot_be_written(
+    loop: asyncio.Runner, shell_module: DockerInstance, path: str
+) -> None:
+    script = f"""
+try:
+    open({path!r}, "r+").close()
+    print("opened")
+except OSError:
+    print("refused")
+"""
+    assert loop.run(python(shell_module, script)) == "refused"
+
+
+def test_only_its_own_processes_are_visible(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+    script = "import os; print(*(name for name in os.listdir('/proc') if name.isdigit()))"
+    pids = [int(pid) for pid in loop.run(python(shell_module, script)).split()]
+    assert 1 in pids
+    assert len(pids) < 20

@@ -1,0 +1,53 @@
+"""`iact module check`: every shipped module passes inside its container, and a broken one is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.errors import SandboxError, UsageError
+from iact.modules import check_module
+from sandbox.payload import package_folder
+from tests.sandbox.calling import write_module
+
+WRONG = """
+from ext_modules.sdk import Module, wire
+
+module = Module("wrong", "Claims an action of the core.")
+
+@module.function(impact=0, alias="CALL")
+def act(text: str) -> str:
+    return text
+"""
+
+
+@pytest.mark.parametrize("name", ["files", "shell", "web"])
+def test_what_we_ship_passes_in_its_container(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status = check_module(package_folder("ext_modules") / name, as_json=True)
+    findings = json.loads(capsys.readouterr().out)
+    assert status == 0, findings
+    assert {finding["check"] for finding in findings} >= {
+        "describe: the core takes the manifest", "health: SERVING", "the module is still there"
+    }  # fmt: skip
+
+
+def test_what_the_core_would_refuse_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_module(tmp_path, "wrong", WRONG) / "wrong"
+    assert check_module(folder) == 1
+    assert "FAIL  describe: the core takes the manifest" in capsys.readouterr().out
+
+
+def test_here_needs_no_sandbox(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent")
+    assert check_module(package_folder("ext_modules") / "files", here=True) == 0
+    assert "ok    health: SERVING" in capsys.readouterr().out
+
+
+def test_what_is_no_module_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"holds no module\.toml"):
+        check_module(tmp_path)
+    folder = write_module(tmp_path, "dead", "raise RuntimeError('no')\n") / "dead"
+    with pytest.raises(SandboxError, match="RuntimeError: no"):
+        check_module(folder)

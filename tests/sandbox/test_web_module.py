@@ -1,0 +1,74 @@
+"""The web module in its container: through the shim, the socket and the proxy to a page and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tests.sandbox.inside import called, hosting
+from tests.sandbox.outside import PUBLIC, internet
+
+PAGES = {
+    "/": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>T</title><nav>menu</nav><main><h1>Hello</h1></main>",
+    "/away": b"HTTP/1.1 302 Found\r\nLocation: http://evil.example/\r\n\r\n",
+    "/inner": b"HTTP/1.1 302 Found\r\nLocation: http://inner.example/\r\n\r\n",
+    "/on": b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n",
+    "/huge": b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + b"x" * 11_000_000,
+}
+
+
+async def pages(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            if await reader.readexactly(1) == b"G":  # and no TLS, which begins with 0x16
+                path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+                writer.write(PAGES[path])
+                await writer.drain()
+    finally:
+        writer.close()
+
+
+GRANTED: Sequence[str] = ("a.example:80", "a.example:443", "inner.example:80")
+NAMES = {"a.example": [PUBLIC], "inner.example": ["10.0.0.1"], "evil.example": [PUBLIC]}
+
+
+def test_fetching(loop: asyncio.Runner, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with internet(pages, NAMES) as world, hosting(tmp_path, outside=world.outside) as host:
+            instance = await host.start("web", session="s", workspace=tmp_path, report=print, egress=GRANTED)
+            async with called(instance) as caller:
+                assert (
+                    await caller.text("fetch", url="http://a.example/on")
+                    == "T\nhttp://a.example/\n\n# Hello\n"
+                )
+                huge = await caller.text("fetch", url="http://a.example/huge", most=10)
+                assert "more characters" in huge
+                for url, why in {
+                    "http://evil.example/": "is not among the targets",
+                    "http://a.example/away": "evil.example:80 is not among the targets",
+                    "http://a.example/inner": "inner.example:80 is not among the targets",
+                    "http://127.0.0.1/": "127.0.0.1:80 is not among the targets",
+                    "http://169.254.169.254/latest/": "169.254.169.254:80 is not among the targets",
+                    "https://a.example/": "did not answer as a web server does (SSL",
+                }.items():
+                    assert why in await caller.error("fetch", url=url)
+            await host.close()
+            assert {address for address, _ in world.dialled} == {PUBLIC}
+            refused = [line.target for line in world.lines if line.status == 403]
+            assert refused == [
+                "evil.example:80", "evil.example:80", "inner.example:80", "127.0.0.1:80", "169.254.169.254:80"
+            ]  # fmt: skip
+
+    loop.run(scenario())
+
+
+def test_without_a_grant_nothing_is_fetched(loop: asyncio.Runner, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with hosting(tmp_path) as host:
+            instance = await host.start("web", session="s", workspace=tmp_path, report=print)
+            async with called(instance) as caller:
+                assert "no way out" in await caller.error("fetch", url="http://a.example/")
+
+    loop.run(scenario())

@@ -1,0 +1,217 @@
+"""The import arrows of the architecture, read from the source of every package.
+
+Arrows point one way: `iact → web → core.tree → the other rooms of core → core.ports → core.errors`,
+with `sandbox` and `hippocampus` beside the core, behind its ports, and `ext_modules` on the far side of
+the protocol. A new arrow is added to a table below with its reason, or the code is cut differently.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact")
+
+INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
+"""Rooms of the core that stand side by side, below `core.tree`."""
+
+BASE = {"core.ports", "core.errors"}
+EVERY_ROOM = {f"core.{room}" for room in INNER}
+
+ALLOWED: dict[str, set[str]] = {
+    "core.errors": set(),
+    "core.ports": {"core.errors"},
+    **{f"core.{room}": BASE for room in INNER},
+    "core.tree": BASE | EVERY_ROOM,
+    "core": BASE | EVERY_ROOM | {"core.tree"},
+    "protos": set(),
+    "ext_modules": {"protos"},
+    "sandbox": BASE | {"protos"},
+    "hippocampus": set(BASE),
+    "web": BASE | EVERY_ROOM | {"core", "core.tree"},
+    "iact": BASE | EVERY_ROOM | {"core", "core.tree", "web", "sandbox", "hippocampus", "protos"},
+    "iact.setup": set(),
+}
+
+SIBLINGS: dict[tuple[str, str], str] = {
+    (
+        "core.journal",
+        "core.language",
+    ): "a body that would swallow what follows is told by the block rules of Markdown",
+    ("core.modules", "protos"): "it speaks the protocol",
+    ("core.modules", "core.gate"): "the one function that calls modules takes a ticket of the gate",
+    ("core.modules", "core.language"): "the registry tells the action grammar which names are functions",
+    ("core.context", "core.language"): "a context is rendered from the language's terms",
+    ("core.models", "core.context"): "an endpoint that counts no tokens has them estimated as budgets are",
+    ("core.models", "core.language"): "function calls are written back as action blocks, where one may begin",
+}
+"""Arrows between rooms of one level, each with its reason."""
+
+KNOWS_NOT: dict[str, set[str]] = {
+    "core": {"docker", "chromadb", "websockets"},
+    "core.language": {"asyncio", "time", "random", "secrets", "socket", "subprocess", "threading"},
+    "core.context": {"asyncio", "time", "random", "secrets", "socket", "subprocess", "threading"},
+}
+"""Libraries that a room and what is inside it must do without: the core's borders, and the pure rooms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """One import: `file` and `line` where it stands, `source` and `target` dotted module names."""
+
+    file: Path
+    line: int
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.file.relative_to(ROOT)}:{self.line}: {self.source} → {self.target}"
+
+
+def room_of(module: str) -> str:
+    """The room that a module of ours belongs to."""
+    parts = module.split(".")
+    if parts[0] == "core" and len(parts) > 1:
+        return ".".join(parts[:2])
+    return "iact.setup" if parts[:2] == ["iact", "setup"] else parts[0]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_module(name: str) -> bool:
+    place = ROOT.joinpath(*name.split("."))
+    return place.with_suffix(".py").is_file() or place.is_dir()
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    """Dotted names that one statement imports; `from a import b` counts as `a.b` where that is a module."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        base = node.module or ""
+        for alias in node.names:
+            inner = f"{base}.{alias.name}"
+            yield inner if base.split(".")[0] in OURS and is_module(inner) else base
+
+
+@cache
+def trees() -> tuple[tuple[Path, ast.Module], ...]:
+    """Every source file of ours, parsed."""
+    paths = [path for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
+    return tuple((path, ast.parse(path.read_text(encoding="utf-8"), str(path))) for path in paths)
+
+
+@cache
+def arrows() -> tuple[Arrow, ...]:
+    """Every import of ours."""
+    return tuple(
+        Arrow(path, getattr(node, "lineno", 0), module_name(path), target)
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        for target in imported(node)
+    )
+
+
+def relative_imports() -> Iterator[str]:
+    """Where they stand. An ext-module's own files may: they are loaded from any folder, under any name."""
+    for path, tree in trees():
+        place = path.relative_to(ROOT)
+        if place.parts[0] == "ext_modules" and place.parts[1] != "sdk":
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                yield f"{place}:{node.lineno}"
+
+
+def permitted(source: str, target: str) -> bool:
+    """Whether an arrow from room `source` to room `target` is in the tables."""
+    return source == target or target in ALLOWED[source] or (source, target) in SIBLINGS
+
+
+def first_party() -> list[Arrow]:
+    return [arrow for arrow in arrows() if arrow.target.split(".")[0] in OURS]
+
+
+def test_every_import_follows_the_arrows() -> None:
+    wrong = [
+        str(arrow) for arrow in first_party() if not permitted(room_of(arrow.source), room_of(arrow.target))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_source_is_really_read() -> None:
+    """A guard for the test above: it must have seen rooms and arrows at all."""
+    seen = {(room_of(arrow.source), room_of(arrow.target)) for arrow in first_party()}
+    assert {("sandbox", "core.ports"), ("core.journal", "core.errors"), ("core.tree", "core.journal")} <= seen
+
+
+def test_rooms_do_without_what_they_must_not_know() -> None:
+    wrong = [
+        str(arrow)
+        for arrow in arrows()
+        for room, banned in KNOWS_NOT.items()
+        if (arrow.source == room or arrow.source.startswith(f"{room}."))
+        and arrow.target.split(".")[0] in banned
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_setup_needs_the_standard_library_only() -> None:
+    """It runs before anything is installed."""
+    wrong = [
+        str(arrow)
+        for arrow in arrows()
+        if room_of(arrow.source) == "iact.setup"
+        and arrow.target.split(".")[0] not in sys.stdlib_module_names
+        and room_of(arrow.target) != "iact.setup"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_relative_imports() -> None:
+    assert not list(relative_imports())
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("core.tree", "sandbox"),
+        ("core.modules", "ext_modules"),
+        ("core.journal", "core.tree"),
+        ("core.gate", "core.modules"),
+        ("ext_modules", "core.errors"),
+        ("sandbox", "core.tree"),
+        ("sandbox", "ext_modules"),
+        ("web", "iact"),
+        ("web", "sandbox"),
+        ("iact", "ext_modules"),
+        ("iact.setup", "core"),
+    ],
+)
+def test_the_tables_forbid_what_the_design_forbids(source: str, target: str) -> None:
+    assert not permitted(source, target)
+
+
+def test_nothing_of_ext_modules_is_loaded_into_the_trusted_process() -> None:
+    """What the tables say, checked on a process that has loaded every room and asked for the catalogue."""
+    script = (
+        "import sys, pathlib, core, core.ports, sandbox, sandbox.catalogue;"
+        "sandbox.catalogue.Catalogue(pathlib.Path('/nonexistent')).modules();"
+        "bad = [name for name in sys.modules if name.split('.')[0] == 'ext_modules'];"
+        "sys.exit(' '.join(bad) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,59 @@
+"""Names that others build on: what `core` exports, what stands at the top of the repository, the make targets."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import core
+
+ROOT = Path(__file__).resolve().parents[1]
+
+EXPORTED = {"Agent", "Runtime", "Session"}
+
+REQUIRED = {
+    ".ci", ".gitignore", "Makefile", "README.md", "core", "docs", "ext_modules", "iact",
+    "protos", "pyproject.toml", "requirements.lock", "sandbox", "tests", "web",
+}  # fmt: skip
+PERMITTED = REQUIRED | {"LICENSE", "benchmarks", "hippocampus"}
+
+TARGETS = ("setup", "run", "test", "lint", "types", "bench")
+
+
+def test_core_exports_what_embedding_needs() -> None:
+    exported = list(core.__all__)
+    assert set(exported) >= EXPORTED
+    assert len(exported) == len(set(exported))
+    assert all(hasattr(core, name) for name in exported)
+
+
+def top_level_names() -> set[str]:
+    """The names at the top of the repository that are, or would be, under version control."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {name.split("/")[0] for name in listed.split("\0") if name}
+
+
+def test_the_repository_has_the_agreed_names_at_its_top() -> None:
+    names = top_level_names()
+    assert names <= PERMITTED
+    assert names >= REQUIRED
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_make_knows_the_target(target: str) -> None:
+    done = subprocess.run(
+        ["make", "--no-print-directory", "--dry-run", target],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_ci_calls_make_test() -> None:
+    assert "make --no-print-directory test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

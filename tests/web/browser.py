@@ -1,0 +1,97 @@
+"""Debian's Chromium for tests, and what a page of ours must never do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from web import WebServer
+from web.ports import Runtime
+
+ARGUMENTS: Final = ("--no-sandbox",)
+REPORT_VIOLATIONS: Final = (
+    "addEventListener('securitypolicyviolation',"
+    " event => console.error('POLICY ' + event.violatedDirective + ' ' + event.blockedURI))"
+)
+"""A script for every page: makes violations of the content policy console errors."""
+
+
+def chromium() -> str:
+    """The browser's path. Its absence is an error, not a reason to skip: `make setup` installs it."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert found, "There is no Chromium; install it with: apt-get install chromium"
+    return found
+
+
+@dataclass
+class Wrongs:
+    """What went wrong in pages that may talk to `origin` only; handlers for Playwright's page events."""
+
+    origin: str
+    found: list[str] = field(default_factory=list)
+
+    def script_error(self, error: object) -> None:
+        self.found.append(f"script error: {error}")
+
+    def console(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.found.append(f"console: {text}")
+
+    def request(self, url: str) -> None:
+        if not url.startswith(f"{self.origin}/"):
+            self.found.append(f"request to {url}")
+
+    def forgive(self, part: str) -> None:
+        """Forget what a test brought about itself."""
+        self.found[:] = [line for line in self.found if part not in line]
+
+
+@dataclass
+class Browsing:
+    """A server, a browser, and what went wrong in any of its pages."""
+
+    server: WebServer
+    browser: Browser
+    wrongs: Wrongs
+
+    async def page(
+        self,
+        session: str = "",
+        *,
+        width: int = 1280,
+        height: int = 800,
+        scheme: Literal["light", "dark"] = "light",
+    ) -> Page:
+        """A signed-in page that shows `session` (`replay:ID` to look at it only) and is connected."""
+        context = await self.browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        await context.add_init_script(REPORT_VIOLATIONS)
+        page = await context.new_page()
+        page.on("pageerror", self.wrongs.script_error)
+        page.on("console", lambda message: self.wrongs.console(message.type, message.text))
+        page.on("request", lambda request: self.wrongs.request(request.url))
+        await page.goto(self.server.url)
+        if session:
+            await page.goto(f"http://127.0.0.1:{self.server.port}/#{session}")
+            await page.reload()
+        await expect(page.locator("[data-role=connection]")).to_have_attribute("data-state", "open")
+        return page
+
+
+@asynccontextmanager
+async def browsing(runtime: Runtime) -> AsyncIterator[Browsing]:
+    """A server over `runtime` and a browser; at the end nothing may have gone wrong in any page."""
+    async with WebServer(runtime) as server, async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        opened = Browsing(server, browser, Wrongs(f"http://127.0.0.1:{server.port}"))
+        try:
+            yield opened
+            assert opened.wrongs.found == []
+        finally:
+            await browser.close()

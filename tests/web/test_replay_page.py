@@ -1,0 +1,324 @@
+"""Looking back, forking and inspecting in a real browser, on real sessions with a scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.async_api import Page, expect
+
+from core.journal import read_journal
+from core.tree.runtime import Runtime
+from core.tree.session import Session
+from tests.core.tree.fakes import replies, runtime
+from tests.web.browser import Browsing, browsing
+from tests.web.long import long_journal
+from tests.web.test_page import run
+
+SCRIPT = {
+    "/": [
+        "I'll look at the file first.\n\n```READ\nyear,revenue\n2024,43950\n2025,51200\n```\n",
+        "Now somebody should check it.\n\n"
+        '```CALL checker role="a careful statistician"\nIs 2025 in $read_1 an outlier?\n```\n',
+        "The checker says: **an outlier**. See $read_1.",
+        "Then it is *not* an outlier.",
+    ],
+    "/checker": ["```t.destroy\nall\n```\n```WRITE\nresiduals\n```\n", "It is an outlier by $write_1."],
+}
+
+
+@dataclass
+class Stage:
+    browsing: Browsing
+    runtime: Runtime
+    session: Session
+
+    def number(self, kind: str, agent: str = "/", nth: int = 0) -> int:
+        """The number of the nth record of this kind and agent."""
+        found = [one.n for one in self.session.records() if (one.kind, one.agent) == (kind, agent)]
+        return found[nth]
+
+    @property
+    def last(self) -> int:
+        return self.session.records()[-1].n
+
+
+def on_stage(data: Path, test: Callable[[Stage], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with runtime(data, replies(SCRIPT), chunk=4096) as opened:
+            session = await opened.open()
+            await session.ask("Is 2025 an outlier?")
+            async with browsing(opened) as browser:
+                await test(Stage(browser, opened, session))
+
+    run(main)
+
+
+async def seek(page: Page, n: int) -> None:
+    """Go to a record by typing its number."""
+    field = page.get_by_label("Record number")
+    await field.fill(str(n))
+    await field.press("Enter")
+
+
+def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        page = await stage.browsing.page()
+        await page.locator("[data-role=sessions]").click()
+        await page.get_by_role("button", name="Replay Is 2025 an outlier?").click()
+        assert page.url.endswith(f"#replay:{stage.session.id}")
+        slider = page.get_by_role("slider", name="Record")
+        await expect(slider).to_have_value(str(stage.last))
+        await expect(page.locator(".entry.reply strong")).to_have_text("an outlier")
+        await expect(page.locator("[data-role=controls]")).to_be_hidden()
+
+        # By keyboard, record by record, back to before the child was there.
+        await slider.focus()
+        await page.keyboard.press("ArrowLeft")
+        await expect(slider).to_have_value(str(stage.last - 1))
+        await expect(page.locator(".entry.own.reply")).to_have_count(0)
+        await page.keyboard.press("Home")
+        await expect(page.get_by_role("treeitem")).to_have_count(1)
+        await expect(page.locator(".entry.incoming")).to_have_count(0)
+        await page.keyboard.press("End")
+        await expect(page.get_by_role("treeitem")).to_have_count(2)
+        await seek(page, stage.number("turn", "/checker"))
+        await expect(page.locator('[data-path="/checker"] .mark')).to_have_attribute("data-state", "acting")
+        await expect(page.locator('[data-path="/"] > .node .mark')).to_have_attribute("data-state", "waiting")
+
+        # Reload: the same session, still only looked at.
+        await page.reload()
+        await expect(slider).to_have_value(str(stage.last))
+
+        # Say it differently, in a fork.
+        await seek(page, stage.last)
+        await page.locator(".entry.incoming").first.hover()
+        await page.get_by_role("button", name="Edit in a fork").click()
+        await expect(page.locator("[data-role=text]")).to_have_value("Is 2025 an outlier?")
+        said = stage.number("say")
+        await expect(slider).to_have_value(str(said - 1))
+        await page.locator("[data-role=text]").fill("Is 2024 an outlier?")
+        await page.get_by_role("button", name="Fork", exact=True).click()
+        await expect(page.locator(".entry.incoming")).to_contain_text("Is 2024 an outlier?")
+        await expect(page.locator(".entry.reply strong")).to_have_text("an outlier")
+        await expect(page.locator("[data-role=replay]")).to_be_hidden()
+        [forked] = [info for info in stage.runtime.sessions() if info.id != stage.session.id]
+        assert page.url.endswith(f"#{forked.id}")
+        await expect(page.locator("[data-role=text]")).to_have_value("")
+        await page.go_back()
+        await expect(slider).to_have_value(str(stage.last))
+        await expect(page.locator(".entry.incoming")).to_contain_text("Is 2025 an outlier?")
+        # What was only looked at is as it was.
+        assert [one.body for one in stage.session.records() if one.kind == "say"] == ["Is 2025 an outlier?"]
+
+    on_stage(tmp_path, test)
+
+
+def test_looking_back_in_a_running_session_misses_nothing(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        page = await stage.browsing.page(stage.session.id)
+        await expect(page.locator(".entry.reply strong")).to_have_text("an outlier")
+        await page.get_by_role("button", name="Replay", exact=True).click()
+        await seek(page, stage.number("turn"))
+        await expect(page.locator(".entry.reply")).to_have_count(0)
+        await expect(page.get_by_role("treeitem")).to_have_count(1)
+        # Something happens meanwhile; the past stays as it was.
+        before = stage.last
+        await stage.session.ask("Use three standard deviations.")
+        slider = page.get_by_role("slider", name="Record")
+        await expect(slider).to_have_attribute("max", str(stage.last))
+        assert stage.last > before
+        await expect(page.locator(".entry.reply")).to_have_count(0)
+        await page.get_by_role("button", name="Back to now").click()
+        await expect(page.locator(".entry.reply em")).to_have_text("not")
+        await expect(page.get_by_role("treeitem")).to_have_count(2)
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+    on_stage(tmp_path, test)
+
+
+def test_a_session_that_another_process_holds_is_opened_to_look_at(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        async with runtime(tmp_path, replies(SCRIPT)) as other, browsing(other) as browser:
+            page = await browser.page()
+            await page.goto(f"http://127.0.0.1:{browser.server.port}/#{stage.session.id}")
+            await expect(page.locator("[data-role=news]")).to_contain_text("another process")
+            await expect(page.get_by_role("slider", name="Record")).to_have_value(str(stage.last))
+            await expect(page.locator(".entry.reply strong")).to_have_text("an outlier")
+            assert page.url.endswith(f"#replay:{stage.session.id}")
+
+    on_stage(tmp_path, test)
+
+
+def test_playing_goes_to_the_end_and_stops(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        page = await stage.browsing.page(f"replay:{stage.session.id}")
+        await page.get_by_label("Speed").select_option("64")
+        slider = page.get_by_role("slider", name="Record")
+        await expect(slider).to_have_value(str(stage.last))
+        await slider.focus()
+        await page.keyboard.press("Space")
+        await expect(page.get_by_role("button", name="Stop playing")).to_be_visible()
+        await expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=20_000)
+        await expect(slider).to_have_value(str(stage.last))
+        await expect(page.locator(".entry.reply strong")).to_have_text("an outlier")
+        await expect(page.get_by_role("treeitem")).to_have_count(2)
+
+    on_stage(tmp_path, test)
+
+
+def test_the_exact_context_is_shown_with_what_was_reused(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        page = await stage.browsing.page(stage.session.id)
+        await page.get_by_role("tab", name="Context").click()
+        pane = page.get_by_role("tabpanel")
+        await expect(pane).to_contain_text("Reused prefix")
+        fresh = pane.locator(".seen.fresh details")
+        await expect(fresh).to_have_count(2)
+        await expect(fresh.last.locator("pre")).to_contain_text("It is an outlier by $")
+        await expect(pane.locator(".seen.reused details").first).to_contain_text("system")
+        await pane.locator(".seen.reused summary").nth(0).click()
+        await expect(pane.locator(".seen.reused pre").first).to_be_visible()
+        await pane.get_by_role("button", name="Earlier").click()
+        await expect(fresh.last.locator("pre")).to_contain_text("2025,51200")
+        await expect(pane.get_by_role("button", name="Later")).to_be_enabled()
+        # Where one looks back, the newest turn up to there.
+        await page.get_by_role("button", name="Replay", exact=True).click()
+        await seek(page, stage.number("turn"))
+        await expect(fresh.last.locator("pre")).to_contain_text("Is 2025 an outlier?")
+        await expect(pane.get_by_role("button", name="Earlier")).to_be_disabled()
+        await seek(page, 1)
+        await expect(pane).to_contain_text("has had no turn here")
+
+    on_stage(tmp_path, test)
+
+
+def test_variables_open_from_the_list_and_from_chips(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        page = await stage.browsing.page(stage.session.id)
+        await page.get_by_role("tab", name="Variables").click()
+        pane = page.get_by_role("tabpanel")
+        await expect(pane.locator(".variables li").filter(has_text="$read_1")).to_contain_text("text/plain")
+        await pane.get_by_role("button", name="$read_1").click()
+        dialog = page.get_by_role("dialog")
+        await expect(dialog.locator("pre")).to_have_text("year,revenue\n2024,43950\n2025,51200")
+        await page.keyboard.press("Escape")
+        await expect(dialog).to_be_hidden()
+        await page.locator(".dialogue").get_by_role("button", name="$read_1").last.click()
+        await expect(dialog.locator("pre")).to_contain_text("2025,51200")
+        await page.keyboard.press("Escape")
+        # A chip in a child's reply opens the child's variable, also from its caller's dialogue.
+        await page.locator(".entry.child").get_by_role("button", name="$write_1").click()
+        await expect(dialog.locator("pre")).to_have_text("residuals")
+        await page.keyboard.press("Escape")
+        await page.get_by_role("button", name="Replay", exact=True).click()
+        await seek(page, 2)
+        await expect(pane).to_contain_text("no variables here")
+
+    on_stage(tmp_path, test)
+
+
+def test_the_gate_tab_is_an_audit(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        page = await stage.browsing.page(f"{stage.session.id}/checker")
+        await page.get_by_role("tab", name="Gate").click()
+        pane = page.get_by_role("tabpanel")
+        decisions = pane.locator(".decision")
+        await expect(decisions).to_have_count(2)
+        denied = decisions.filter(has_text="t.destroy")
+        await expect(denied).to_contain_text("denied")
+        await expect(denied).to_contain_text("impact 2")
+        gate = next(one for one in stage.session.records() if one.kind == "gate" and not one.fields["allow"])
+        await expect(denied).to_contain_text(gate.text("reason"))
+        await pane.get_by_label("Every agent").check()
+        await expect(decisions).to_have_count(3)
+        await pane.get_by_label("Denied only").check()
+        await expect(decisions).to_have_count(1)
+        await page.get_by_role("button", name="Replay", exact=True).click()
+        await seek(page, 2)
+        await expect(decisions).to_have_count(0)
+
+    on_stage(tmp_path, test)
+
+
+def test_the_tabs_by_keyboard(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        page = await stage.browsing.page(stage.session.id)
+        await page.get_by_role("tab", name="Facts").focus()
+        await page.keyboard.press("ArrowLeft")
+        records = page.get_by_role("tab", name="Records")
+        await expect(records).to_be_focused()
+        await expect(records).to_have_attribute("aria-selected", "true")
+        rows = page.get_by_role("tabpanel").locator(".rows li")
+        own = sum(one.agent == "/" for one in stage.session.records())
+        await expect(rows.first).to_have_attribute("aria-setsize", str(own))
+        await page.keyboard.press("ArrowRight")
+        await expect(page.get_by_role("tab", name="Facts")).to_be_focused()
+        await expect(page.get_by_role("tabpanel")).to_contain_text("Budget")
+
+    on_stage(tmp_path, test)
+
+
+def test_a_record_of_another_time_is_found_from_the_list(tmp_path: Path) -> None:
+    long_journal(tmp_path / "sessions", 3000, name="20260304-050607-0a0b0c0d")
+
+    async def main() -> None:
+        async with runtime(tmp_path, replies({})) as opened, browsing(opened) as browser:
+            page = await browser.page("replay:20260304-050607-0a0b0c0d")
+            await expect(page.locator("[data-role=replay-total]")).to_have_text("of 3000", timeout=20_000)
+            await page.get_by_role("tab", name="Records").click()
+            pane = page.get_by_role("tabpanel")
+            assert await pane.locator(".rows li").count() < 100
+            await pane.evaluate("pane => { pane.scrollTop = pane.scrollHeight / 2 }")
+            row = pane.locator(".rows button").filter(has_text="say").first
+            text = await row.locator("span").last.inner_text()
+            number = await row.get_attribute("data-n")
+            await row.click()
+            entry = page.locator(f'.dialogue [data-n="{number}"]')
+            await expect(entry).to_be_in_viewport()
+            await expect(entry).to_contain_text(text)
+            assert await page.locator(".dialogue .entry").count() < 500
+            # From there to the beginning: entries come as one scrolls, and those far behind go.
+            first = page.locator('.dialogue [data-n="3"]')
+            seen: set[int] = set()
+            for _ in range(60):
+                numbers = await page.locator(".dialogue .entry").evaluate_all(
+                    "all => all.map(e => +e.dataset.n)"
+                )
+                assert numbers == sorted(set(numbers))
+                assert len(numbers) < 500
+                seen |= set(numbers)
+                if await first.count():
+                    break
+                await page.locator("[data-role=scroll]").evaluate("pane => { pane.scrollTop = 0 }")
+                await page.evaluate(
+                    "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+                )
+            shown = {"say", "turn", "result", "reply"}
+            records = read_journal(tmp_path / "sessions" / "20260304-050607-0a0b0c0d").records
+            expected = {
+                one.n
+                for one in records
+                if one.agent == "/" and one.kind in shown and one.n <= int(number or 0)
+            }
+            assert expected <= seen
+
+    run(main)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_the_replay_bar_fits_everywhere(tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:
+    async def test(stage: Stage) -> None:
+        page = await stage.browsing.page(f"replay:{stage.session.id}", width=width, height=720, scheme=scheme)
+        await expect(page.get_by_role("slider", name="Record")).to_be_in_viewport()
+        await expect(page.get_by_role("button", name="Fork from here")).to_be_in_viewport()
+        await expect(page.locator("[data-role=text]")).to_be_in_viewport()
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        wide = await page.locator("[data-role=replay]").evaluate("bar => bar.scrollWidth <= bar.clientWidth")
+        assert wide
+
+    on_stage(tmp_path, test)

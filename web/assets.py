@@ -1,0 +1,37 @@
+"""The page's files, read once at start into a table.
+
+A request is looked up by its exact path, so there is no path to traverse: what is not a key is 404.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_TYPES: Final[Mapping[str, str]] = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file of the page and its media type."""
+
+    media: str
+    content: bytes
+
+
+def load(folder: Path) -> Mapping[str, Asset]:
+    """Every file in `folder` that belongs to the page, by request path; `index.html` is `/`."""
+    table = {
+        f"/static/{file.relative_to(folder).as_posix()}": Asset(_TYPES[file.suffix], file.read_bytes())
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in _TYPES
+    }
+    table["/"] = table.pop("/static/index.html")
+    return table

@@ -1,0 +1,174 @@
+"""What each client message does: a table from its type to a checked model and an action.
+
+A new message is a new row. The actions know a `Client` only as the few things they need of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from pydantic import BaseModel
+
+from web import looking
+from web.messages import (
+    Fork,
+    Hello,
+    Inject,
+    ListSessions,
+    ListVariables,
+    OnAgent,
+    Open,
+    Say,
+    Seek,
+    SetIntent,
+    ShowContext,
+    ShowVariable,
+)
+from web.past import Past
+from web.ports import Session
+from web.records import Fields
+
+
+class Client(Protocol):
+    """The side of a connection that commands act on."""
+
+    async def greet(self, session_id: str | None, since: int) -> None:
+        """Begin to watch a session; None: none yet."""
+        ...
+
+    async def session(self) -> Session:
+        """The watched session; a new one is opened if there is none yet."""
+        ...
+
+    async def open(self, journal: str, since: int) -> None:
+        """Begin to look at a stored session."""
+        ...
+
+    def past(self) -> Past:
+        """What the watched session was at any record."""
+        ...
+
+    async def seek(self, at: int | None) -> None:
+        """Send the tree as it was behind record `at`, or as it is."""
+        ...
+
+    async def fork(self, at: int, text: str) -> tuple[str, int]:
+        """Fork the watched session, say `text` in the new one and watch that; gives its id and the record."""
+        ...
+
+    async def send_sessions(self) -> None:
+        """Send the list of stored sessions."""
+        ...
+
+
+Command: TypeAlias = Callable[[Client, Mapping[str, object]], Awaitable[Fields]]
+"""Checks a raw message and acts; gives what the `ok` carries.
+
+Raises:
+    pydantic.ValidationError: the message does not fit.
+    IactError: the session refuses.
+"""
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def _command(model: type[_Model], act: Callable[[Client, _Model], Awaitable[Fields]]) -> Command:
+    async def run(client: Client, raw: Mapping[str, object]) -> Fields:
+        return await act(client, model.model_validate(dict(raw)))
+
+    return run
+
+
+async def _hello(client: Client, message: Hello) -> Fields:
+    await client.greet(message.session, message.since)
+    return {}
+
+
+async def _say(client: Client, message: Say) -> Fields:
+    session = await client.session()
+    record = await session.say(message.text)
+    return {"n": record.n, "session": session.id}
+
+
+async def _inject(client: Client, message: Inject) -> Fields:
+    session = await client.session()
+    return {"n": (await session.inject(message.path, message.text, message.mode)).n}
+
+
+async def _pause(client: Client, message: OnAgent) -> Fields:
+    session = await client.session()
+    return {"n": (await session.pause(message.path)).n}
+
+
+async def _resume(client: Client, message: OnAgent) -> Fields:
+    session = await client.session()
+    return {"n": (await session.resume(message.path)).n}
+
+
+async def _cancel(client: Client, message: OnAgent) -> Fields:
+    session = await client.session()
+    return {"n": (await session.cancel(message.path)).n}
+
+
+async def _intent(client: Client, message: SetIntent) -> Fields:
+    session = await client.session()
+    return {"n": (await session.set_intent(message.value)).n}
+
+
+async def _open(client: Client, message: Open) -> Fields:
+    await client.open(message.journal, message.since)
+    return {}
+
+
+async def _seek(client: Client, message: Seek) -> Fields:
+    await client.seek(message.at)
+    return {"at": message.at}
+
+
+async def _fork(client: Client, message: Fork) -> Fields:
+    session, n = await client.fork(message.at, message.text)
+    return {"session": session, "n": n}
+
+
+async def _context(client: Client, message: ShowContext) -> Fields:
+    return looking.context_fields(await client.past().context(message.path, message.at))
+
+
+async def _variables(client: Client, message: ListVariables) -> Fields:
+    return {"list": looking.table_fields(await client.past().variables(message.path, message.at))}
+
+
+async def _variable(client: Client, message: ShowVariable) -> Fields:
+    value, content = await client.past().variable(message.path, message.name, message.at)
+    return looking.content_fields(message.name, value, content)
+
+
+async def _sessions(client: Client, message: ListSessions) -> Fields:
+    await client.send_sessions()
+    return {}
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "hello": _command(Hello, _hello),
+    "say": _command(Say, _say),
+    "inject": _command(Inject, _inject),
+    "pause": _command(OnAgent, _pause),
+    "resume": _command(OnAgent, _resume),
+    "cancel": _command(OnAgent, _cancel),
+    "intent": _command(SetIntent, _intent),
+    "sessions": _command(ListSessions, _sessions),
+    "open": _command(Open, _open),
+    "seek": _command(Seek, _seek),
+    "fork": _command(Fork, _fork),
+    "context": _command(ShowContext, _context),
+    "variables": _command(ListVariables, _variables),
+    "variable": _command(ShowVariable, _variable),
+}
+
+UNSUPPORTED: Final[Mapping[str, str]] = {
+    "clear": "This version can't approve or deny calls yet; a call that needs it is denied.",
+    "module.add": "This version can't add modules from the page yet.",
+    "module.remove": "This version can't remove modules from the page yet.",
+}
+"""Messages that the protocol names and this version answers with the code `unsupported`."""

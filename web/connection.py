@@ -1,0 +1,254 @@
+"""One websocket from its opening to its end: checked commands in, answers and a session's news out.
+
+A client that floods is refused and then cut off; one that doesn't read is cut off, too. Either
+resumes by record number when it comes back, and neither costs the session anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+
+from core.errors import IactError, JournalLocked, JournalUnwritable, UsageError
+from web.commands import COMMANDS, UNSUPPORTED
+from web.follower import Follower, node_fields
+from web.line import Line, SlowReader
+from web.past import Past
+from web.ports import Runtime, Session
+from web.rate import Bucket
+from web.stored import read_stored
+from web.timeline import node_of
+
+_log = logging.getLogger("iact.web")
+
+MESSAGES_PER_SECOND: Final = 30.0
+BURST: Final = 60.0
+REFUSALS_BEFORE_CLOSE: Final = 120
+_CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
+    (UsageError, "usage"),
+    (JournalLocked, "locked"),
+    (JournalUnwritable, "unwritable"),
+    (IactError, "failed"),
+)
+
+
+class Connection:
+    """Serves one open websocket until it closes. Times are in seconds."""
+
+    def __init__(
+        self,
+        socket: ServerConnection,
+        runtime: Runtime,
+        *,
+        send_timeout: float = 10.0,
+        hello_timeout: float = 10.0,
+    ) -> None:
+        self._socket = socket
+        self._line = Line(socket, timeout=send_timeout)
+        self._runtime = runtime
+        self._hello_timeout = hello_timeout
+        self._session: Session | None = None
+        self._follower: asyncio.Task[None] | None = None
+        self._past: Past | None = None
+        self._bucket = Bucket(per_second=MESSAGES_PER_SECOND, burst=BURST, now=time.monotonic())
+        self._refused = 0
+
+    async def serve(self) -> None:
+        """Run until the client goes or is cut off."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                try:
+                    await self._read()
+                finally:
+                    await self._unfollow()
+        except* (ConnectionClosed, SlowReader):
+            pass
+        except* Exception as group:
+            _log.error("A websocket connection ended by an error.", exc_info=group)
+            await self._line.cut(1011, "internal error; see the server's log")
+
+    async def _read(self) -> None:
+        try:
+            async with asyncio.timeout(self._hello_timeout):
+                first = await self._socket.recv()
+        except TimeoutError:
+            await self._line.cut(1008, "no message came in time")
+            return
+        await self._take(first)
+        async for frame in self._socket:
+            await self._take(frame)
+
+    async def _take(self, frame: str | bytes) -> None:
+        if not self._bucket.take(time.monotonic()):
+            await self._refuse_flood(frame)
+            return
+        raw = _parse(frame)
+        if raw is None:
+            await self._line.error(None, "invalid", "A message must be a JSON object in a text frame.")
+            return
+        await self._dispatch(raw)
+
+    async def _refuse_flood(self, frame: str | bytes) -> None:
+        self._refused += 1
+        if self._refused > REFUSALS_BEFORE_CLOSE:
+            await self._line.cut(1008, "too many messages")
+            return
+        raw = _parse(frame) or {}
+        await self._line.error(
+            _id(raw), "rate", "Too many messages at once; wait a second and send it again."
+        )
+
+    async def _dispatch(self, raw: Mapping[str, object]) -> None:
+        name, identity = raw.get("type"), _id(raw)
+        if not isinstance(name, str):
+            await self._line.error(identity, "invalid", "A message needs a field 'type' that is a string.")
+        elif name in UNSUPPORTED:
+            await self._line.error(identity, "unsupported", UNSUPPORTED[name])
+        elif name not in COMMANDS:
+            known = ", ".join(COMMANDS)
+            sentence = f"There is no message type {name[:40]!r}; there are: {known}."
+            await self._line.error(identity, "unknown", sentence)
+        else:
+            await self._perform(name, identity, raw)
+
+    async def _perform(self, name: str, identity: str | int | None, raw: Mapping[str, object]) -> None:
+        try:
+            fields = await COMMANDS[name](self, raw)
+        except ValidationError as error:
+            await self._line.error(identity, "invalid", _sentence(error))
+        except IactError as error:
+            code = next(code for kind, code in _CODES if isinstance(error, kind))
+            await self._line.error(identity, code, str(error))
+        except (ConnectionClosed, SlowReader):
+            raise
+        except Exception:
+            _log.exception("The message %s failed.", name)
+            sentence = "The server failed at this by an error of its own; its log has the details."
+            await self._line.error(identity, "internal", sentence)
+        else:
+            await self._line.send({"type": "ok", "id": identity, **fields})
+
+    # --- what commands act on (web.commands.Client)
+
+    async def greet(self, session_id: str | None, since: int) -> None:
+        """Watch another session from now on; None: none until the first message to one."""
+        await self._leave()
+        if session_id is None:
+            model = self._runtime.model_label
+            await self._line.send({"type": "session", "id": None, "since": 0, "model": model})
+            await self._line.send({"type": "tree", "nodes": []})
+            return
+        self._follow(await self._runtime.open(session_id), since)
+
+    async def session(self) -> Session:
+        """The watched session; opens a new one if there is none."""
+        if self._session is None:
+            self._follow(await self._runtime.open(None), 0)
+        assert self._session is not None
+        return self._session
+
+    async def open(self, journal: str, since: int) -> None:
+        """Look at a stored session from now on."""
+        stored = await asyncio.to_thread(read_stored, self._runtime, journal)
+        await self._leave()
+        self._follow(stored, since)
+
+    def past(self) -> Past:
+        """What the watched session was at any record.
+
+        Raises:
+            UsageError: none is watched.
+        """
+        if self._past is None:
+            raise UsageError("No session is watched; say hello to one, or open one, first.")
+        return self._past
+
+    async def seek(self, at: int | None) -> None:
+        """Send the tree as it was behind record `at`, or as it is now."""
+        past = self.past()
+        session = await self.session()
+        if at is None:
+            nodes = [node_of(session.state, view) for view in session.tree()]
+        else:
+            nodes = [*await past.nodes(at)]
+        await self._line.send({"type": "tree", "at": at, "nodes": [node_fields(node) for node in nodes]})
+
+    async def fork(self, at: int, text: str) -> tuple[str, int]:
+        """Fork the watched session, say `text` in the new one and watch that; gives its id and the record."""
+        self.past()
+        source = await self.session()
+        identity = await self._runtime.fork(source.journal.parent.name, at)
+        session = await self._runtime.open(identity)
+        # Nothing may be awaited between: what the shared records left under way would go on first.
+        said = await session.say(text)
+        await self._leave()
+        self._follow(session, 0)
+        return session.id, said.n
+
+    async def send_sessions(self) -> None:
+        """Send what the runtime stores, newest first."""
+        stored = sorted(self._runtime.sessions(), key=lambda info: info.changed, reverse=True)
+        await self._line.send(
+            {
+                "type": "sessions",
+                "list": [
+                    {
+                        "id": info.id,
+                        "title": info.title,
+                        "created": info.created,
+                        "changed": info.changed,
+                        "records": info.records,
+                        "open": info.open,
+                    }
+                    for info in stored
+                ],
+            }
+        )
+
+    def _follow(self, session: Session, since: int) -> None:
+        self._session, self._past = session, Past(session)
+        self._follower = self._tasks.create_task(Follower(self._line, session, since).run())
+
+    async def _leave(self) -> None:
+        await self._unfollow()
+        self._session = self._past = None
+
+    async def _unfollow(self) -> None:
+        if self._follower is None:
+            return
+        follower, self._follower = self._follower, None
+        follower.cancel()
+        await asyncio.wait([follower])
+
+
+def _parse(frame: str | bytes) -> Mapping[str, object] | None:
+    if isinstance(frame, bytes):
+        return None
+    try:
+        raw = from_json(frame, allow_inf_nan=False)
+    except ValueError:
+        return None
+    return raw if isinstance(raw, dict) else None
+
+
+def _id(raw: Mapping[str, object]) -> str | int | None:
+    """The client's own id of a message, if it is a short string or a number."""
+    identity = raw.get("id")
+    if isinstance(identity, str):
+        return identity[:128]
+    return identity if isinstance(identity, int) and not isinstance(identity, bool) else None
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"]) or "message"
+    return f"The field {where!r} does not fit: {first['msg']}."

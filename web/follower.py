@@ -1,0 +1,159 @@
+"""Follows one session for one client: its records in order, and what happens live.
+
+Nothing is kept for a client but a record number. The follower enters `watch` first and then reads
+the journal up to now, so there is no gap; what the watch repeats is dropped by number, so nothing
+comes twice. A client that reads slowly holds up its own follower only: the session's bounded queue
+for it overflows, and the follower starts over from the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+from core.errors import IactError, JournalError
+from core.journal.file import read_blob
+from core.journal.record import Record
+from core.tree.events import Delta, Event, NodeView, Notice, Output, RecordAppended, TreeChanged
+from web.line import Line
+from web.ports import Session
+from web.records import Fields, blob_of, record_message
+from web.render import NONE, looks_like_action
+from web.stored import Stored
+from web.timeline import Node, node_of
+
+_log = logging.getLogger("iact.web")
+
+
+class Follower:
+    """`since`: the number of the last record that the client has."""
+
+    def __init__(self, line: Line, session: Session, since: int) -> None:
+        self._line = line
+        self._session = session
+        self._since = since if since <= _last(session) else 0
+
+    async def run(self) -> None:
+        """Pass on everything until the session is closed, the client goes, or this is cancelled."""
+        while True:
+            try:
+                async with self._session.watch() as events:
+                    await self._send_session()
+                    await self._send_tree(self._session.tree())
+                    await self._send_failure()
+                    await self._catch_up()
+                    async for event in events:
+                        await self._pass_on(event)
+            except IactError as error:
+                _log.info("A client fell behind and starts over at record %d (%s).", self._since, error)
+                continue
+            if not isinstance(self._session, Stored):
+                await self._line.send({"type": "notice", "text": "This session was closed on the server."})
+            return
+
+    async def _pass_on(self, event: Event) -> None:
+        match event:
+            case RecordAppended(record):
+                await self._new_record(record)
+            case Delta(agent, text, restart):
+                extra: Fields = {"restart": True} if restart else {}
+                await self._line.send({"type": "delta", "agent": agent, "text": text, **extra})
+            case Output(agent, call, text):
+                await self._line.send({"type": "output", "agent": agent, "call": call, "text": text})
+            case TreeChanged(nodes):
+                await self._send_tree(nodes)
+            case Notice(text):
+                await self._notice(text)
+
+    async def _notice(self, text: str) -> None:
+        failure = self._session.failure
+        if failure is not None and str(failure) == text:
+            await self._send_failure()
+        else:
+            await self._line.send({"type": "notice", "text": text})
+
+    async def _send_failure(self) -> None:
+        """Why the session has stopped; a client that comes later is told, too."""
+        failure = self._session.failure
+        if failure is not None:
+            await self._line.send({"type": "notice", "level": "error", "text": str(failure)})
+
+    async def _new_record(self, record: Record) -> None:
+        if record.n <= self._since:
+            return
+        await self._catch_up()
+        if record.kind == "control" and record.text("op") == "intent":
+            await self._send_session()
+
+    async def _catch_up(self) -> None:
+        for record in self._session.records(self._since):
+            await self._send_record(record)
+            await asyncio.sleep(0)
+
+    async def _send_record(self, record: Record) -> None:
+        digest = blob_of(record)
+        content = None
+        if digest is not None:
+            content = await asyncio.to_thread(_blob_text, self._session.journal.parent, digest)
+        tree = self._session.state
+        agent = tree.agents.get(record.agent)
+        is_action = tree.registry(record.agent).is_action if agent else looks_like_action
+        known = agent.table if agent else NONE
+        await self._line.send(record_message(record, content, is_action, known))
+        self._since = record.n
+
+    async def _send_session(self) -> None:
+        await self._line.send(
+            {
+                "type": "session",
+                "id": self._session.id,
+                "since": self._since,
+                "intent": self._session.intent,
+                "model": self._session.model_label,
+                "journal": str(self._session.journal),
+                "last": _last(self._session),
+                "readonly": isinstance(self._session, Stored),
+            }
+        )
+
+    async def _send_tree(self, nodes: tuple[NodeView, ...]) -> None:
+        tree = self._session.state
+        await self._line.send({"type": "tree", "nodes": [node_fields(node_of(tree, node)) for node in nodes]})
+
+
+def _last(session: Session) -> int:
+    records = session.records(0)
+    return records[-1].n if records else 0
+
+
+def _blob_text(folder: Path, digest: str) -> str | None:
+    """A blob as text; None if it can't be read, which costs nothing but the view of it."""
+    try:
+        return read_blob(folder, digest).decode("utf-8", "replace")
+    except JournalError as error:
+        _log.warning("A result can't be shown: %s", error)
+        return None
+
+
+def node_fields(node: Node) -> Fields:
+    """One node of a `tree` message. An agent that works on a budget has `allowance` and `left`, in tokens."""
+    view = node.view
+    fields: Fields = {
+        "path": view.path,
+        "name": view.name,
+        "caller": view.caller,
+        "kind": view.kind,
+        "state": view.state,
+        "paused": view.paused,
+        "doing": view.doing,
+        "turns": view.turns,
+        "model": view.model,
+        "prompt_tokens": view.prompt_tokens,
+        "cached_tokens": view.cached_tokens,
+        "completion_tokens": view.completion_tokens,
+        "record": view.record,
+    }
+    if node.allowance:
+        fields |= {"allowance": node.allowance, "left": node.left}
+    return fields

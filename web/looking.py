@@ -1,0 +1,70 @@
+"""What the inspector asks for, as wire fields: an exact context, a table of variables, a variable's content.
+
+Everything goes as text, never as HTML. Hidden characters are made visible, and what is too long to be looked
+at loses its middle and says how much.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.language.variables import Table, Value
+from core.ports import JSON
+from core.tree.replay import SeenContext
+from web.records import Fields
+from web.visible import shortened, visible
+
+_CONTEXT_LIMIT: Final = 1_500_000
+"""Characters of a context that are sent; what is beyond is told by size only."""
+
+_MESSAGE_HEAD, _MESSAGE_TAIL = 60_000, 20_000
+_CONTENT_HEAD, _CONTENT_TAIL = 96_000, 32_000
+
+
+def context_fields(seen: SeenContext) -> Fields:
+    """A context; the newest messages keep their text where all together are too long."""
+    messages: list[JSON] = []
+    room = _CONTEXT_LIMIT
+    for message in reversed(seen.messages):
+        text, left_out = _cut(message.content, _MESSAGE_HEAD, _MESSAGE_TAIL)
+        if len(text) > room:
+            text, left_out = "", len(message.content)
+        room -= len(text)
+        fields: Fields = {"role": message.role, "reused": message.reused, "text": text}
+        fields["size"] = len(message.content)
+        if left_out:
+            fields["left_out"] = left_out
+        messages.append(fields)
+    messages.reverse()
+    return {"agent": seen.agent, "record": seen.record, "messages": messages}
+
+
+def table_fields(table: Table) -> JSON:
+    """The variables of an agent, the one bound last first."""
+    return [_described(name, value) for name, value in table.newest()]
+
+
+def content_fields(name: str, value: Value, content: bytes) -> Fields:
+    """One variable with its content, if that is text."""
+    fields = {**_described(name, value), "sha256": value.sha256}
+    if not value.is_text:
+        return {**fields, "text": None, "left_out": 0}
+    text, left_out = _cut(content.decode("utf-8", "replace"), _CONTENT_HEAD, _CONTENT_TAIL)
+    return {**fields, "text": text, "left_out": left_out}
+
+
+def _described(name: str, value: Value) -> Fields:
+    labels: list[JSON] = [visible(label) for label in sorted(value.labels)]
+    return {
+        "name": name,
+        "media": visible(value.media),
+        "size": value.size,
+        "origin": visible(value.origin),
+        "labels": labels,
+    }
+
+
+def _cut(text: str, head: int, tail: int) -> tuple[str, int]:
+    first, left_out, last = shortened(text, head=head, tail=tail)
+    gap = f"\n… {left_out:,} characters are left out here …\n" if left_out else ""
+    return visible(first) + gap + visible(last), left_out

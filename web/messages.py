@@ -1,0 +1,125 @@
+"""What a client may send over the websocket: one model per message type, checked at the border.
+
+What the `ok` of a message carries beside its `id` stands with each; `n` is the number of the record that
+the message made, which is on disk by then.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+from web.ports import InjectMode, Intent
+
+Text = Annotated[str, StringConstraints(pattern=r"\S")]
+AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]
+
+
+class Message(BaseModel):
+    """Unknown fields are ignored, so that a newer page can talk to an older server."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+
+class Hello(Message):
+    """Watch `session` from behind record `since`; null: a new session, which begins with the first `say`."""
+
+    session: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    since: int = Field(default=0, ge=0)
+
+
+class Open(Message):
+    """Look at a stored session without running or changing it, from behind record `since`.
+
+    `journal`: a session's id, or the path of its directory or journal below the data directory's sessions.
+    From then on the connection is as after `hello`, but the `session` message has `readonly`, there is no
+    news, and what would change the session is refused.
+    """
+
+    journal: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+    since: int = Field(default=0, ge=0)
+
+
+class Seek(Message):
+    """Show the tree as it was behind record `at`; null: as it is now.
+
+    Before the `ok` with `at` there comes one `tree` message that has `at` as well. What happens meanwhile
+    is sent on as ever, so `tree` messages without `at` are about now.
+    """
+
+    at: int | None = Field(default=None, ge=1)
+
+
+class Fork(Message):
+    """Make a new session that shares records 1…`at` of the watched one, say `text` there, and watch it.
+
+    The `ok` has `session`, the new one's id, and `n`.
+    """
+
+    at: int = Field(ge=1)
+    text: Text
+
+
+class ShowContext(Message):
+    """Exactly what a model saw: the newest turn of agent `path` at or before record `at` (null: now).
+
+    The `ok` has `agent`, `record` (which holds the model's reply) and `messages`, each with `role`, `text`,
+    `size` in characters, `left_out` of them if the text was too long to be sent, and `reused`: it stood in
+    the context before, byte for byte.
+    """
+
+    path: AgentPath
+    at: int | None = Field(default=None, ge=1)
+
+
+class ListVariables(Message):
+    """The variables of agent `path` behind record `at` (null: now), the newest first.
+
+    The `ok` has `list`, each with `name`, `media`, `size` in bytes, `origin` and `labels`, its provenance.
+    """
+
+    path: AgentPath
+    at: int | None = Field(default=None, ge=1)
+
+
+class ShowVariable(Message):
+    """The content of one variable.
+
+    The `ok` has what `variables` lists, and `sha256`, `text` (null if the content is no text), and `left_out`.
+    """
+
+    path: AgentPath
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+    at: int | None = Field(default=None, ge=1)
+
+
+class Say(Message):
+    text: Text
+
+
+class Inject(Message):
+    path: AgentPath
+    text: Text
+    mode: InjectMode = "deliver"
+
+
+class OnAgent(Message):
+    """`pause`, `resume` and `cancel`."""
+
+    path: AgentPath
+
+
+class SetIntent(Message):
+    value: Intent
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _not_a_truth_value(cls, value: object) -> object:
+        if isinstance(value, bool):
+            raise ValueError("it must be 0, 1 or 2")
+        return value
+
+
+class ListSessions(Message):
+    pass

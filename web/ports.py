@@ -1,0 +1,110 @@
+"""What the web room needs of the runtime, as Protocols; `core.tree` has the real ones.
+
+Written down here so that the room can be tested with an in-memory session and so that the seam
+between the web and the tree stays as narrow as this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Literal, Protocol
+
+from core.errors import IactError
+from core.journal.record import Record
+from core.tree.events import Event, NodeView
+from core.tree.tree import Tree
+
+InjectMode = Literal["queue", "deliver", "interrupt"]
+Intent = Literal[0, 1, 2]
+
+
+class SessionInfo(Protocol):
+    """A stored session, as the list of sessions shows it. Times are ISO 8601, UTC."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def created(self) -> str: ...
+    @property
+    def changed(self) -> str: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def open(self) -> bool: ...
+
+
+class Session(Protocol):
+    """A running session. Every control method returns when its record is durable."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def intent(self) -> int: ...
+    @property
+    def model_label(self) -> str:
+        """Which model answers, in words for people."""
+        ...
+
+    @property
+    def journal(self) -> Path: ...
+
+    @property
+    def failure(self) -> IactError | None:
+        """Why the session has stopped, if it has."""
+        ...
+
+    @property
+    def state(self) -> Tree:
+        """The tree itself, to be read only."""
+        ...
+
+    async def say(self, text: str) -> Record: ...
+    async def inject(self, path: str, text: str, mode: InjectMode) -> Record: ...
+    async def pause(self, path: str) -> Record: ...
+    async def resume(self, path: str) -> Record: ...
+    async def cancel(self, path: str) -> Record: ...
+    async def set_intent(self, value: Intent) -> Record: ...
+
+    def records(self, since: int = 0) -> Sequence[Record]:
+        """All durable records with a number above `since`, in order."""
+        ...
+
+    def watch(self) -> AbstractAsyncContextManager[AsyncIterable[Event]]:
+        """Events from the moment of entering.
+
+        For every agent that is writing at that moment the stream begins with a `Delta` that has
+        `restart` set and carries its text so far. The stream raises an `IactError` when the watcher
+        was too slow for its bounded queue, and ends when the session is closed.
+        """
+        ...
+
+    def tree(self) -> tuple[NodeView, ...]: ...
+
+
+class Runtime(Protocol):
+    """Opens sessions. Opening one that is open already gives the same object."""
+
+    @property
+    def model_label(self) -> str:
+        """Which model a new session would get, in words for people."""
+        ...
+
+    def sessions(self) -> Sequence[SessionInfo]: ...
+
+    async def open(self, session_id: str | None) -> Session: ...
+
+    async def fork(self, session_id: str, at: int) -> str:
+        """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it."""
+        ...
+
+    def path_of(self, session_id: str) -> Path:
+        """A session's directory.
+
+        Raises:
+            UsageError: there is no such session.
+        """
+        ...

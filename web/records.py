@@ -1,0 +1,284 @@
+"""One journal record as the wire message `record`, its content rendered according to its kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from core.journal.record import Record
+from core.language.grammar import Mistake, split
+from core.ports import JSON
+from web.render import (
+    NONE,
+    IsAction,
+    Known,
+    actions,
+    code_block,
+    looks_like_action,
+    markdown,
+    output,
+    plain,
+    reply_with_actions,
+    with_chips,
+)
+from web.visible import visible
+
+Fields: TypeAlias = dict[str, JSON]
+"""One wire message, or a part of one."""
+
+_BODY_LIMIT: Final = 32_000
+_EXIT_NAMES: Final = ("exit", "exit_status", "exit_code")
+
+
+def blob_of(record: Record) -> str | None:
+    """The SHA-256 of the blob that holds the record's content, if it stands beside the journal as text."""
+    blob = record.fields.get("blob")
+    digest = blob.get("sha256") if isinstance(blob, dict) else None
+    media = record.text("media") or "text/plain"
+    return digest if isinstance(digest, str) and media.startswith("text/") else None
+
+
+def record_message(
+    record: Record,
+    content: str | None = None,
+    is_action: IsAction = looks_like_action,
+    known: Known = NONE,
+) -> Fields:
+    """The wire message of `record`: its header fields, `body` (shortened if long, then `body_size`
+    says how long it is), `html`, and for a turn `messages`, one `{"action", "to", "html"}` for each CALL."""
+    message: Fields = dict(record.fields)
+    message |= {
+        "type": "record",
+        "n": record.n,
+        "at": record.at,
+        "kind": record.kind,
+        "agent": record.agent,
+        "step": record.step,
+        "body": record.body[:_BODY_LIMIT],
+        "html": record_html(record, content, is_action, known),
+    }
+    if len(record.body) > _BODY_LIMIT:
+        message["body_size"] = len(record.body)
+    if record.kind == "turn":
+        message["messages"] = _messages(record, is_action, known)
+    return message
+
+
+def record_html(
+    record: Record,
+    content: str | None = None,
+    is_action: IsAction = looks_like_action,
+    known: Known = NONE,
+) -> str:
+    """What stands below the record's heading. `content`: the text of its blob, if it was read.
+
+    `is_action`: which words begin an action block; without it, aliases of modules' functions are not known.
+    `known`: the agent's variables, whose names become chips.
+    """
+    if content is not None:
+        record = replace(record, body=content)
+    if record.kind == "turn":
+        return _turn(record, is_action, known)
+    return _BY_KIND.get(record.kind, _other)(record, known)
+
+
+def _messages(record: Record, is_action: IsAction, known: Known) -> JSON:
+    """What a turn says to children: shown in a child's dialogue once its `call` record comes."""
+    found: list[JSON] = []
+    for index, block in enumerate(actions(record.body, is_action)):
+        taken = split(block.info)
+        if isinstance(taken, Mistake) or taken[0] not in ("CALL", "CALL_ASYNC"):
+            continue
+        named = {argument.key or "name": argument.text for argument in reversed(taken[1])}
+        if "name" in named:
+            text = block.body or named.get("message", "")
+            path = f"{record.agent.rstrip('/')}/{named['name']}"
+            found.append({"action": index, "to": path, "html": markdown(text, known)})
+    return found
+
+
+def _text(record: Record, known: Known) -> str:
+    return markdown(record.body, known)
+
+
+def _turn(record: Record, is_action: IsAction, known: Known) -> str:
+    note = ""
+    if record.number("cut"):
+        note = (
+            '<p class="aside">The model went on past its actions; that text was cut and does not count.</p>'
+        )
+    if record.text("finish") == "length":
+        note = '<p class="aside">The model hit its length limit here.</p>'
+    return reply_with_actions(record.body, is_action, known) + note
+
+
+def _reply(record: Record, known: Known) -> str:
+    status = record.text("status")
+    badge = (
+        "" if status in ("", "ok") else f'<p><span class="badge {_word(status)}">{plain(status)}</span></p>'
+    )
+    return badge + markdown(record.body, known)
+
+
+def _discard(record: Record, known: Known) -> str:
+    reason = plain(record.text("reason") or "stopped")
+    return (
+        f'<details class="quiet"><summary>Text stopped and discarded ({reason})</summary>'
+        f"{output(record.body)}</details>"
+    )
+
+
+def _call(record: Record, known: Known) -> str:
+    return f'<p class="aside"><span class="function">{plain(record.text("function"))}</span> is called.</p>'
+
+
+def _gate(record: Record, known: Known) -> str:
+    allowed = record.fields.get("allow") is True
+    verdict = "allowed" if allowed else "denied"
+    details = [f"by {record.text('by')}"] if record.text("by") else []
+    details += [f"impact {record.number('impact')}"] if "impact" in record.fields else []
+    details += [record.text("reason")] if record.text("reason") else []
+    return (
+        f'<p class="aside"><span class="badge {verdict}">{verdict}</span> '
+        f'<span class="function">{plain(record.text("function"))}</span> {plain(" · ".join(details))}</p>'
+    )
+
+
+def _result(record: Record, known: Known) -> str:
+    status = record.text("status") or "ok"
+    facts = [f'<span class="badge {_word(status)}">{plain(status)}</span>']
+    facts += [f'<span class="fact">{fact}</span>' for fact in _facts(record, known)]
+    stored = isinstance(record.fields.get("blob"), dict) and not record.body
+    body = _blob(record) if stored else _result_body(record, known)
+    return (
+        f'<section class="card result"><header><span class="function">{plain(record.text("function"))}</span> '
+        f"{' '.join(facts)}</header>{body}</section>"
+    )
+
+
+def _facts(record: Record, known: Known) -> list[str]:
+    data = record.fields.get("data")
+    exits = [data[name] for name in _EXIT_NAMES if name in data] if isinstance(data, dict) else []
+    facts = [plain(f"exit {exits[0]}")] if exits else []
+    facts += [_duration(record.number("ms"))] if "ms" in record.fields else []
+    return facts + ([visible(with_chips(f"${record.text('var')}", known))] if record.text("var") else [])
+
+
+def _result_body(record: Record, known: Known) -> str:
+    if not record.body.strip():
+        return '<p class="aside">No output.</p>'
+    if record.text("function") in ("CALL", "CALL_ASYNC", "WAIT", "QUERY"):
+        return f'<div class="card-body">{markdown(record.body, known)}</div>'
+    return output(record.body)
+
+
+def _blob(record: Record) -> str:
+    blob = record.fields.get("blob")
+    size = blob.get("size") if isinstance(blob, dict) else None
+    amount = f"{size:,} bytes" if isinstance(size, int) else "A large value"
+    return f'<p class="aside">{amount}, kept beside the journal.</p>'
+
+
+def _spawn(record: Record, known: Known) -> str:
+    caller = plain(record.text("caller") or "/")
+    role = f'<div class="role">{markdown(record.body, known)}</div>' if record.body.strip() else ""
+    return f'<p class="aside">Begins, called by <span class="function">{caller}</span>.</p>{role}'
+
+
+_CONTROL_WORDS: Final[Mapping[str, str]] = {"pause": "Paused", "resume": "Resumed", "cancel": "Cancelled"}
+_INTENT_WORDS: Final = ("observe", "operate", "override")
+
+
+def _control(record: Record, known: Known) -> str:
+    op = record.text("op")
+    if op == "inject":
+        mode = plain(record.text("mode") or "deliver")
+        return f'<p class="aside">Intervention ({mode})</p>{markdown(record.body, known)}'
+    if op == "intent":
+        value = record.fields.get("value", record.body.strip())
+        common = isinstance(value, int) and 0 <= value < len(_INTENT_WORDS)
+        words = f"{value} ({_INTENT_WORDS[int(str(value))]})" if common else str(value)
+        return f'<p class="aside">Intent is now {plain(words)}.</p>'
+    by = record.text("by")
+    return f'<p class="aside">{plain(_CONTROL_WORDS.get(op, op))}{plain(f" by {by}") if by else ""}.</p>'
+
+
+def _module(record: Record, known: Known) -> str:
+    name, version, digest = record.text("name"), record.text("version"), record.text("digest")
+    return (
+        f'<p class="aside">Module <span class="function">{plain(name)}</span> {plain(version)} '
+        f'<span class="address">{plain(digest[:12])}</span></p>'
+    )
+
+
+def _notice(record: Record, known: Known) -> str:
+    level = _word(record.text("level") or "info")
+    return f'<p class="notice {level}">{plain(record.body.strip() or record.text("code"))}</p>'
+
+
+def _open(record: Record, known: Known) -> str:
+    models = record.fields.get("models")
+    roles = models.values() if isinstance(models, dict) else ()
+    names = ", ".join(dict.fromkeys(str(role.get("model", "")) for role in roles if isinstance(role, dict)))
+    with_models = f", with {plain(names)}" if names else ""
+    return f'<p class="aside">The session begins{with_models}.</p>'
+
+
+def _close(record: Record, known: Known) -> str:
+    return '<p class="aside">The session was closed.</p>'
+
+
+def _select(record: Record, known: Known) -> str:
+    took = record.fields.get("took")
+    numbers = ", ".join(str(n) for n in took) if isinstance(took, list) else ""
+    what = f"takes the replies at {numbers}" if numbers else "finds no reply"
+    late = ", its time being over" if record.fields.get("timed_out") is True else ""
+    return f'<p class="aside"><span class="function">{plain(record.text("function"))}</span> {plain(what + late)}.</p>'
+
+
+def _fork(record: Record, known: Known) -> str:
+    source, at = plain(record.text("from")), record.number("after")
+    return f'<p class="aside">Forked here from session <span class="function">{source}</span> at record {at}.</p>'
+
+
+def _other(record: Record, known: Known) -> str:
+    fields = json.dumps(dict(record.fields), ensure_ascii=False, indent=1)
+    body = output(record.body) if record.body.strip() else ""
+    return (
+        f'<details class="quiet"><summary>{plain(record.kind)}</summary>{code_block(fields)}{body}</details>'
+    )
+
+
+_BY_KIND: Final[Mapping[str, Callable[[Record, Known], str]]] = {
+    "open": _open,
+    "say": _text,
+    "reply": _reply,
+    "discard": _discard,
+    "call": _call,
+    "gate": _gate,
+    "result": _result,
+    "spawn": _spawn,
+    "control": _control,
+    "module": _module,
+    "notice": _notice,
+    "select": _select,
+    "fork": _fork,
+    "close": _close,
+}
+
+
+def _word(text: str) -> str:
+    """`text` as a class name: lower-case letters only."""
+    return "".join(letter for letter in text.lower() if "a" <= letter <= "z")
+
+
+def _duration(ms: int) -> str:
+    return (
+        f"{ms} ms"
+        if ms < 1000
+        else f"{ms / 1000:.1f} s"
+        if ms < 60_000
+        else f"{ms // 60_000} min {ms // 1000 % 60} s"
+    )

@@ -1,0 +1,220 @@
+"""Markdown to HTML: the one renderer, for the page and for exports.
+
+Safe by what it can emit, not by cleaning up afterwards: raw HTML is off (escaped), an address is
+linked only if it is http, https or mailto, an image is never loaded but named, no attribute but
+`class`, `href`, `rel`, `target` and `start` is ever written, and no id comes from content. The name of a
+variable that exists becomes a chip, which is a button with nothing but the name in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Final
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from core.language.scanner import Block, scan
+from core.language.variables import Value, mentions
+from web.visible import shortened, visible, without_escapes
+
+_SCHEMES: Final = frozenset({"http", "https", "mailto"})
+_MARKDOWN_HEAD, _MARKDOWN_TAIL = 96_000, 16_000
+_OUTPUT_HEAD, _OUTPUT_TAIL = 24_000, 8_000
+
+CORE_ACTIONS: Final = frozenset(
+    {"CALL", "CALL_ASYNC", "WAIT", "QUERY", "PLAN", "VAR", "SHOW", "COMPRESS", "REMEMBER", "RECALL", "LOAD"}
+    | {"DEPLOY", "BASH"}
+)
+_FUNCTION: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")
+
+IsAction = Callable[[str], bool]
+Known = Mapping[str, Value]
+"""The variables of the agent whose text is rendered."""
+NONE: Final[Known] = {}
+
+
+def looks_like_action(name: str) -> bool:
+    """Whether the first word of an info string names a core action or a module's function."""
+    return name in CORE_ACTIONS or _FUNCTION.fullmatch(name) is not None
+
+
+class _Renderer(RendererHTML):
+    """Overrides of the rules that would write an address, a style or a language name."""
+
+    def link_open(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        address = str(tokens[index].attrGet("href") or "")
+        opened = env.setdefault("links", [])
+        if not _allowed(address):
+            opened.append(("", address))
+            return '<span class="dead-link">'
+        opened.append((_host(address), address))
+        return f'<a href="{escape(address)}" rel="noopener noreferrer nofollow" target="_blank">'
+
+    def link_close(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        host, address = env["links"].pop()
+        if not host:
+            return f' <span class="address">{escape(address)}</span></span>'
+        shown = tokens[index - 1].content if tokens[index - 1].type == "text" else ""
+        if host in shown:
+            return "</a>"
+        return f'</a> <span class="address">{escape(host)}</span>'
+
+    def image(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        token = tokens[index]
+        caption = self.renderInlineAsText(token.children or [], options, env)
+        address = str(token.attrGet("src") or "")
+        label = escape(caption) or "image"
+        return (
+            f'<span class="embed"><span class="embed-caption">{label}</span>'
+            f' <span class="address">{escape(address)}</span></span>'
+        )
+
+    def text(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        # A button inside of a link could not be pressed.
+        return with_chips(tokens[index].content, NONE if env.get("links") else env["known"])
+
+    def fence(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        return code_block(tokens[index].content, tokens[index].info.strip())
+
+    def code_block(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        return code_block(tokens[index].content)
+
+    def _aligned(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        # The standard rule writes style="text-align:…", which the page's policy forbids.
+        token = tokens[index]
+        style = str(token.attrGet("style") or "")
+        side = style.removeprefix("text-align:")
+        cls = f' class="{side}"' if side in ("left", "right", "center") else ""
+        return f"<{token.tag}{cls}>"
+
+    td_open = _aligned
+    th_open = _aligned
+
+    def table_open(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        return '<div class="table"><table>'
+
+    def table_close(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        return "</table></div>"
+
+
+def _allowed(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in _SCHEMES and bool(parts.netloc or parts.scheme == "mailto")
+
+
+def _host(address: str) -> str:
+    parts = urlsplit(address)
+    return parts.hostname or parts.path
+
+
+def _build() -> MarkdownIt:
+    parser = MarkdownIt("js-default", {"html": False, "linkify": False}, renderer_cls=_Renderer)
+    # Every address passes, so that one that isn't linked is still shown; `_allowed` decides when it is written.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    return parser
+
+
+_PARSER: Final = _build()
+
+
+def markdown(text: str, known: Known = NONE) -> str:
+    """HTML of untrusted Markdown. Very long text loses its middle, and says so."""
+    head, left_out, tail = shortened(text, head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
+    if not left_out:
+        return _markdown(head, known)
+    return _markdown(head, known) + _gap(left_out) + _markdown(tail, known)
+
+
+def _markdown(text: str, known: Known) -> str:
+    try:
+        html = _PARSER.render(without_escapes(text), {"known": known})
+    except (RecursionError, ValueError):
+        # A text that the parser can't take is still shown.
+        html = f'<pre class="raw">{escape(text)}</pre>'
+    return visible(html)
+
+
+def code_block(text: str, info: str = "") -> str:
+    """A code block; the first word of `info` is shown as its language."""
+    language = info.split(None, 1)[0] if info else ""
+    label = f'<span class="language">{escape(language)}</span>' if language else ""
+    return visible(f'<div class="code">{label}<pre><code>{escape(text)}</code></pre></div>')
+
+
+def output(text: str) -> str:
+    """What a tool printed, as preformatted text."""
+    head, left_out, tail = shortened(without_escapes(text), head=_OUTPUT_HEAD, tail=_OUTPUT_TAIL)
+    parts = [f"<pre>{escape(visible(head))}</pre>"]
+    if left_out:
+        parts += [_gap(left_out), f"<pre>{escape(visible(tail))}</pre>"]
+    return f'<div class="output">{"".join(parts)}</div>'
+
+
+def _gap(left_out: int) -> str:
+    return f'<p class="gap">{left_out:,} characters are left out here; the journal has them.</p>'
+
+
+def plain(text: str) -> str:
+    """Untrusted text as one piece of HTML text."""
+    return escape(visible(without_escapes(text)))
+
+
+def with_chips(text: str, known: Known) -> str:
+    """Text as HTML in which each mention of a known variable is a chip; not yet `visible`."""
+    found = mentions(text, known)
+    if not found:
+        return escape(text)
+    pieces = re.split(rf"(\$(?:{'|'.join(found)})(?!\w))", text)
+    return "".join(
+        f'<button class="chip">{escape(piece)}</button>' if place % 2 else escape(piece)
+        for place, piece in enumerate(pieces)
+    )
+
+
+def reply_with_actions(text: str, is_action: IsAction = looks_like_action, known: Known = NONE) -> str:
+    """HTML of a model's text: prose as Markdown, each action block as a card."""
+    parts: list[str] = []
+    position = 0
+    for block in actions(text, is_action):
+        if text[position : block.start].strip():
+            parts.append(markdown(text[position : block.start], known))
+        parts.append(_card(block, known))
+        position = block.end
+    if text[position:].strip():
+        parts.append(markdown(text[position:], known))
+    return "".join(parts)
+
+
+def actions(text: str, is_action: IsAction = looks_like_action) -> list[Block]:
+    """The action blocks of a model's text, in order; positions are into `text`, whose newlines are plain."""
+    return [block for block in scan(text, is_action).blocks if block.action]
+
+
+def action_name(block: Block) -> tuple[str, str]:
+    """The name of an action and the rest of its info line."""
+    name, _, rest = block.info.partition(" ")
+    return name, rest.strip()
+
+
+def _card(block: Block, known: Known) -> str:
+    name, rest = action_name(block)
+    body = markdown(block.body, known) if name in ("CALL", "CALL_ASYNC") else code_block(block.body)
+    content = f'<div class="card-body">{body}</div>' if block.body.strip() else ""
+    kind = "call" if name in ("CALL", "CALL_ASYNC") else "action"
+    return (
+        f'<section class="card {kind}"><header><span class="function">{plain(name)}</span> '
+        f'<span class="arguments">{_arguments(rest, known)}</span></header>{content}</section>'
+    )
+
+
+def _arguments(text: str, known: Known) -> str:
+    return visible(with_chips(without_escapes(text), known))

@@ -1,0 +1,196 @@
+"""Who may talk to the server: a pure judgement over a request's line and headers.
+
+A local server is reachable by every page that the user's browser has open, so being on loopback
+proves nothing. Three things are asked of every request, in this order:
+
+1. `Host` is exactly one of our own names, or else a foreign name was rebound to this address;
+2. `Origin`, where there is one, is exactly ours; a websocket or anything but GET must have one,
+   unless it authenticates with the token itself, which no browser does on its own;
+3. it knows the token: as a cookie, as `Authorization: Bearer`, or once in the address `/?token=…`,
+   which is answered with the cookie and a redirect that takes the token out of the address bar.
+
+Only then does anyone look at the path. Nothing here reads a clock, a socket or a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from urllib.parse import parse_qs
+
+SOCKET_PATH: Final = "/ws"
+
+CONTENT_SECURITY_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' blob:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "object-src 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types iact",
+    )
+)
+
+SECURITY_HEADERS: Final[tuple[tuple[str, str], ...]] = (
+    ("Content-Security-Policy", CONTENT_SECURITY_POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Permissions-Policy", "camera=(), geolocation=(), microphone=()"),
+    ("Cache-Control", "no-store"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of a request the judgement looks at. Headers come as tuples because they may be repeated."""
+
+    method: str
+    target: str
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    cookies: tuple[str, ...] = ()
+    authorizations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The answer is an error: an HTTP status, and a sentence for people."""
+
+    status: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """The token came in the address: set `cookie` (a whole `Set-Cookie` value) and go to the page."""
+
+    cookie: str
+
+
+@dataclass(frozen=True, slots=True)
+class WantsPath:
+    """A GET by someone who may: `path` is as sent, without the query, not decoded."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WantsSocket:
+    """A websocket upgrade by someone who may."""
+
+
+Verdict: TypeAlias = Refused | SignedIn | WantsPath | WantsSocket
+
+_UNKNOWN: Final = Refused(
+    401,
+    "This page needs the address that was printed when the server started: "
+    "look for the line “iact: ready http://…/?token=…” in its terminal and open that.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The secrets and names of one running server. `hosts` are whole `Host` values, lower case."""
+
+    token: str
+    port: int
+    hosts: frozenset[str]
+
+    @property
+    def cookie_name(self) -> str:
+        """Cookies don't tell ports apart, so each server has a name of its own."""
+        return f"iact_{self.port}"
+
+    @property
+    def cookie_value(self) -> str:
+        """Derived, so that a leaked cookie doesn't give the token away."""
+        return hmac.new(self.token.encode(), b"iact cookie", hashlib.sha256).hexdigest()
+
+    @property
+    def set_cookie(self) -> str:
+        return f"{self.cookie_name}={self.cookie_value}; HttpOnly; SameSite=Strict; Path=/"
+
+    def judge(self, asked: Asked) -> Verdict:
+        """What becomes of a request."""
+        if len(asked.hosts) != 1 or asked.hosts[0].lower() not in self.hosts:
+            return Refused(
+                421, "This server does not answer under that host name; use the address it printed."
+            )
+        path, _, query = asked.target.partition("?")
+        bearer = self._bearer(asked.authorizations)
+        if not self._origin_is_ours(asked, path, bearer):
+            return Refused(403, "Requests from another site are refused.")
+        if asked.method == "GET" and path == "/" and self._token_in(query):
+            return SignedIn(self.set_cookie)
+        if not bearer and not self._cookie(asked.cookies):
+            return _UNKNOWN
+        if asked.method != "GET":
+            return Refused(405, "Only GET is understood here; everything else goes over the websocket.")
+        return WantsSocket() if path == SOCKET_PATH else WantsPath(path)
+
+    def _origin_is_ours(self, asked: Asked, path: str, bearer: bool) -> bool:
+        if not asked.origins:
+            harmless = asked.method == "GET" and path != SOCKET_PATH
+            return harmless or bearer
+        return len(asked.origins) == 1 and asked.origins[0] in {f"http://{host}" for host in self.hosts}
+
+    def _token_in(self, query: str) -> bool:
+        try:
+            given = parse_qs(query, max_num_fields=8).get("token", [])
+        except ValueError:
+            return False
+        return len(given) == 1 and _same(given[0], self.token)
+
+    def _bearer(self, authorizations: tuple[str, ...]) -> bool:
+        if len(authorizations) != 1:
+            return False
+        scheme, _, given = authorizations[0].partition(" ")
+        return scheme.lower() == "bearer" and _same(given.strip(), self.token)
+
+    def _cookie(self, cookies: tuple[str, ...]) -> bool:
+        pairs = (pair.strip().partition("=") for line in cookies for pair in line.split(";"))
+        return any(_same(value, self.cookie_value) for name, _, value in pairs if name == self.cookie_name)
+
+
+def _same(given: str, secret: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether binding to `host` reaches this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def own_hosts(host: str, port: int, names: Iterable[str] = ()) -> frozenset[str]:
+    """The `Host` values under which a server bound to `host`:`port` answers.
+
+    `names`: further host names, without port, for a server that is bound to more than loopback.
+    """
+    known = {"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in names)}
+    if host not in ("", "0.0.0.0", "::"):
+        known.add(bracketed(host.lower()))
+    values = {f"{name}:{port}" for name in known}
+    return frozenset(values | known) if port == 80 else frozenset(values)
+
+
+def bracketed(host: str) -> str:
+    """`host` as it stands in a URL: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

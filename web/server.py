@@ -1,0 +1,245 @@
+"""The web server: one port with the page and one websocket, behind the judgement of `safety`.
+
+websockets' asyncio server answers both: `process_request` sees every request before anything else
+does and answers the page itself; what it lets through becomes a websocket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import logging
+import secrets
+from collections.abc import Iterable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from core.errors import UsageError
+from web import safety
+from web.assets import load
+from web.connection import Connection
+from web.ports import Runtime
+
+MAX_MESSAGE: Final = 256 * 1024
+MAX_SOCKETS: Final = 64
+MAX_CONNECTIONS: Final = 512
+_STATIC: Final = Path(__file__).parent / "static"
+
+# The library logs whole request lines at DEBUG, and one of them carries the token.
+_log = logging.getLogger("iact.web.http")
+_log.setLevel(logging.WARNING)
+
+
+class _BoundedConnection(ServerConnection):
+    """A TCP connection that is dropped at once when there are too many, before anything is read."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if len(self.server.handler_tasks) > MAX_CONNECTIONS:
+            self.transport.abort()
+
+
+class WebServer:
+    """Serves the page and `/ws` for the sessions of `runtime`.
+
+    Args:
+        host: the address to bind; anything but loopback needs `allow_remote`.
+        port: 0 takes a free one; `port` tells which.
+        token: the secret of this run; a fresh one of 256 bits if not given.
+        names: further host names under which clients may reach a server beyond loopback.
+        send_timeout, hello_timeout, open_timeout: seconds that a client may take to read a message, to send
+            its first one, and to send its request.
+
+    Raises:
+        UsageError: the address is not loopback and `allow_remote` is not set.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        allow_remote: bool = False,
+        names: Iterable[str] = (),
+        send_timeout: float = 10.0,
+        hello_timeout: float = 10.0,
+        open_timeout: float = 10.0,
+    ) -> None:
+        if not safety.is_loopback(host) and not allow_remote:
+            raise UsageError(
+                f"Binding to {host} would open this server to other machines without encryption; "
+                "bind to 127.0.0.1, or say explicitly that you want it."
+            )
+        self._runtime = runtime
+        self._host = host
+        self._port = port
+        self._token = token or secrets.token_urlsafe(32)
+        self._names = tuple(names)
+        self._send_timeout = send_timeout
+        self._hello_timeout = hello_timeout
+        self._open_timeout = open_timeout
+        self._assets = load(_STATIC)
+        self._server: Server | None = None
+        self._policy: safety.Policy | None = None
+
+    @property
+    def port(self) -> int:
+        """The port in use; known after `start`."""
+        return self._port
+
+    @property
+    def token(self) -> str:
+        """The secret of this run; the command line sends it as `Authorization: Bearer …`."""
+        return self._token
+
+    @property
+    def url(self) -> str:
+        """The address to open in a browser, token included."""
+        everywhere = {"", "0.0.0.0", "::"}
+        host = "127.0.0.1" if self._host in everywhere else safety.bracketed(self._host)
+        return f"http://{host}:{self._port}/?token={self._token}"
+
+    async def start(self) -> None:
+        """Bind and accept.
+
+        Raises:
+            UsageError: the address or port can't be had.
+        """
+        host = "127.0.0.1" if self._host == "localhost" else self._host.strip("[]")
+        try:
+            self._server = await serve(
+                self._handle,
+                host,
+                self._port,
+                process_request=self._answer,
+                process_response=self._complete,
+                create_connection=_BoundedConnection,
+                compression=None,
+                server_header=None,
+                max_size=MAX_MESSAGE,
+                max_queue=8,
+                open_timeout=self._open_timeout,
+                ping_interval=20,
+                ping_timeout=20,
+                close_timeout=5,
+                logger=_log,
+            )
+        except OSError as error:
+            raise UsageError(
+                f"The server can't listen on {host} port {self._port} ({error.strerror}); choose another with --port."
+            ) from error
+        self._port = self._server.sockets[0].getsockname()[1]
+        hosts = safety.own_hosts(
+            self._host.strip("[]") and safety.bracketed(self._host), self._port, self._names
+        )
+        self._policy = safety.Policy(self._token, self._port, hosts)
+
+    async def stop(self) -> None:
+        """Close every connection and the port; returns when all is gone."""
+        if self._server is not None:
+            server, self._server = self._server, None
+            server.close()
+            await server.wait_closed()
+
+    async def __aenter__(self) -> WebServer:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.stop()
+
+    async def _handle(self, socket: ServerConnection) -> None:
+        await Connection(
+            socket, self._runtime, send_timeout=self._send_timeout, hello_timeout=self._hello_timeout
+        ).serve()
+
+    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Answer a request, or let it become a websocket (None)."""
+        assert self._policy is not None
+        match self._policy.judge(_asked(request)):
+            case safety.Refused(status, reason):
+                return _refusal(status, reason)
+            case safety.SignedIn(cookie):
+                return _response(
+                    303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
+                )
+            case safety.WantsPath(path):
+                return self._asset(path)
+            case safety.WantsSocket():
+                return self._room()
+
+    def _asset(self, path: str) -> Response:
+        asset = self._assets.get(path)
+        if asset is None:
+            return _refusal(404, "There is nothing at this address.")
+        return _response(200, asset.content, asset.media)
+
+    def _room(self) -> Response | None:
+        if self._server is not None and len(self._server.connections) >= MAX_SOCKETS:
+            return _refusal(503, "Too many clients are connected; close one and try again.")
+        return None
+
+    def _complete(self, connection: ServerConnection, request: Request, response: Response) -> None:
+        """Put the safety headers on what the library itself refuses, too."""
+        if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+            for name, value in safety.SECURITY_HEADERS:
+                if name not in response.headers:
+                    response.headers[name] = value
+
+
+def _asked(request: Request) -> safety.Asked:
+    headers = request.headers
+    return safety.Asked(
+        method=request.method,
+        target=request.path,
+        hosts=tuple(headers.get_all("Host")),
+        origins=tuple(headers.get_all("Origin")),
+        cookies=tuple(headers.get_all("Cookie")),
+        authorizations=tuple(headers.get_all("Authorization")),
+    )
+
+
+def _response(
+    status: int, content: str | bytes, media: str, headers: Iterable[tuple[str, str]] = ()
+) -> Response:
+    body = content.encode() if isinstance(content, str) else content
+    standard = [("Content-Type", media), ("Content-Length", str(len(body))), ("Connection", "close")]
+    given = list(headers)
+    replaced = {name for name, _ in given}
+    safe = [(name, value) for name, value in safety.SECURITY_HEADERS if name not in replaced]
+    return Response(status, HTTPStatus(status).phrase, Headers([*standard, *safe, *given]), body)
+
+
+_REFUSAL_STYLE: Final = (
+    "body{font:16px/1.55 system-ui,sans-serif;max-width:34rem;margin:18vh auto;padding:0 1.5rem;"
+    "color:#22252b;background:#fbfbfa}h1{font-size:1.25rem;margin:0 0 .5rem}a{color:#2456a6}"
+    "@media(prefers-color-scheme:dark){body{color:#e4e4e1;background:#17181b}a{color:#8fb4ee}}"
+)
+_REFUSAL_HASH: Final = base64.b64encode(hashlib.sha256(_REFUSAL_STYLE.encode()).digest()).decode()
+_REFUSAL_POLICY: Final = (
+    f"default-src 'none'; style-src 'sha256-{_REFUSAL_HASH}'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+
+
+def _refusal(status: int, reason: str) -> Response:
+    """A readable page that needs nothing else from the server. `reason` is one of our own sentences."""
+    # A strict cookie is not sent along when another site's link led here; following a link of our own sends it.
+    again = '<p><a href="/">Try again</a> if you came here by a link.</p>' if status == 401 else ""
+    page = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>iact: {HTTPStatus(status).phrase}</title><style>{_REFUSAL_STYLE}</style>"
+        f"<h1>{HTTPStatus(status).phrase}</h1><p>{reason}</p>{again}</html>\n"
+    )
+    headers = [("Content-Security-Policy", _REFUSAL_POLICY)]
+    if status == 405:
+        headers.append(("Allow", "GET"))
+    return _response(status, page, "text/html; charset=utf-8", headers)

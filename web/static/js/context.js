@@ -1,0 +1,76 @@
+// The exact context that a model saw at one turn, with the part that stood there before marked.
+
+import { el } from "./dom.js";
+import { meter } from "./facts.js";
+import { share, tokens } from "./format.js";
+
+/** @typedef {import("./types.js").SeenMessage} SeenMessage */
+/** @typedef {import("./types.js").JournalRecord} JournalRecord */
+
+/**
+ * @param {{record: number, messages: SeenMessage[]}} seen
+ * @param {JournalRecord|undefined} turn the record that holds the reply
+ * @param {{earlier: number, later: number, go: (record: number) => void, reveal: (n: number) => void}} steps
+ *   numbers of the records of the turns before and behind, 0 if there is none
+ * @returns {HTMLElement}
+ */
+export function contextView(seen, turn, { earlier, later, go, reveal }) {
+  const reused = seen.messages.filter((message) => message.reused);
+  const fresh = seen.messages.filter((message) => !message.reused);
+  const size = (/** @type {SeenMessage[]} */ messages) => messages.reduce((sum, message) => sum + message.size, 0);
+  const all = size(seen.messages);
+  const back = step("Earlier", earlier, go);
+  const on = step("Later", later, go);
+  const at = el("button", { type: "button", className: "link", title: "Show the reply in the dialogue" }, `record ${seen.record}`);
+  at.addEventListener("click", () => reveal(seen.record));
+  const usage = turn?.usage;
+  const counted = usage ? `The endpoint counted ${tokens(usage.prompt)} tokens, ${share(usage.cached, usage.prompt)} of them from its cache.` : "";
+  return el("div", { className: "context" },
+    el("div", { className: "steps" }, back, el("span", {}, "Seen for ", at), on),
+    meter(size(reused), all, "Share of the context that stood there before"),
+    el("p", { className: "facts" }, `${share(size(reused), all)} of ${tokens(all)} characters were sent before. ${counted}`),
+    ...section("Reused prefix", reused, size(reused), false),
+    ...section("New in this turn", fresh, size(fresh), true));
+}
+
+/**
+ * @param {string} title
+ * @param {SeenMessage[]} messages
+ * @param {number} size
+ * @param {boolean} open
+ */
+function section(title, messages, size, open) {
+  if (!messages.length) return [];
+  const words = `${title}: ${messages.length} ${messages.length === 1 ? "message" : "messages"}, ${tokens(size)} characters`;
+  return [el("h3", {}, words), el("div", { className: open ? "seen fresh" : "seen reused" }, ...messages.map((message) => shown(message, open)))];
+}
+
+/**
+ * One message; its text enters the page when it is opened.
+ * @param {SeenMessage} message
+ * @param {boolean} open
+ */
+function shown(message, open) {
+  const summary = el("summary", {}, el("span", { className: "role-name" }, message.role),
+    el("span", { className: "snippet" }, message.text.slice(0, 160).replace(/\s+/g, " ")), el("span", { className: "n" }, tokens(message.size)));
+  const details = /** @type {HTMLDetailsElement} */ (el("details", {}, summary));
+  const fill = () => {
+    if (!details.open || details.childElementCount > 1) return;
+    details.append(message.text ? el("pre", { tabIndex: 0 }, message.text) : el("p", { className: "nothing" }, "Too long to be shown here; the command iact context prints it."));
+  };
+  details.addEventListener("toggle", fill);
+  details.open = open;
+  fill();
+  return details;
+}
+
+/**
+ * @param {string} label
+ * @param {number} record
+ * @param {(record: number) => void} go
+ */
+function step(label, record, go) {
+  const button = /** @type {HTMLButtonElement} */ (el("button", { type: "button", disabled: !record }, label));
+  button.addEventListener("click", () => go(record));
+  return button;
+}

@@ -1,0 +1,252 @@
+// The middle pane: the selected agent's dialogue, with what is being written at its end.
+
+import { el, insert, onceAFrame, part, setText } from "./dom.js";
+import { showDraft } from "./draft.js";
+import { entryOf } from "./entries.js";
+import { agentName, timeOfDay } from "./format.js";
+import { countUpTo } from "./store.js";
+import { EntryWindow } from "./window.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./types.js").JournalRecord} JournalRecord */
+
+const NEAR_THE_END = 80;
+const SUGGESTIONS = [
+  "Show me the disk usage of /tmp in your sandbox",
+  "Which kernel and distribution does your sandbox run?",
+  "Write a small file in your workspace and count its lines",
+];
+
+export class Dialogue {
+  #list = part("dialogue");
+  #drafts = part("drafts");
+  #scroll = part("scroll");
+  #toEnd = part("to-end");
+  #live = part("live");
+  #earlier = el("button", { className: "earlier", type: "button", hidden: true });
+  #later = el("button", { className: "earlier", type: "button", hidden: true });
+  /** The records that are entries of this dialogue, also those that are not shown yet. @type {JournalRecord[]} */
+  #items = [];
+  /** How many of the store's records have been looked at; negative: look at all of them again. */ #seen = -1;
+  #following = true;
+  /** When a person last moved the scroll, as opposed to the page itself. */ #touched = -Infinity;
+
+  /**
+   * @param {Store} store
+   * @param {(text: string) => void} suggest puts a text into the composer
+   * @param {(record: JournalRecord) => void} amend asks for another wording of what was said
+   */
+  constructor(store, suggest, amend) {
+    this.store = store;
+    this.suggest = suggest;
+    this.amend = amend;
+    this.#scroll.insertBefore(this.#earlier, this.#list);
+    this.#list.after(this.#later);
+    this.window = new EntryWindow(this.#list, this.#scroll, (record) => this.#entry(record), (earlier, later) => {
+      this.#earlier.hidden = earlier === 0;
+      this.#later.hidden = later === 0;
+      setText(this.#earlier, `Show earlier messages (${earlier})`);
+      setText(this.#later, `Show later messages (${later})`);
+    });
+    this.#earlier.addEventListener("click", () => this.window.earlier());
+    this.#later.addEventListener("click", () => this.window.later());
+    const update = onceAFrame(() => this.#update());
+    const rebuild = () => {
+      this.#seen = -1;
+      update();
+    };
+    const moved = () => {
+      this.#following = true;
+      update();
+    };
+    for (const what of ["records", "live", "tree", "session"]) store.addEventListener(what, update);
+    for (const what of ["selected", "reset"]) store.addEventListener(what, rebuild);
+    store.addEventListener("moved", moved);
+    this.#scroll.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    for (const what of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+      this.#scroll.addEventListener(what, () => { this.#touched = performance.now(); }, { passive: true });
+    }
+    // Heights settle after insertion (entries out of sight are laid out late), so the end is held on every change.
+    const settle = new ResizeObserver(() => this.#following && this.#toBottom());
+    for (const part of [this.#list, this.#drafts, this.#scroll]) settle.observe(part);
+    this.#toEnd.addEventListener("click", () => this.#follow());
+    rebuild();
+  }
+
+  /** Scroll to record `n` and mark it for a moment. @param {number} n */
+  reveal(n) {
+    const index = countUpTo(this.#items, n) - 1;
+    if (index < 0) return;
+    this.#following = false;
+    this.window.bring(index);
+    const entry = this.#find(this.#items[index].n);
+    if (!entry) return;
+    entry.scrollIntoView({ block: "center" });
+    entry.classList.add("flash");
+    setTimeout(() => entry.classList.remove("flash"), 1600);
+  }
+
+  /** @param {number} n */
+  #record = (n) => this.store.record(n);
+
+  /** @param {number} n */
+  #find(n) {
+    return this.#list.querySelector(`[data-n="${n}"]`);
+  }
+
+  #update() {
+    if (this.#seen < 0) this.#rebuild();
+    else this.#goOn();
+    this.#showReceipts();
+    this.#showLive();
+    this.#showEmpty();
+    if (this.#following) this.#toBottom();
+    else this.#toEnd.hidden = false;
+  }
+
+  #rebuild() {
+    this.#list.querySelector(".empty")?.remove();
+    this.#items = [];
+    this.#seen = 0;
+    this.#collect();
+    this.window.reset(this.#items, this.#end());
+    this.#drafts.replaceChildren();
+    this.#following = true;
+    this.#toEnd.hidden = true;
+  }
+
+  #goOn() {
+    this.#collect();
+    if (this.#end()) this.#list.querySelector(".empty")?.remove();
+    const fresh = this.window.show(this.#end(), this.#following);
+    if (this.store.at === null) this.#announce(fresh);
+  }
+
+  /** Look at the records that came. */
+  #collect() {
+    const { records, selected } = this.store;
+    for (; this.#seen < records.length; this.#seen += 1) {
+      if (entryOf(records[this.#seen], selected, this.#record)) this.#items.push(records[this.#seen]);
+    }
+  }
+
+  /** How many of the items are shown. */
+  #end() {
+    return countUpTo(this.#items, this.store.shown);
+  }
+
+  /** @param {JournalRecord[]} fresh */
+  #announce(fresh) {
+    const reply = fresh.findLast((record) => record.kind === "reply" && record.agent === this.store.selected);
+    if (reply) setText(this.#live, `Reply from ${agentName(reply.agent)}: ${reply.body}`);
+  }
+
+  /**
+   * @param {JournalRecord} record one that is an entry here
+   * @returns {HTMLElement}
+   */
+  #entry(record) {
+    const entry = entryOf(record, this.store.selected, this.#record) ?? { from: "", html: record.html, look: "minor" };
+    const body = el("div", { className: "entry-body md" });
+    insert(body, entry.html);
+    const receipt = el("span", { className: "receipt" }, entry.look === "intervention" ? this.#receipt(record.n) : "");
+    const when = el("time", { className: "when", dateTime: record.at, title: `Record ${record.n}` }, timeOfDay(record.at));
+    const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, entry.from), receipt, when);
+    if (record.kind === "say" && record.said !== undefined) head.insertBefore(this.#amending(record), when);
+    const made = el("article", { className: `entry ${entry.look}`, "data-n": record.n, "data-kind": record.kind }, head, body);
+    made.dataset.agent = record.agent;
+    return made;
+  }
+
+  /** @param {JournalRecord} record */
+  #amending(record) {
+    const button = el("button", { type: "button", className: "amend", title: "Say something else here, in a fork of this session" }, "Edit in a fork");
+    button.addEventListener("click", () => this.amend(record));
+    return button;
+  }
+
+  /** @param {number} n */
+  #receipt(n) {
+    const read = this.store.readAt(n);
+    return read === undefined ? "not read yet" : `read at record ${read}`;
+  }
+
+  #showReceipts() {
+    for (const entry of this.#list.querySelectorAll(".entry.intervention")) {
+      const receipt = entry.querySelector(".receipt");
+      if (receipt) setText(receipt, this.#receipt(Number(entry.getAttribute("data-n"))));
+    }
+  }
+
+  /** Drafts and running tools of the selected agent. */
+  #showLive() {
+    const { selected, drafts, outputs, past } = this.store;
+    /** @type {Map<string, string>} */
+    const wanted = new Map();
+    if (!past) for (const [call, output] of outputs) if (output.agent === selected) wanted.set(`call ${call}`, output.text);
+    const draft = drafts.get(selected);
+    if (!past && (draft || this.store.node(selected)?.state === "thinking")) wanted.set("draft", draft ?? "");
+    for (const element of [...this.#drafts.children]) {
+      if (!wanted.has(element.getAttribute("data-key") ?? "")) element.remove();
+    }
+    for (const [key, text] of wanted) {
+      const element = this.#drafts.querySelector(`[data-key="${key}"]`) ?? this.#liveEntry(key);
+      const body = element.children[1];
+      if (key === "draft") showDraft(body, text);
+      else if (body.firstElementChild?.firstElementChild) setText(body.firstElementChild.firstElementChild, text);
+    }
+  }
+
+  /** @param {string} key */
+  #liveEntry(key) {
+    const call = this.store.record(Number(key.slice("call ".length)));
+    const from = key === "draft" ? agentName(this.store.selected) : `${call?.function ?? "A tool"} is running`;
+    const body = el("div", { className: "entry-body md" });
+    if (key !== "draft") body.append(el("div", { className: "output" }, el("pre")));
+    const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, from));
+    const entry = el("article", { className: "entry draft", "data-key": key }, head, body);
+    this.#drafts.append(entry);
+    return entry;
+  }
+
+  #showEmpty() {
+    const blank = !this.#list.querySelector(".entry") && !this.#drafts.childElementCount;
+    const { id, model } = this.store.session;
+    const shown = this.#list.querySelector(".empty");
+    if (!blank || id !== null) shown?.remove();
+    else if (!shown) this.#list.append(this.#welcome());
+    else if (model && !shown.querySelector(".aside")) shown.replaceWith(this.#welcome());
+  }
+
+  #welcome() {
+    const welcome = el("div", { className: "empty" }, el("h3", {}, "What should be done?"),
+      el("p", {}, "The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree."));
+    const { model } = this.store.session;
+    if (model) welcome.append(el("p", { className: "aside" }, `Model: ${model}`));
+    for (const text of SUGGESTIONS) {
+      const button = el("button", { className: "suggestion", type: "button" }, text);
+      button.addEventListener("click", () => this.suggest(text));
+      welcome.append(button);
+    }
+    return welcome;
+  }
+
+  #scrolled() {
+    const { scrollTop, clientHeight, scrollHeight } = this.#scroll;
+    const near = this.window.atEnd && scrollHeight - scrollTop - clientHeight < NEAR_THE_END;
+    if (near) this.#following = true;
+    else if (performance.now() - this.#touched < 1000) this.#following = false;
+    if (this.#following) this.#toEnd.hidden = true;
+  }
+
+  #follow() {
+    this.#following = true;
+    this.#toEnd.hidden = true;
+    this.window.show(this.#end(), true);
+    this.#toBottom();
+  }
+
+  #toBottom() {
+    this.#scroll.scrollTop = this.#scroll.scrollHeight;
+  }
+}

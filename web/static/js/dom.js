@@ -1,0 +1,112 @@
+// Building elements, and the one place where rendered HTML enters the page.
+//
+// Only what the server rendered (web/render.py) may pass `insert`: the page's policy demands Trusted
+// Types, and the single policy with this name is made here. Everything else is text.
+
+const rules = { createHTML: (/** @type {string} */ html) => html };
+const factory = /** @type {any} */ (globalThis).trustedTypes;
+/** @type {typeof rules} */
+const policy = factory ? factory.createPolicy("iact", rules) : rules;
+
+/**
+ * Append HTML that the server rendered.
+ * @param {Element} parent
+ * @param {string} html
+ */
+export function insert(parent, html) {
+  const template = document.createElement("template");
+  template.innerHTML = policy.createHTML(html);
+  parent.append(template.content);
+}
+
+/**
+ * A new element. `properties` are set as properties; `data` and `aria…`/`role` keys as attributes.
+ * @param {string} tag
+ * @param {Record<string, unknown>} [properties]
+ * @param {...(Node|string)} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "role" || name.startsWith("aria-") || name.startsWith("data-")) {
+      element.setAttribute(name, String(value));
+    } else {
+      Reflect.set(element, name, value);
+    }
+  }
+  element.append(...children);
+  return element;
+}
+
+/**
+ * The element of index.html with this `data-role`.
+ * @param {string} role
+ * @returns {HTMLElement}
+ */
+export function part(role) {
+  const found = document.querySelector(`[data-role="${role}"]`);
+  if (!(found instanceof HTMLElement)) throw new Error(`The page has no part ${role}.`);
+  return found;
+}
+
+/**
+ * Write text only if it changed, so that nothing is laid out or announced for nothing.
+ * @param {Element} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * Call `work` once before the next paint, however often it is asked for.
+ * @param {() => void} work
+ * @returns {() => void}
+ */
+export function onceAFrame(work) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    const run = () => {
+      if (!asked) return;
+      asked = false;
+      work();
+    };
+    // A tab in the background paints no frames, but must keep up.
+    if (document.hidden) setTimeout(run, 200);
+    else requestAnimationFrame(run);
+  };
+}
+
+const SHAPES = {
+  pause: "M6 4v8M10 4v8",
+  resume: "M5.5 3.8v8.4L12 8z",
+  inject: "M3 8h8M8 4.5 11.5 8 8 11.5M13.5 3.5v9",
+  cancel: "M4.5 4.5l7 7M11.5 4.5l-7 7",
+  first: "M4 4v8M12 4 6.5 8l5.5 4z",
+  back: "M10 4 5 8l5 4z",
+  next: "M6 4l5 4-5 4z",
+  last: "M12 4v8M4 4l5.5 4L4 12z",
+  history: "M8 4.5V8l2.5 1.5M3.2 5.5A5.2 5.2 0 1 1 2.8 8M3 2.8v2.9h2.9",
+  tree: "M4 3v8a2 2 0 0 0 2 2h2M4 6h4M10.5 6h3M10.5 13h3",
+  inspector: "M2.5 3.5h11v9h-11zM10 3.5v9",
+};
+
+/**
+ * A line icon, hidden from screen readers.
+ * @param {keyof typeof SHAPES} name
+ */
+export function icon(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  const path = document.createElementNS(space, "path");
+  path.setAttribute("d", SHAPES[name]);
+  for (const [key, value] of [["viewBox", "0 0 16 16"], ["fill", "none"], ["stroke", "currentColor"],
+    ["stroke-width", "1.5"], ["stroke-linecap", "round"], ["stroke-linejoin", "round"], ["aria-hidden", "true"]]) {
+    svg.setAttribute(key, value);
+  }
+  svg.append(path);
+  return svg;
+}

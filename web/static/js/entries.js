@@ -1,0 +1,46 @@
+// Which records make up the dialogue of one agent, and how each is headed.
+//
+// An agent's dialogue is what its caller said to it, its own turns and their results, what its
+// children replied to it, interventions, and its replies.
+
+import { agentName } from "./format.js";
+
+/** @typedef {import("./types.js").JournalRecord} JournalRecord */
+/** @typedef {{from: string, html: string, look: string}} Entry */
+
+/** Kinds that are shown in the inspector's list only. */
+const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node"]);
+const MINOR = new Set(["gate", "control", "spawn", "discard", "close"]);
+
+/**
+ * The entry of `record` in the dialogue of the agent at `path`, or null if it has none there.
+ * @param {JournalRecord} record
+ * @param {string} path
+ * @param {(n: number) => JournalRecord|undefined} find a record by its number
+ * @returns {Entry|null}
+ */
+export function entryOf(record, path, find) {
+  if (record.kind === "call" && record.turn && record.agent !== path) {
+    const sent = find(record.turn)?.messages?.filter((message) => message.to === path) ?? [];
+    const said = sent.find((message) => message.action === record.action) ?? (record.to === path ? sent[0] : undefined);
+    return said ? { from: agentName(record.agent), html: said.html, look: "incoming" } : null;
+  }
+  if (record.kind === "reply" && record.to === path && record.agent !== path) {
+    return { from: record.agent, html: record.html, look: "child" };
+  }
+  return record.agent === path && !UNSEEN.has(record.kind) ? own(record) : null;
+}
+
+/**
+ * @param {JournalRecord} record
+ * @returns {Entry|null}
+ */
+function own(record) {
+  const { html } = record;
+  if (record.kind === "say") return { from: "You", html, look: "incoming" };
+  if (record.kind === "control" && record.op === "inject") return { from: "You", html, look: "intervention" };
+  if (record.kind === "gate" && record.allow) return null;
+  if (record.kind === "result" || record.kind === "notice") return { from: "", html, look: "minor" };
+  if (MINOR.has(record.kind)) return { from: "", html, look: "minor" };
+  return { from: agentName(record.agent), html, look: record.kind === "reply" ? "own reply" : "own" };
+}

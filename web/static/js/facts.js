@@ -1,0 +1,110 @@
+// What the inspector's first tab says about the selected agent and the session.
+
+import { el, insert } from "./dom.js";
+import { share, tokens } from "./format.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./types.js").TreeNode} TreeNode */
+
+const INTENTS = ["0, observe", "1, operate", "2, override"];
+
+/**
+ * @param {Store} store
+ * @returns {HTMLElement[]}
+ */
+export function factsOf(store) {
+  const node = store.node(store.selected);
+  const birth = store.birth(store.selected);
+  const parts = [];
+  if (node) parts.push(facts(agentFacts(store, node)), ...usage(node), ...budget(node));
+  if (birth?.kind === "spawn" && birth.body && birth.n <= store.shown) {
+    const role = el("div", { className: "md" });
+    insert(role, birth.html);
+    parts.push(el("h3", {}, "Role"), role);
+  }
+  const session = facts(sessionFacts(store));
+  session.title = store.session.journal;
+  return [...parts, el("h3", {}, "Session"), session];
+}
+
+/**
+ * @param {Store} store
+ * @param {TreeNode} node
+ * @returns {[string, string][]}
+ */
+function agentFacts(store, node) {
+  const birth = store.birth(node.path);
+  return [
+    ["Path", node.path],
+    ["Called by", !node.caller || node.caller === "user" ? "you" : node.caller],
+    ["State", node.paused ? `${node.state}, held here` : node.state],
+    ["Model", node.model],
+    ["Turns", String(node.turns)],
+    ...grantFacts(birth?.grant ?? birth),
+  ];
+}
+
+/**
+ * @param {Store} store
+ * @returns {[string, string][]}
+ */
+function sessionFacts({ nodes, session, count }) {
+  const sum = (/** @type {"prompt_tokens"|"cached_tokens"|"completion_tokens"} */ key) =>
+    nodes.reduce((total, node) => total + node[key], 0);
+  const prompt = sum("prompt_tokens");
+  return [
+    ["Intent", INTENTS[session.intent] ?? String(session.intent)],
+    ["Agents", String(nodes.length)],
+    ["Tokens", tokens(prompt + sum("completion_tokens"))],
+    ["Reused", share(sum("cached_tokens"), prompt)],
+    ["Records", String(count)],
+    ["Model", session.model],
+    ["Journal", session.journal.split("/").slice(-3).join("/")],
+  ];
+}
+
+/** @param {[string, string][]} pairs */
+export function facts(pairs) {
+  return el("dl", {}, ...pairs.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+/**
+ * @param {number} value
+ * @param {number} whole
+ * @param {string} label
+ */
+export function meter(value, whole, label) {
+  return el("progress", { className: "meter", max: Math.max(1, whole), value, "aria-label": label });
+}
+
+/** @param {TreeNode} node */
+function usage(node) {
+  return [el("h3", {}, "Tokens"), facts([
+    ["Read", tokens(node.prompt_tokens)],
+    ["Of it reused", `${tokens(node.cached_tokens)} (${share(node.cached_tokens, node.prompt_tokens)})`],
+    ["Written", tokens(node.completion_tokens)],
+  ]), meter(node.cached_tokens, node.prompt_tokens, "Reused share of prompt tokens")];
+}
+
+/** @param {TreeNode} node */
+function budget(node) {
+  if (!node.allowance) return [];
+  const left = node.left ?? 0;
+  return [el("h3", {}, "Budget"), facts([["Left", `${tokens(left)} of ${tokens(node.allowance)} (${share(left, node.allowance)})`]]),
+    meter(left, node.allowance, "Share of the budget that is left")];
+}
+
+/**
+ * What an agent may do, from a recorded grant, or for a child, what its caller narrowed.
+ * @param {unknown} grant
+ * @returns {[string, string][]}
+ */
+function grantFacts(grant) {
+  if (typeof grant !== "object" || grant === null) return [];
+  const { scope, allow, intent } = /** @type {Record<string, unknown>} */ (grant);
+  return [
+    ["Scope", typeof scope === "string" ? scope : ""],
+    ["Functions", Array.isArray(allow) ? [...new Set(allow.flat())].join(", ") : ""],
+    ["Intent, at most", typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
+  ];
+}

@@ -1,0 +1,222 @@
+// The right pane: everything about the selected agent, in tabs. Only the tab that is shown does any work.
+
+import { contextView } from "./context.js";
+import { el, onceAFrame, part } from "./dom.js";
+import { factsOf } from "./facts.js";
+import { Rows } from "./rows.js";
+import { variableList } from "./variables.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./types.js").JournalRecord} JournalRecord */
+/** @typedef {(type: string, fields: Record<string, unknown>) => Promise<any>} Ask asks the server about what is shown */
+/** @typedef {"facts"|"context"|"variables"|"gate"|"records"} Tab */
+
+/** @type {[Tab, string][]} */
+const TABS = [["facts", "Facts"], ["context", "Context"], ["variables", "Variables"], ["gate", "Gate"], ["records", "Records"]];
+/** Milliseconds of rest before the server is asked again while things move. */
+const REST = 160;
+
+export class Inspector {
+  #pane = part("inspector");
+  #tabs = part("tabs");
+  /** @type {Tab} */ #tab = "facts";
+  /** The turn whose context is shown, by the number of its record; 0: the newest. */ #turn = 0;
+  /** What was asked last; an older answer is dropped. */ #question = 0;
+  /** What the answer that is shown was about. */ #answered = "";
+  /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
+  #everyone = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox" }));
+  #denied = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox" }));
+  #records;
+  #decisions;
+
+  /**
+   * @param {Store} store
+   * @param {Ask} ask
+   * @param {(n: number) => void} reveal
+   * @param {(path: string, name: string) => void} open shows a variable
+   */
+  constructor(store, ask, reveal, open) {
+    this.store = store;
+    this.ask = ask;
+    this.reveal = reveal;
+    this.open = open;
+    this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), "Records, newest first");
+    this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), "Decisions of the gate, newest first");
+    for (const [tab, label] of TABS) {
+      const button = el("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "inspector-panel" }, label);
+      button.addEventListener("click", () => this.show(tab));
+      this.#tabs.append(button);
+    }
+    this.#pane.id = "inspector-panel";
+    this.#tabs.addEventListener("keydown", (event) => this.#key(event));
+    const update = onceAFrame(() => this.#update());
+    for (const what of ["tree", "records", "selected", "session", "reset", "moved"]) store.addEventListener(what, update);
+    for (const what of ["selected", "reset", "moved"]) store.addEventListener(what, () => { this.#turn = 0; });
+    for (const filter of [this.#everyone, this.#denied]) filter.addEventListener("change", () => {
+      this.#decisions.clear();
+      update();
+    });
+    this.show("facts");
+  }
+
+  /** @param {Tab} tab */
+  show(tab) {
+    this.#tab = tab;
+    this.#turn = 0;
+    this.#answered = "";
+    for (const button of this.#tabs.children) {
+      const chosen = button.getAttribute("data-tab") === tab;
+      button.setAttribute("aria-selected", String(chosen));
+      /** @type {HTMLElement} */ (button).tabIndex = chosen ? 0 : -1;
+    }
+    this.#pane.setAttribute("aria-labelledby", `tab-${tab}`);
+    this.#pane.scrollTop = 0;
+    this.#records.clear();
+    this.#decisions.clear();
+    this.#pane.replaceChildren();
+    if (tab === "gate") this.#pane.append(this.#filters(), this.#decisions.list);
+    if (tab === "records") this.#pane.append(this.#records.list);
+    this.#update();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = TABS.findIndex(([tab]) => tab === this.#tab);
+    const next = (at + step + TABS.length) % TABS.length;
+    this.show(TABS[next][0]);
+    /** @type {HTMLElement} */ (this.#tabs.children[next]).focus();
+  }
+
+  #update() {
+    const { store } = this;
+    if (this.#tab === "facts") this.#put(factsOf(store));
+    else if (this.#tab === "records") this.#records.show([...store.own(store.selected)].reverse());
+    else if (this.#tab === "gate") this.#showDecisions();
+    else if (store.session.id === null) this.#put([nothing("There is no session yet.")]);
+    else this.#inquire();
+  }
+
+  /** @param {HTMLElement[]} parts */
+  #put(parts) {
+    const place = this.#pane.scrollTop;
+    this.#pane.replaceChildren(...parts);
+    this.#pane.scrollTop = place;
+  }
+
+  // --- what the server is asked for
+
+  /** Ask if what is shown is about something else; not at every record while many come. */
+  #inquire() {
+    if (this.#about().about === this.#answered || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      const { about, turn } = this.#about();
+      if (about !== this.#answered && (this.#tab === "context" || this.#tab === "variables")) this.#answer(about, turn);
+    }, this.#answered ? REST : 0);
+  }
+
+  #about() {
+    const { session, selected } = this.store;
+    const turns = this.#turns();
+    const turn = this.#turn || (turns[turns.length - 1] ?? 0);
+    const own = this.store.own(selected);
+    const until = this.#tab === "context" ? turn : (own[own.length - 1]?.n ?? 0);
+    return { about: `${this.#tab} ${session.id} ${selected} ${until}`, turn };
+  }
+
+  /**
+   * @param {string} about
+   * @param {number} turn
+   */
+  async #answer(about, turn) {
+    this.#answered = about;
+    this.#question += 1;
+    const question = this.#question;
+    const tab = this.#tab;
+    let parts;
+    try {
+      parts = tab === "context" ? await this.#context(turn) : tab === "variables" ? await this.#variables() : [];
+    } catch (error) {
+      parts = [nothing(error instanceof Error ? error.message : String(error))];
+    }
+    if (question === this.#question && tab === this.#tab) this.#put(parts);
+  }
+
+  /** Numbers of the records of the selected agent's turns. */
+  #turns() {
+    return this.store.own(this.store.selected).filter((record) => record.context).map((record) => record.n);
+  }
+
+  /** @param {number} turn */
+  async #context(turn) {
+    if (!turn) return [nothing("This agent has had no turn here.")];
+    const seen = await this.ask("context", { path: this.store.selected, at: turn });
+    const turns = this.#turns();
+    const place = turns.indexOf(seen.record);
+    const go = (/** @type {number} */ record) => {
+      this.#turn = record;
+      this.#update();
+    };
+    return [contextView(seen, this.store.record(seen.record), {
+      earlier: turns[place - 1] ?? 0, later: turns[place + 1] ?? 0, go, reveal: this.reveal,
+    })];
+  }
+
+  async #variables() {
+    const path = this.store.selected;
+    const { list } = await this.ask("variables", { path });
+    return [variableList(list, (name) => this.open(path, name))];
+  }
+
+  // --- lists of records
+
+  #filters() {
+    return el("div", { className: "filters" }, el("label", {}, this.#everyone, " Every agent"), el("label", {}, this.#denied, " Denied only"));
+  }
+
+  #showDecisions() {
+    const { store } = this;
+    const all = this.#everyone.checked ? store.records.slice(0, store.count) : store.own(store.selected);
+    const found = all.filter((record) => record.kind === "gate" && (record.allow !== true || !this.#denied.checked));
+    this.#decisions.show(found.reverse());
+    this.#decisions.list.dataset.empty = this.#denied.checked ? "Nothing was denied." : "The gate has decided nothing yet.";
+  }
+
+  /** @param {JournalRecord} record */
+  #decision(record) {
+    const allowed = record.allow === true;
+    const impact = record.impact === undefined ? "" : `impact ${record.impact}`;
+    const words = [this.#everyone.checked ? record.agent : "", impact, record.by && `by ${record.by}`, record.reason].filter(Boolean).join(" · ");
+    return this.#button(record, "decision",
+      el("span", { className: `badge ${allowed ? "allowed" : "denied"}` }, allowed ? "allowed" : "denied"),
+      el("span", { className: "function" }, record.function ?? ""), el("span", { className: "n" }, String(record.n)),
+      el("span", { className: "why", title: words }, words));
+  }
+
+  /** @param {JournalRecord} record */
+  #row(record) {
+    const words = [record.function, record.op, record.status, record.body].filter(Boolean).join(" · ");
+    const row = this.#button(record, "", el("span", { className: "n" }, String(record.n)), el("span", {}, record.kind), el("span", {}, words));
+    row.title = words;
+    return row;
+  }
+
+  /**
+   * @param {JournalRecord} record
+   * @param {string} className
+   * @param {...HTMLElement} parts
+   */
+  #button(record, className, ...parts) {
+    const button = el("button", { type: "button", className, "data-n": record.n }, ...parts);
+    button.addEventListener("click", () => this.reveal(record.n));
+    return button;
+  }
+}
+
+/** @param {string} text */
+function nothing(text) {
+  return el("p", { className: "nothing" }, text);
+}

@@ -1,0 +1,247 @@
+// Wires the page: the line to the server, the store, the views, and the address (#SESSION/agent/path, or
+// #replay:SESSION/agent/path for a stored session that is only looked at).
+
+import { Composer } from "./composer.js";
+import { Connection } from "./connection.js";
+import { controls } from "./controls.js";
+import { Dialogue } from "./dialogue.js";
+import { icon, onceAFrame, part, setText } from "./dom.js";
+import { agentName } from "./format.js";
+import { Inspector } from "./inspector.js";
+import { Replay } from "./replay.js";
+import { Sessions } from "./sessions.js";
+import { Store } from "./store.js";
+import { Tree } from "./tree.js";
+import { VariableDialog } from "./variables.js";
+
+const LINE_WORDS = { connecting: "connecting", open: "connected", offline: "offline, trying again", refused: "signed out" };
+const REFUSED = "The server was started anew. Open the address that it printed in its terminal.";
+
+const store = new Store();
+const address = readAddress();
+store.expect(address.session, address.readonly);
+store.selected = address.path;
+/** The session that a fork leads away from: the address of the fork is a new place to come back from.
+ * @type {string|null} */
+let leaving = null;
+
+const connection = new Connection({
+  hello: () => store.session.readonly
+    ? ["open", { journal: store.session.id, since: store.last }]
+    : ["hello", { session: store.session.id, since: store.last }],
+  refused,
+  message: (message) => store.take(message),
+  state: showLine,
+});
+
+/** @type {import("./controls.js").Actions} */
+const actions = {
+  toggle: (node) => attempt(connection.request(node.paused ? "resume" : "pause", { path: node.path })),
+  cancel: (node) => attempt(connection.request("cancel", { path: node.path })),
+  inject: (node) => {
+    choose(node.path);
+    composer.focus();
+  },
+};
+
+const composer = new Composer(store, (path, text, mode) => {
+  if (mode === "fork") return fork(text);
+  return mode === "say" ? connection.request("say", { text }) : connection.request("inject", { path, text, mode });
+});
+const dialogue = new Dialogue(store, (text) => composer.put(text), (record) => {
+  store.move(record.n - 1);
+  composer.put(record.said ?? "");
+});
+/** @type {import("./inspector.js").Ask} */
+const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
+const variable = new VariableDialog(ask);
+new Tree(store, actions, choose);
+new Inspector(store, ask, (n) => {
+  closeDrawers();
+  const record = store.record(n);
+  if (record) choose(record.agent);
+  requestAnimationFrame(() => requestAnimationFrame(() => dialogue.reveal(n)));
+}, (path, name) => variable.show(path, name));
+part("replay-open").append(icon("history"));
+new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), () => openSession(store.session.id));
+new Sessions(store, () => attempt(connection.request("sessions")), openSession);
+
+// A chip in a dialogue stands in a record, whose agent has the variable.
+part("dialogue").addEventListener("click", (event) => {
+  const chip = event.target instanceof Element ? event.target.closest("button.chip") : null;
+  const path = /** @type {HTMLElement|null|undefined} */ (chip?.closest(".entry"))?.dataset.agent;
+  if (chip && path) variable.show(path, (chip.textContent ?? "").slice(1));
+});
+
+/**
+ * Say something in a fork of what is shown; the server goes on with the fork, and so does the page.
+ * @param {string} text
+ */
+async function fork(text) {
+  leaving = store.session.id;
+  try {
+    await connection.request("fork", { at: store.shown, text });
+    store.select("/");
+  } catch (error) {
+    leaving = null;
+    throw error;
+  }
+}
+
+/** The session that the page asked for can't be had. @param {import("./connection.js").RequestError} error */
+function refused(error) {
+  if (error.code === "locked" && !store.session.readonly) {
+    const { id } = store.session;
+    store.expect(id, true);
+    attempt(connection.hello());
+  } else {
+    store.waitNoMore();
+  }
+  composer.say(error.message, true);
+}
+
+/** @returns {{session: string|null, path: string, readonly: boolean}} */
+function readAddress() {
+  const hash = decodeURIComponent(location.hash.slice(1));
+  const slash = hash.indexOf("/");
+  const session = slash < 0 ? hash : hash.slice(0, slash);
+  const readonly = session.startsWith("replay:");
+  return { session: (readonly ? session.slice(7) : session) || null, path: slash < 0 ? "/" : hash.slice(slash), readonly };
+}
+
+function writeAddress() {
+  const { session, selected } = store;
+  const place = `${session.readonly ? "replay:" : ""}${encodeURIComponent(session.id ?? "")}`;
+  const hash = session.id === null ? "" : `#${place}${selected === "/" ? "" : encodeURI(selected)}`;
+  if (hash === location.hash) return;
+  if (leaving !== null && session.id !== leaving) {
+    leaving = null;
+    history.pushState(null, "", `${location.pathname}${hash}`);
+  } else {
+    history.replaceState(null, "", `${location.pathname}${hash}`);
+  }
+}
+
+/** @param {string} path */
+function choose(path) {
+  store.select(path);
+  closeDrawers();
+}
+
+/**
+ * @param {string|null} id
+ * @param {boolean} [readonly]
+ */
+function openSession(id, readonly = false) {
+  const place = `#${readonly ? "replay:" : ""}${encodeURIComponent(id ?? "")}`;
+  history.pushState(null, "", id === null ? location.pathname : place);
+  store.expect(id, readonly);
+  store.select("/");
+  connection.hello().catch(refused);
+  if (!readonly) composer.focus();
+}
+
+addEventListener("popstate", () => {
+  const { session, path, readonly } = readAddress();
+  if (session !== store.session.id || readonly !== store.session.readonly) {
+    store.expect(session, readonly);
+    connection.hello().catch(refused);
+  }
+  store.select(path);
+});
+
+/** @param {Promise<unknown>} request */
+function attempt(request) {
+  request.catch((error) => composer.say(error.message, true));
+}
+
+// --- the bar and the dialogue's head
+
+const head = controls(actions, { labels: true });
+part("controls").append(head.element);
+
+const showHead = onceAFrame(() => {
+  const node = store.node(store.selected);
+  setText(part("agent-name"), agentName(store.selected));
+  const state = part("agent-state");
+  const doing = node?.state === "paused" ? "" : (node?.doing ?? "");
+  setText(state, doing.startsWith("waiting") ? "" : (node?.state ?? ""));
+  state.dataset.state = node?.state ?? "";
+  setText(part("agent-doing"), doing);
+  part("agent-name").classList.toggle("path", store.selected !== "/");
+  part("controls").hidden = node === undefined || store.session.id === null || store.past;
+  if (node) head.update(node);
+});
+for (const what of ["tree", "selected", "session", "reset", "moved"]) store.addEventListener(what, showHead);
+showHead();
+
+const showTitle = onceAFrame(() => {
+  const first = store.records.find((record) => record.kind === "say");
+  const title = store.session.id === null ? "New session" : (first?.body || "Session");
+  setText(part("session-title"), title);
+  document.title = store.session.id === null ? "iact" : `${title} · iact`;
+});
+for (const what of ["session", "records", "reset"]) store.addEventListener(what, showTitle);
+
+store.addEventListener("session", () => {
+  const { model, intent } = store.session;
+  part("model").hidden = !model;
+  part("model").title = model;
+  setText(part("model"), model);
+  const choice = part("intent").querySelector(`input[value="${intent}"]`);
+  if (choice instanceof HTMLInputElement) choice.checked = true;
+  /** @type {HTMLFieldSetElement} */ (part("intent")).disabled = store.session.readonly;
+  writeAddress();
+});
+store.addEventListener("selected", writeAddress);
+store.addEventListener("alert", () => {
+  part("alert").hidden = !store.alert;
+  setText(part("alert"), store.alert);
+});
+
+part("intent").addEventListener("change", (event) => {
+  const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
+  const before = store.session.intent;
+  connection.request("intent", { value }).catch((error) => {
+    composer.say(error.message, true);
+    const choice = part("intent").querySelector(`input[value="${before}"]`);
+    if (choice instanceof HTMLInputElement) choice.checked = true;
+  });
+});
+
+/** @param {import("./connection.js").LineState} state */
+function showLine(state) {
+  part("connection").dataset.state = state === "refused" ? "offline" : state;
+  setText(part("connection-text"), LINE_WORDS[state]);
+  if (state === "refused") composer.say(REFUSED, true);
+}
+
+// --- drawers on narrow screens
+
+/** @type {NodeListOf<HTMLElement>} */
+const openers = document.querySelectorAll("[data-drawer]");
+const veil = part("veil");
+for (const opener of openers) {
+  const which = /** @type {"tree"|"inspector"} */ (opener.dataset.drawer);
+  opener.append(icon(which));
+  opener.addEventListener("click", () => {
+    const pane = document.getElementById(`${which}-pane`);
+    const open = !pane?.classList.contains("open");
+    closeDrawers();
+    pane?.classList.toggle("open", open);
+    opener.setAttribute("aria-expanded", String(open));
+    veil.hidden = !open;
+  });
+}
+veil.addEventListener("click", closeDrawers);
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") closeDrawers();
+});
+
+function closeDrawers() {
+  for (const pane of document.querySelectorAll(".pane.open")) pane.classList.remove("open");
+  for (const opener of openers) opener.setAttribute("aria-expanded", "false");
+  veil.hidden = true;
+}
+
+connection.open();

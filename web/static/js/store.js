@@ -1,0 +1,256 @@
+// What the page knows: a projection of records and passing news. Views listen; nobody else writes.
+//
+// Where `at` is a number, the page shows the session as it was behind that record; news is taken in all
+// the same and shows when `at` is null again.
+//
+// Events: "session", "tree", "records", "live", "selected", "notice", "alert", "sessions", "reset", "moved".
+
+import { snippet } from "./format.js";
+
+/** @typedef {import("./types.js").TreeNode} TreeNode */
+/** @typedef {import("./types.js").JournalRecord} JournalRecord */
+/** @typedef {import("./types.js").SessionFacts} SessionFacts */
+/** @typedef {import("./types.js").SessionInfo} SessionInfo */
+
+const OUTPUT_KEPT = 60_000;
+const ENDS_A_DRAFT = new Set(["turn", "reply", "discard"]);
+
+/** @type {TreeNode} */
+const LONE_ROOT = {
+  path: "/", name: "/", caller: "", kind: "agent", state: "idle", paused: false, doing: "", turns: 0, model: "",
+  prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0, record: 0,
+};
+
+export class Store extends EventTarget {
+  /** @type {SessionFacts} */ session = { id: null, since: 0, intent: 1, model: "", journal: "", last: 0, readonly: false };
+  /** All that came, also behind `at`. @type {JournalRecord[]} */ records = [];
+  /** The record behind which the session is shown; null: now. @type {number|null} */ at = null;
+  /** @type {TreeNode[]} */ #now = [LONE_ROOT];
+  /** @type {TreeNode[]} */ #then = [LONE_ROOT];
+  /** The records of each agent, in order. @type {Map<string, JournalRecord[]>} */ #own = new Map();
+  /** With which record each agent began. @type {Map<string, JournalRecord>} */ #births = new Map();
+  /** @type {SessionInfo[]} */ sessions = [];
+  /** Text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
+  /** What running tools printed, by the number of their `call` record.
+   * @type {Map<number, {agent: string, text: string}>} */
+  outputs = new Map();
+  /** In which record an input was read, by the input's number. @type {Map<number, number>} */ receipts = new Map();
+  /** The session that was asked for last, until the server begins with it.
+   * @type {{id: string|null, readonly: boolean}|null} */
+  #awaited = null;
+  notice = "";
+  /** What ended the session, if anything did. */ alert = "";
+  selected = "/";
+
+  /** The tree as it is shown. */
+  get nodes() {
+    return this.at === null ? this.#now : this.#then;
+  }
+
+  /** Whether nothing can be changed from here: a stored session, or a look back. */
+  get past() {
+    return this.at !== null || this.session.readonly;
+  }
+
+  /** How many records are shown: numbers have no gaps and begin at 1. */
+  get count() {
+    return this.at === null ? this.records.length : Math.min(this.at, this.records.length);
+  }
+
+  /** The number of the record that is shown last. */
+  get shown() {
+    return this.at ?? this.last;
+  }
+
+  /** Number of the newest record here. */
+  get last() {
+    return this.records.length ? this.records[this.records.length - 1].n : 0;
+  }
+
+  /** The record with number `n`: numbers have no gaps. @param {number} n */
+  record(n) {
+    return this.records[n - (this.records[0]?.n ?? 1)];
+  }
+
+  /** The records of an agent that are shown. @param {string} path */
+  own(path) {
+    const all = this.#own.get(path) ?? [];
+    return this.at === null ? all : all.slice(0, countUpTo(all, this.at));
+  }
+
+  /** The `spawn` or `open` record of an agent. @param {string} path */
+  birth(path) {
+    return this.#births.get(path);
+  }
+
+  /** In which record an input was read, if it was by then. @param {number} n */
+  readAt(n) {
+    const read = this.receipts.get(n);
+    return read !== undefined && read <= this.shown ? read : undefined;
+  }
+
+  /** Show the session as it was behind record `at`; null: as it is. @param {number|null} at */
+  move(at) {
+    if (at === this.at) return;
+    if (this.at === null) this.#then = this.#now;
+    this.at = at;
+    this.#tell("moved");
+    if (at === null) this.#tell("tree");
+  }
+
+  /** @param {string} path */
+  node(path) {
+    return this.nodes.find((node) => node.path === path);
+  }
+
+  /** @param {string} path */
+  select(path) {
+    if (path === this.selected) return;
+    this.selected = path;
+    this.#tell("selected");
+  }
+
+  /**
+   * Forget the session shown and expect another.
+   * @param {string|null} id
+   * @param {boolean} [readonly]
+   */
+  expect(id, readonly = false) {
+    this.#reset();
+    this.#awaited = { id, readonly };
+    this.session = { ...this.session, id, since: 0, journal: "", last: 0, readonly };
+    this.#tell("session");
+  }
+
+  /** What is expected will not come; take what does. */
+  waitNoMore() {
+    this.#awaited = null;
+  }
+
+  /** Take one message of the server. @param {any} message */
+  take(message) {
+    if (this.#stale(message)) return;
+    switch (message.type) {
+      case "session": this.#session(message); break;
+      case "tree": this.#tree(message); break;
+      case "record": this.#record(message); break;
+      case "delta": this.#delta(message); break;
+      case "output": this.#output(message); break;
+      case "notice": this.#notice(message); break;
+      case "sessions": this.sessions = message.list; this.#tell("sessions"); break;
+    }
+  }
+
+  /** Whether a message is still about the session that was shown before. @param {any} message */
+  #stale(message) {
+    if (this.#awaited === null || message.type === "notice" || message.type === "sessions") return false;
+    const { id, readonly } = this.#awaited;
+    if (message.type !== "session" || message.id !== id || Boolean(message.readonly) !== readonly) return true;
+    this.#awaited = null;
+    return false;
+  }
+
+  /** @param {any} message */
+  #session(message) {
+    if (message.id !== this.session.id && this.session.id !== null) this.#reset();
+    if (message.since < this.last) this.#reset();
+    this.session = { ...this.session, journal: "", last: 0, readonly: false, ...message };
+    this.#tell("session");
+  }
+
+  /** A tree with `at` answers a move; one that the page has moved away from meanwhile is dropped.
+   * @param {{nodes: TreeNode[], at?: number|null}} message */
+  #tree({ nodes, at = null }) {
+    const tree = nodes.length ? nodes : [LONE_ROOT];
+    if (at === null) this.#now = tree;
+    else if (at === this.at) this.#then = tree;
+    if (at === this.at) this.#tell("tree");
+  }
+
+  /** @param {{text: string, level?: string}} message */
+  #notice({ text, level }) {
+    if (level === "error") {
+      this.alert = text;
+      this.#tell("alert");
+    } else {
+      this.notice = text;
+      this.#tell("notice");
+    }
+  }
+
+  /** @param {JournalRecord} record */
+  #record(record) {
+    if (record.n <= this.last) return;
+    if (ENDS_A_DRAFT.has(record.kind)) this.drafts.delete(record.agent);
+    this.#running(record);
+    for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
+    if (record.kind === "say" && !record.body_size) record.said = record.body;
+    record.body = snippet(record.body);
+    this.records.push(record);
+    const own = this.#own.get(record.agent);
+    if (own) own.push(record);
+    else this.#own.set(record.agent, [record]);
+    if (record.kind === "spawn" || record.kind === "open") this.#births.set(record.agent, record);
+    this.#tell("records");
+  }
+
+  /** A called function shows as running until its result, or its agent's reply, is there. @param {JournalRecord} record */
+  #running(record) {
+    if (record.kind === "call" && record.function !== "CALL") {
+      this.outputs.set(record.n, { agent: record.agent, text: "" });
+    } else if (record.kind === "result" && record.call) {
+      this.outputs.delete(record.call);
+    } else if (record.kind === "reply") {
+      for (const [call, { agent }] of this.outputs) if (agent === record.agent) this.outputs.delete(call);
+    }
+  }
+
+  /** @param {{agent: string, text: string, restart?: boolean}} delta */
+  #delta({ agent, text, restart }) {
+    const before = restart ? "" : (this.drafts.get(agent) ?? "");
+    this.drafts.set(agent, before + text);
+    this.#tell("live");
+  }
+
+  /** @param {{agent: string, call: number, text: string}} output */
+  #output({ agent, call, text }) {
+    const before = this.outputs.get(call)?.text ?? "";
+    this.outputs.set(call, { agent, text: (before + text).slice(-OUTPUT_KEPT) });
+    this.#tell("live");
+  }
+
+  #reset() {
+    this.records = [];
+    this.at = null;
+    this.#own.clear();
+    this.#births.clear();
+    this.drafts.clear();
+    this.outputs.clear();
+    this.receipts.clear();
+    this.#now = this.#then = [LONE_ROOT];
+    this.notice = this.alert = "";
+    this.#tell("reset");
+    this.#tell("alert");
+  }
+
+  /** @param {string} what */
+  #tell(what) {
+    this.dispatchEvent(new Event(what));
+  }
+}
+
+/**
+ * How many of `records`, which are in order, have a number up to `n`.
+ * @param {{n: number}[]} records
+ * @param {number} n
+ */
+export function countUpTo(records, n) {
+  let low = 0;
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (records[middle].n <= n) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

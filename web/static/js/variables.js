@@ -1,0 +1,66 @@
+// Variables: the selected agent's, with type, size, origin and provenance; and the content of one, in a dialog.
+
+import { el, part, setText } from "./dom.js";
+import { bytes } from "./format.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./types.js").Variable} Variable */
+/** @typedef {import("./inspector.js").Ask} Ask */
+
+/**
+ * The list as the inspector shows it.
+ * @param {Variable[]} list
+ * @param {(name: string) => void} show
+ * @returns {HTMLElement}
+ */
+export function variableList(list, show) {
+  if (!list.length) return el("p", { className: "nothing" }, "This agent has no variables here.");
+  return el("ul", { className: "variables" }, ...list.map((one) => {
+    const chip = el("button", { type: "button", className: "chip" }, `$${one.name}`);
+    chip.addEventListener("click", () => show(one.name));
+    const facts = el("span", { className: "facts" }, [one.media, bytes(one.size), one.origin && `from ${one.origin}`].filter(Boolean).join(" · "));
+    return el("li", {}, chip, facts, ...provenance(one.labels));
+  }));
+}
+
+/** @param {string[]} labels */
+function provenance(labels) {
+  return labels.length ? [el("span", { className: "labels" }, ...labels.map((label) => el("span", { className: "badge" }, label)))] : [];
+}
+
+export class VariableDialog {
+  #dialog = /** @type {HTMLDialogElement} */ (part("variable-dialog"));
+  #content = part("variable-content");
+
+  /** @param {Ask} ask */
+  constructor(ask) {
+    this.ask = ask;
+    this.#dialog.addEventListener("click", (event) => {
+      if (event.target === this.#dialog) this.#dialog.close();
+    });
+  }
+
+  /**
+   * @param {string} path
+   * @param {string} name
+   */
+  async show(path, name) {
+    setText(part("variable-name"), `$${name}`);
+    this.#content.replaceChildren();
+    if (!this.#dialog.open) this.#dialog.showModal();
+    try {
+      this.#fill(await this.ask("variable", { path, name }));
+    } catch (error) {
+      this.#content.replaceChildren(el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  /** @param {Variable & {text: string|null, sha256: string}} value */
+  #fill(value) {
+    const facts = [value.media, bytes(value.size), value.origin && `from ${value.origin}`, `SHA-256 ${value.sha256.slice(0, 12)}…`];
+    const content = value.text === null
+      ? el("p", { className: "nothing" }, "This content is no text, so it can't be shown here.")
+      : el("pre", { tabIndex: 0 }, value.text);
+    this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content);
+  }
+}

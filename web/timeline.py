@@ -1,0 +1,103 @@
+"""The tree of a session at every record of its journal, from one pass over it.
+
+Folding a journal up to record n takes as long as n is large, which is too long for someone who moves a
+slider. A record changes few agents, so one fold notes after each record what these look like now; the tree
+at n is then, for every agent, the newest note at or before n.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from core.journal.record import Record
+from core.tree import budget
+from core.tree.agent import Agent
+from core.tree.events import NodeView
+from core.tree.fold import apply
+from core.tree.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One agent as a person sees it. `allowance`, `left`: tokens for its work, and what is left of them."""
+
+    view: NodeView
+    allowance: int = 0
+    left: int = 0
+
+
+def node_of(tree: Tree, view: NodeView) -> Node:
+    """The node of a view, with its budget if the tree knows the agent and it is at work."""
+    agent = tree.agents.get(view.path)
+    if agent is None or not agent.allowance:
+        return Node(view)
+    return Node(view, agent.allowance, max(0, budget.left(agent)))
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What one agent looked like: `nodes[i]` from record `numbers[i]` on."""
+
+    numbers: list[int] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+
+    def add(self, n: int, node: Node) -> None:
+        if not self.nodes or self.nodes[-1] != node:
+            self.numbers.append(n)
+            self.nodes.append(node)
+
+    def at(self, n: int) -> Node | None:
+        place = bisect_right(self.numbers, n)
+        return self.nodes[place - 1] if place else None
+
+
+class Timeline:
+    """Grows by `extend`; `blobs` reads a blob by its SHA-256."""
+
+    def __init__(self, blobs: Callable[[str], bytes]) -> None:
+        self._tree = Tree(strict=False, blobs=blobs)
+        self._notes: dict[str, _Notes] = {}
+
+    @property
+    def last(self) -> int:
+        """Number of the newest record taken in."""
+        return self._tree.records
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Take in the records that follow.
+
+        Raises:
+            ReplayMismatch: a record can't follow here.
+        """
+        for record in records:
+            before = set(self._concerned(record))
+            apply(self._tree, record)
+            for path in before | set(self._concerned(record)):
+                agent = self._tree.agents[path]
+                notes = self._notes.setdefault(path, _Notes())
+                notes.add(record.n, node_of(self._tree, self._tree.view(agent)))
+
+    def at(self, n: int) -> Sequence[Node]:
+        """Every agent as it was behind record `n`, in order of creation."""
+        return [node for notes in self._notes.values() if (node := notes.at(n)) is not None]
+
+    def _concerned(self, record: Record) -> Iterator[str]:
+        """The agents that this record may change the look of: its own, who called or pays it, whom it calls."""
+        agent = self._tree.agents.get(record.agent)
+        if agent is None:
+            return
+        if record.kind == "control":
+            yield from (one.path for one in self._tree.subtree(agent.path))
+        yield from (path for path in self._around(agent) if path in self._tree.agents)
+
+    def _around(self, agent: Agent) -> Iterator[str]:
+        yield agent.path
+        yield agent.lender
+        # What an agent draws may come from all above it.
+        above = agent
+        while above.caller in self._tree.agents:
+            above = self._tree.agents[above.caller]
+            yield above.path
+        yield from (pending.child for pending in agent.actions if pending.child)
