@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
+
 from core import Runtime
 from core.errors import UsageError
 from core.models.roles import Models
@@ -16,13 +18,18 @@ from iact.settings import Settings
 from sandbox import open_host
 
 _OPENAI = "https://api.openai.com/v1"
+_LISTING_SECONDS = 5.0
+_NAMED = 8
+"""So many models of an endpoint are named to a person who named none."""
 
 
 def open_models(settings: Settings) -> Models:
     """The models of the roles "smart" and "fast".
 
+    An endpoint that serves one model only (as llama.cpp does) needs no name for it.
+
     Raises:
-        UsageError: an endpoint is configured without a model's name.
+        UsageError: an endpoint with a choice of models, or one that tells none, is configured without a name.
     """
     if settings.embedded:
         from core.models.embedded import EmbeddedModel  # loaded only where it is used: it takes a second
@@ -31,14 +38,34 @@ def open_models(settings: Settings) -> Models:
     smart = settings.model_smart or settings.model
     fast = settings.model_fast or settings.model
     if smart is None:
-        where = settings.base_url or _OPENAI
-        raise UsageError(
-            f"No model is named for the endpoint {where}; set IACT_MODEL to the name of one of its models."
-        )
+        smart = _only_model(settings.base_url or _OPENAI, settings.api_key)
     models: dict[str, Model] = {"smart": _endpoint(settings, smart)}
     if fast is not None:
         models["fast"] = _endpoint(settings, fast)
     return Models(models)
+
+
+def _only_model(url: str, key: str | None) -> str:
+    """The one model that the endpoint at `url` lists.
+
+    Raises:
+        UsageError: it lists several, or can't be asked.
+    """
+    try:
+        answer = httpx.get(
+            f"{url.rstrip('/')}/models",
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=_LISTING_SECONDS,
+        )
+        names = [str(model["id"]) for model in answer.raise_for_status().json()["data"]]
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
+        names = []
+    if len(names) == 1:
+        return names[0]
+    some = f" It has {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}." if names else ""
+    raise UsageError(
+        f"No model is named for the endpoint {url}; set IACT_MODEL to the name of one of its models.{some}"
+    )
 
 
 def _endpoint(settings: Settings, name: str) -> Model:
