@@ -209,6 +209,8 @@ def _facts(record: Record) -> Iterator[str]:
             yield record.text("mode") or str(record.fields.get("value", ""))
         case "spawn":
             yield f"by {record.text('caller')}"
+        case "draw":
+            yield f"{record.number('tokens')} tokens"
         case "discard":
             yield f"({record.text('reason')})"
         case "module":

@@ -28,6 +28,7 @@ Kinds and their own fields (a reader ignores fields that it does not know):
     result   turn, action, function, call, status (ok|error|incomplete|cancelled|interrupted), var, media, ms,
              data {} (exit status and the like); body: the output, or blob {sha256, size}
     spawn    a child begins (agent = the child): caller, model, grant; body: its role text
+    draw     an agent takes more of the budget of those above it, before it asks its model: tokens
     control  op (pause|resume|inject|cancel|intent), by, and for inject: mode; body: the injected text
     module   name, version, digest, origin, stake; body: the manifest as JSON
     notice   for people, never in a context: level, code
@@ -55,7 +56,7 @@ FORMAT: Final = "1.0"
 Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "recall", "notice", "module",
-    "plan", "node", "compress", "fork", "close",
+    "plan", "node", "draw", "compress", "fork", "close",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 

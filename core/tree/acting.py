@@ -80,7 +80,8 @@ class Acting:
             if bound.arguments.get("fork") is True and fields.get("model", agent.model) == agent.model:
                 fields["fork"] = True
             live.record("spawn", path, fields, argument_text(bound, "role"))
-        tokens = budget.share(agent, waits=pending.spec.name == "CALL")
+        child = live.tree.agents[path]
+        tokens = budget.share(live.tree, agent, child, waits=pending.spec.name == "CALL")
         fields = {**self._where(agent, pending), "to": path, "args": digest_of(bound), "budget": tokens}
         live.record("call", agent.path, fields)
 

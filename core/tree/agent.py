@@ -64,8 +64,8 @@ class Agent:
 
     `patterns` and `intent` narrow its caller's grant. `fresh`: it has had no turn yet. `warned`: it was
     told that children are still at work, `full_told`: that its context fills up. `forked`: it began with its
-    caller's history. `first`: its first message. `allowance`, `spent`, `reserved` and `lender` are tokens and belong to
-    `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
+    caller's history. `first`: its first message. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and
+    `lender` belong to `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
     """
 
@@ -100,6 +100,7 @@ class Agent:
     allowance: int = 0
     spent: int = 0
     reserved: dict[str, int] = field(default_factory=dict)
+    lent: int = 0
     lender: str = ""
     began: str = ""
     latches: list[tuple[str, str]] = field(default_factory=list)

@@ -133,7 +133,7 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
         _activate(agent, at)
         if message.kind == "intervention":
             lender = budget.lender_for(tree, agent)
-            budget.reserve(lender, agent, budget.share(lender, waits=True))
+            budget.reserve(tree, lender, agent, budget.share(tree, lender, agent, waits=False))
 
 
 def _activate(agent: Agent, at: str) -> None:
@@ -168,7 +168,6 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     agent.turn = record.n
     agent.turns += 1
     agent.all_turns += 1
-    budget.draw(tree, agent, record.number("draw"))
     _count(agent, record.fields.get("usage"))
 
 
@@ -323,9 +322,9 @@ def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> 
     child = tree.agents.get(path)
     _expect(tree, record, child is not None, f"calls {path}, which was not created")
     if child is not None:
-        tokens = budget.share(agent, waits=record.text("function") == "CALL")
+        tokens = budget.share(tree, agent, child, waits=record.text("function") == "CALL")
         _expect(tree, record, tokens == record.number("budget"), f"reserves other than {tokens} tokens")
-        (budget.extend if child.active else budget.reserve)(agent, child, record.number("budget"))
+        budget.reserve(tree, agent, child, record.number("budget"))
         values = mentions(text, agent.table)
         _deliver(
             tree, child, Incoming(record.n, "caller", f"your caller {agent.path}", text, values), record.at
@@ -378,6 +377,15 @@ def _watch_repeats(agent: Agent, function: str, arguments: str, outcome_text: st
         agent.ended = f"The same {function} was made {count} times with the same outcome."
     elif count >= loops.WARN:
         agent.feedback.append(labels.repeated(function, count))
+
+
+def _draw(tree: Tree, record: Record) -> None:
+    """An agent takes more tokens from those above it before it asks its model."""
+    agent, tokens = _agent(tree, record), record.number("tokens")
+    _expect(
+        tree, record, 0 < tokens <= budget.above(tree, agent), f"draws {tokens} tokens that are not there"
+    )
+    budget.draw(tree, agent, tokens)
 
 
 def _compress(tree: Tree, record: Record) -> None:
@@ -442,6 +450,7 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "select": _select,
     "spawn": _spawn,
     "control": _control,
+    "draw": _draw,
     "compress": _compress,
     "module": _module,
     "fork": _fork,

@@ -61,14 +61,17 @@ class Thinking:
         live, tree = self._live, self._live.tree
         now = live.clock.now()
         running = tuple(running_children(tree, agent))
-        seen = Seen(now.strftime("%Y-%m-%d %H:%M UTC"), agent.directory, running, budget.low(agent))
+        seen = Seen(now.strftime("%Y-%m-%d %H:%M UTC"), agent.directory, running, budget.low(tree, agent))
         notes = choose_notes(tree, agent)
         prepared = prepare(tree, agent, seen, notes=notes)
         size = tree.tokens(agent, prepared.newest.content)
-        more = budget.short(tree, agent, budget.cost_of_turn(size))
+        cost = budget.cost_of_turn(size)
+        tokens = budget.short(tree, agent, cost)
+        if tokens:
+            live.record("draw", agent.path, {"tokens": tokens})
         window = tree.roles[agent.model].context
         share = size / (window - min(tree.bounds.reply_tokens, window // 8))
-        bound = self._bound(agent, size, more, now)
+        bound = self._bound(agent, cost, now)
         if bound is None and share >= _COMPRESS and agent.history.cut(prepared.newest, KEPT) is not None:
             await self._compress(agent, prepared)
             return
@@ -79,11 +82,11 @@ class Thinking:
         if bound is not None:
             self.end(agent, bound)
             return
-        last = budget.last_turn(tree, agent, budget.cost_of_turn(size), more)
+        last = budget.last_turn(tree, agent, cost)
         full = round(share * 100) if share >= _TELL and not agent.full_told else 0
         if last or full:
             prepared = prepare(tree, agent, seen, notes=notes, last=last, full=full)
-        await self._generate(agent, prepared, more)
+        await self._generate(agent, prepared)
 
     def stop(self, agent: Agent, reason: StopReason) -> None:
         """End the agent's generation, if there is one; its text is recorded as discarded."""
@@ -94,12 +97,12 @@ class Thinking:
         generation.scope.reschedule(asyncio.get_running_loop().time())
         self._discard(generation, reason)
 
-    def _bound(self, agent: Agent, size: int, more: int, now: datetime) -> End | None:
-        """Why the agent can't have even one more turn; `size`: tokens of its context, `more`: what it can draw."""
+    def _bound(self, agent: Agent, cost: int, now: datetime) -> End | None:
+        """Why the agent can't have even one more turn, of `cost` tokens."""
         bounds = self._live.tree.bounds
         if agent.turns >= bounds.turns:
             return End("turns", f"The bound of {bounds.turns} turns for one task was reached.")
-        if (budget.left(agent) + more) * 2 < budget.cost_of_turn(size):
+        if budget.left(agent) * 2 < cost:
             return End("tokens", "The budget of tokens is used up.")
         if self._live.elapsed(agent, now) > bounds.activation:
             return End("time", f"The bound of {bounds.activation:.0f} s for one task was reached.")
@@ -115,11 +118,11 @@ class Thinking:
     def _fail(self, agent: Agent, error: ModelError) -> None:
         self._live.record("reply", agent.path, {"to": agent.caller, "status": "failed"}, str(error))
 
-    async def _generate(self, agent: Agent, prepared: Prepared, draw: int) -> None:
+    async def _generate(self, agent: Agent, prepared: Prepared) -> None:
         registry = self._live.tree.registry(agent.path)
         generation = Generation(agent, prepared, Scanner(registry.is_action), self._live.clock.monotonic())
         if await self._write(generation, self._models.model(agent.model), prepared.newest):
-            self._finish(generation, prepared, draw)
+            self._finish(generation, prepared)
 
     async def _compress(self, agent: Agent, prepared: Prepared) -> None:
         """The agent did not cut its history itself: have it summarized, by the "fast" model if that can hold it."""
@@ -199,7 +202,7 @@ class Thinking:
         self._live.record("discard", generation.agent.path, fields, generation.scanner.text)
         self._live.publish(Delta(generation.agent.path, "", restart=True))
 
-    def _finish(self, generation: Generation, prepared: Prepared, draw: int) -> None:
+    def _finish(self, generation: Generation, prepared: Prepared) -> None:
         """Record a reply that came to its end."""
         live, agent, tree = self._live, generation.agent, self._live.tree
         again = prepare(
@@ -221,8 +224,6 @@ class Thinking:
             message.kind == "intervention" and message.n not in prepared.took for message in agent.inbox
         )
         fields = self._fields(generation, prepared, text)
-        if draw:
-            fields["draw"] = draw
         if prepared.last:
             self._cancel_children(agent)
             ending: dict[str, JSON] = (

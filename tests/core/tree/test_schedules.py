@@ -92,11 +92,14 @@ def play(data: Path, seed: int) -> list[Record]:
 
 
 def histories(records: Sequence[Record]) -> dict[str, list[object]]:
-    """Each agent's records without numbers and times. What a WAIT took is compared as a set: its order is an outcome."""
+    """Each agent's records without numbers and times. What a WAIT took is compared as a set: its order is an outcome.
+
+    What an agent draws from the pool is left out as well: it depends on what the others have used of it.
+    """
     agents = {record.n: record.agent for record in records}
     found: dict[str, list[object]] = defaultdict(list)
     for record in records:
-        if record.kind in ("open", "module", "notice"):
+        if record.kind in ("open", "module", "notice", "draw"):
             continue
         fields = {name: value for name, value in record.fields.items() if name not in _PASSING}
         took = record.fields.get("took")

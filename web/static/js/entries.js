@@ -9,7 +9,7 @@ import { agentName } from "./format.js";
 /** @typedef {{from: string, html: string, look: string}} Entry */
 
 /** Kinds that are shown in the inspector's list only. */
-const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node"]);
+const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "draw"]);
 const MINOR = new Set(["gate", "control", "spawn", "discard", "close"]);
 
 /**
