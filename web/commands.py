@@ -5,7 +5,7 @@ A new message is a new row. The actions know a `Client` only as the few things t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
@@ -19,6 +19,7 @@ from web.messages import (
     ListVariables,
     OnAgent,
     Open,
+    Render,
     Say,
     Seek,
     SetIntent,
@@ -33,7 +34,7 @@ from web.records import Fields
 class Client(Protocol):
     """The side of a connection that commands act on."""
 
-    async def greet(self, session_id: str | None, since: int) -> None:
+    async def greet(self, session_id: str | None, since: int, *, lazy: bool) -> None:
         """Begin to watch a session; None: none yet."""
         ...
 
@@ -41,12 +42,16 @@ class Client(Protocol):
         """The watched session; a new one is opened if there is none yet."""
         ...
 
-    async def open(self, journal: str, since: int) -> None:
+    async def open(self, journal: str, since: int, *, lazy: bool) -> None:
         """Begin to look at a stored session."""
         ...
 
     def past(self) -> Past:
         """What the watched session was at any record."""
+        ...
+
+    async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
+        """The HTML of records of the watched session."""
         ...
 
     async def seek(self, at: int | None) -> None:
@@ -81,7 +86,7 @@ def _command(model: type[_Model], act: Callable[[Client, _Model], Awaitable[Fiel
 
 
 async def _hello(client: Client, message: Hello) -> Fields:
-    await client.greet(message.session, message.since)
+    await client.greet(message.session, message.since, lazy=message.lazy)
     return {}
 
 
@@ -117,8 +122,12 @@ async def _intent(client: Client, message: SetIntent) -> Fields:
 
 
 async def _open(client: Client, message: Open) -> Fields:
-    await client.open(message.journal, message.since)
+    await client.open(message.journal, message.since, lazy=message.lazy)
     return {}
+
+
+async def _render(client: Client, message: Render) -> Fields:
+    return {"list": [*await client.render(message.numbers)]}
 
 
 async def _seek(client: Client, message: Seek) -> Fields:
@@ -160,6 +169,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "sessions": _command(ListSessions, _sessions),
     "open": _command(Open, _open),
     "seek": _command(Seek, _seek),
+    "render": _command(Render, _render),
     "fork": _command(Fork, _fork),
     "context": _command(ShowContext, _context),
     "variables": _command(ListVariables, _variables),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pydantic import ValidationError
@@ -24,6 +24,8 @@ from web.line import Line, SlowReader
 from web.past import Past
 from web.ports import Runtime, Session
 from web.rate import Bucket
+from web.records import Fields
+from web.rendered import Rendered
 from web.stored import read_stored
 from web.timeline import node_of
 
@@ -47,6 +49,7 @@ class Connection:
         self,
         socket: ServerConnection,
         runtime: Runtime,
+        rendered: Rendered,
         *,
         send_timeout: float = 10.0,
         hello_timeout: float = 10.0,
@@ -54,6 +57,8 @@ class Connection:
         self._socket = socket
         self._line = Line(socket, timeout=send_timeout)
         self._runtime = runtime
+        self._rendered = rendered
+        self._lazy = False
         self._hello_timeout = hello_timeout
         self._session: Session | None = None
         self._follower: asyncio.Task[None] | None = None
@@ -139,9 +144,10 @@ class Connection:
 
     # --- what commands act on (web.commands.Client)
 
-    async def greet(self, session_id: str | None, since: int) -> None:
+    async def greet(self, session_id: str | None, since: int, *, lazy: bool) -> None:
         """Watch another session from now on; None: none until the first message to one."""
         await self._leave()
+        self._lazy = lazy
         if session_id is None:
             model = self._runtime.model_label
             await self._line.send({"type": "session", "id": None, "since": 0, "model": model})
@@ -156,10 +162,11 @@ class Connection:
         assert self._session is not None
         return self._session
 
-    async def open(self, journal: str, since: int) -> None:
+    async def open(self, journal: str, since: int, *, lazy: bool) -> None:
         """Look at a stored session from now on."""
         stored = await asyncio.to_thread(read_stored, self._runtime, journal)
         await self._leave()
+        self._lazy = lazy
         self._follow(stored, since)
 
     def past(self) -> Past:
@@ -171,6 +178,10 @@ class Connection:
         if self._past is None:
             raise UsageError("No session is watched; say hello to one, or open one, first.")
         return self._past
+
+    async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
+        """The HTML of records of the watched session; none if none is watched."""
+        return [] if self._session is None else await self._rendered.several(self._session, numbers)
 
     async def seek(self, at: int | None) -> None:
         """Send the tree as it was behind record `at`, or as it is now."""
@@ -216,7 +227,9 @@ class Connection:
 
     def _follow(self, session: Session, since: int) -> None:
         self._session, self._past = session, Past(session)
-        self._follower = self._tasks.create_task(Follower(self._line, session, since).run())
+        self._follower = self._tasks.create_task(
+            Follower(self._line, session, since, self._rendered, lazy=self._lazy).run()
+        )
 
     async def _leave(self) -> None:
         await self._unfollow()

@@ -10,29 +10,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from pathlib import Path
+from typing import Final
 
-from core.errors import IactError, JournalError
-from core.journal.file import read_blob
+from core.errors import IactError
 from core.journal.record import Record
 from core.tree.events import Delta, Event, NodeView, Notice, Output, RecordAppended, TreeChanged
 from web.line import Line
 from web.ports import Session
-from web.records import Fields, blob_of, record_message
-from web.render import NONE, looks_like_action
+from web.records import Fields
+from web.rendered import Rendered, bare
 from web.stored import Stored
 from web.timeline import Node, node_of
 
 _log = logging.getLogger("iact.web")
 
+NEWEST: Final = 150
+"""How many records a lazy client gets rendered at once: what it will show first."""
+
 
 class Follower:
-    """`since`: the number of the last record that the client has."""
+    """`since`: the number of the last record that the client has. `lazy`: it asks for the HTML of older ones."""
 
-    def __init__(self, line: Line, session: Session, since: int) -> None:
+    def __init__(self, line: Line, session: Session, since: int, rendered: Rendered, *, lazy: bool) -> None:
         self._line = line
         self._session = session
-        self._since = since if since <= _last(session) else 0
+        self._rendered = rendered
+        last = _last(session)
+        self._since = since if since <= last else 0
+        self._bare_until = last - NEWEST if lazy else 0
 
     async def run(self) -> None:
         """Pass on everything until the session is closed, the client goes, or this is cancelled."""
@@ -92,15 +97,11 @@ class Follower:
             await asyncio.sleep(0)
 
     async def _send_record(self, record: Record) -> None:
-        digest = blob_of(record)
-        content = None
-        if digest is not None:
-            content = await asyncio.to_thread(_blob_text, self._session.journal.parent, digest)
-        tree = self._session.state
-        agent = tree.agents.get(record.agent)
-        is_action = tree.registry(record.agent).is_action if agent else looks_like_action
-        known = agent.table if agent else NONE
-        await self._line.send(record_message(record, content, is_action, known))
+        if record.n <= self._bare_until:
+            message = bare(self._session, record)
+        else:
+            message = await self._rendered.message(self._session, record)
+        await self._line.send(message)
         self._since = record.n
 
     async def _send_session(self) -> None:
@@ -125,15 +126,6 @@ class Follower:
 def _last(session: Session) -> int:
     records = session.records(0)
     return records[-1].n if records else 0
-
-
-def _blob_text(folder: Path, digest: str) -> str | None:
-    """A blob as text; None if it can't be read, which costs nothing but the view of it."""
-    try:
-        return read_blob(folder, digest).decode("utf-8", "replace")
-    except JournalError as error:
-        _log.warning("A result can't be shown: %s", error)
-        return None
 
 
 def node_fields(node: Node) -> Fields:

@@ -23,14 +23,28 @@ class Message(BaseModel):
 
 
 class Hello(Message):
-    """Watch `session` from behind record `since`; null: a new session, which begins with the first `say`."""
+    """Watch `session` from behind record `since`; null: a new session, which begins with the first `say`.
+
+    `lazy`: of the records that are there already, only the newest come with `html`; the client asks for that of
+    the others with `render`.
+    """
 
     session: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     since: int = Field(default=0, ge=0)
+    lazy: bool = False
+
+
+class Render(Message):
+    """The HTML of some records of the watched session.
+
+    The `ok` has `list`, each with `n`, `html`, and for a turn `messages`.
+    """
+
+    numbers: Annotated[list[int], Field(max_length=400)]
 
 
 class Open(Message):
-    """Look at a stored session without running or changing it, from behind record `since`.
+    """Look at a stored session without running or changing it, from behind record `since`; `lazy` as in `hello`.
 
     `journal`: a session's id, or the path of its directory or journal below the data directory's sessions.
     From then on the connection is as after `hello`, but the `session` message has `readonly`, there is no
@@ -39,6 +53,7 @@ class Open(Message):
 
     journal: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
     since: int = Field(default=0, ge=0)
+    lazy: bool = False
 
 
 class Seek(Message):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 from core.journal.record import Record
 from core.language.grammar import Mistake, split
 from core.ports import JSON
+from web.audit import clearance_html, node_html, plan_html, recall_html
 from web.render import (
     NONE,
     IsAction,
@@ -29,6 +30,7 @@ Fields: TypeAlias = dict[str, JSON]
 """One wire message, or a part of one."""
 
 _BODY_LIMIT: Final = 32_000
+_BARE_LIMIT: Final = 2_000
 _EXIT_NAMES: Final = ("exit", "exit_status", "exit_code")
 
 
@@ -48,6 +50,24 @@ def record_message(
 ) -> Fields:
     """The wire message of `record`: its header fields, `body` (shortened if long, then `body_size`
     says how long it is), `html`, and for a turn `messages`, one `{"action", "to", "html"}` for each CALL."""
+    message = _header(record, _BODY_LIMIT)
+    message["html"] = record_html(record, content, is_action, known)
+    if record.kind == "turn":
+        message["messages"] = _messages(record, is_action, known)
+    return message
+
+
+def bare_message(record: Record, is_action: IsAction = looks_like_action) -> Fields:
+    """The wire message of `record` without any HTML: a client asks for that with `render` when it needs it."""
+    message = _header(record, _BODY_LIMIT if record.kind == "say" else _BARE_LIMIT)
+    if record.kind == "turn":
+        message["messages"] = [
+            {"action": index, "to": path} for index, path, _ in _addressed(record, is_action)
+        ]
+    return message
+
+
+def _header(record: Record, limit: int) -> Fields:
     message: Fields = dict(record.fields)
     message |= {
         "type": "record",
@@ -56,13 +76,10 @@ def record_message(
         "kind": record.kind,
         "agent": record.agent,
         "step": record.step,
-        "body": record.body[:_BODY_LIMIT],
-        "html": record_html(record, content, is_action, known),
+        "body": record.body[:limit],
     }
-    if len(record.body) > _BODY_LIMIT:
+    if len(record.body) > limit:
         message["body_size"] = len(record.body)
-    if record.kind == "turn":
-        message["messages"] = _messages(record, is_action, known)
     return message
 
 
@@ -86,17 +103,24 @@ def record_html(
 
 def _messages(record: Record, is_action: IsAction, known: Known) -> JSON:
     """What a turn says to children: shown in a child's dialogue once its `call` record comes."""
-    found: list[JSON] = []
+    return [
+        {"action": index, "to": path, "html": markdown(text, known)}
+        for index, path, text in _addressed(record, is_action)
+    ]
+
+
+def _addressed(record: Record, is_action: IsAction) -> Iterator[tuple[int, str, str]]:
+    """Each CALL of a turn: its place among the actions, the child's path, the message."""
+    if "CALL" not in record.body:
+        return
     for index, block in enumerate(actions(record.body, is_action)):
         taken = split(block.info)
         if isinstance(taken, Mistake) or taken[0] not in ("CALL", "CALL_ASYNC"):
             continue
         named = {argument.key or "name": argument.text for argument in reversed(taken[1])}
         if "name" in named:
-            text = block.body or named.get("message", "")
             path = f"{record.agent.rstrip('/')}/{named['name']}"
-            found.append({"action": index, "to": path, "html": markdown(text, known)})
-    return found
+            yield index, path, block.body or named.get("message", "")
 
 
 def _text(record: Record, known: Known) -> str:
@@ -266,6 +290,10 @@ _BY_KIND: Final[Mapping[str, Callable[[Record, Known], str]]] = {
     "select": _select,
     "fork": _fork,
     "close": _close,
+    "clearance": clearance_html,
+    "recall": recall_html,
+    "plan": plan_html,
+    "node": node_html,
 }
 
 

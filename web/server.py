@@ -25,6 +25,7 @@ from web import safety
 from web.assets import load
 from web.connection import Connection
 from web.ports import Runtime
+from web.rendered import Rendered
 
 MAX_MESSAGE: Final = 256 * 1024
 MAX_SOCKETS: Final = 64
@@ -87,6 +88,7 @@ class WebServer:
         self._hello_timeout = hello_timeout
         self._open_timeout = open_timeout
         self._assets = load(_STATIC)
+        self._rendered = Rendered()
         self._server: Server | None = None
         self._policy: safety.Policy | None = None
 
@@ -158,7 +160,11 @@ class WebServer:
 
     async def _handle(self, socket: ServerConnection) -> None:
         await Connection(
-            socket, self._runtime, send_timeout=self._send_timeout, hello_timeout=self._hello_timeout
+            socket,
+            self._runtime,
+            self._rendered,
+            send_timeout=self._send_timeout,
+            hello_timeout=self._hello_timeout,
         ).serve()
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:

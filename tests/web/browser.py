@@ -8,10 +8,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from playwright import sync_api
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from web import WebServer
 from web.ports import Runtime
+
+PATIENCE: Final = 60_000
+"""Milliseconds that anything in a page may take: these tests run on small machines that do much else."""
+
+expect.set_options(timeout=PATIENCE)
+sync_api.expect.set_options(timeout=PATIENCE)
 
 ARGUMENTS: Final = ("--no-sandbox",)
 REPORT_VIOLATIONS: Final = (
@@ -46,9 +53,13 @@ class Wrongs:
         if not url.startswith(f"{self.origin}/"):
             self.found.append(f"request to {url}")
 
-    def forgive(self, part: str) -> None:
+    def forgive(self, *parts: str) -> None:
         """Forget what a test brought about itself."""
-        self.found[:] = [line for line in self.found if part not in line]
+        self.found[:] = [line for line in self.found if not any(part in line for part in parts)]
+
+    def forgive_lost_line(self) -> None:
+        """Forget what the browser reports of a server that is gone: each connection that came to nothing."""
+        self.forgive("WebSocket connection to", "net::ERR_")
 
 
 @dataclass
@@ -71,15 +82,15 @@ class Browsing:
         context = await self.browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
+        context.set_default_timeout(PATIENCE)
         await context.add_init_script(REPORT_VIOLATIONS)
         page = await context.new_page()
         page.on("pageerror", self.wrongs.script_error)
         page.on("console", lambda message: self.wrongs.console(message.type, message.text))
         page.on("request", lambda request: self.wrongs.request(request.url))
-        await page.goto(self.server.url)
-        if session:
-            await page.goto(f"http://127.0.0.1:{self.server.port}/#{session}")
-            await page.reload()
+        # Signed in beforehand, so that the page is loaded once and a later event can't belong to an earlier one.
+        await context.request.get(self.server.url)
+        await page.goto(f"http://127.0.0.1:{self.server.port}/#{session}")
         await expect(page.locator("[data-role=connection]")).to_have_attribute("data-state", "open")
         return page
 

@@ -79,6 +79,7 @@ class FakeSession:
     _watchers: list[asyncio.Queue[Event | None]] = field(default_factory=list)
     _late: set[int] = field(default_factory=set)
     _entered: asyncio.Event = field(default_factory=asyncio.Event)
+    _noted: asyncio.Event = field(default_factory=asyncio.Event)
 
     # --- what a test does
 
@@ -121,10 +122,17 @@ class FakeSession:
 
     async def watched(self, count: int = 1) -> None:
         """Wait until that many watch."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self._watchers) < count:
                 self._entered.clear()
                 await self._entered.wait()
+
+    async def called(self, name: str) -> None:
+        """Wait until a method of this name was called last."""
+        async with asyncio.timeout(60):
+            while not self.calls or self.calls[-1][0] != name:
+                self._noted.clear()
+                await self._noted.wait()
 
     # --- what the server asks
 
@@ -190,6 +198,7 @@ class FakeSession:
         if self.fail is not None:
             raise self.fail
         self.calls.append(call)
+        self._noted.set()
 
 
 class FakeRuntime:

@@ -16,18 +16,21 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.errors import UsageError
+from core.journal.record import Record
 from core.ports import JSON
 from tests.web.fake import LABEL, FakeRuntime, FakeSession, node
 from web import WebServer
+from web.follower import NEWEST
+from web.records import record_message
 from web.server import MAX_MESSAGE, MAX_SOCKETS
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 Message = dict[str, Any]
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             await test()
 
     asyncio.run(bounded())
@@ -74,6 +77,14 @@ def dial(server: WebServer, **headers: str) -> connect:
         proxy=None,
         max_queue=None,
     )
+
+
+async def patiently(server: WebServer) -> ClientConnection:
+    """Dial until there is room."""
+    while True:
+        with suppress(InvalidStatus):
+            return await dial(server)
+        await asyncio.sleep(0)
 
 
 async def send(client: ClientConnection, **message: object) -> None:
@@ -346,7 +357,8 @@ def test_there_is_a_limit_to_sockets_and_it_frees_up() -> None:
             assert info.value.response.status_code == 503
             for client in clients:
                 await client.close()
-            async with dial(server) as client:
+            # The server notices an end a little later than who brought it about.
+            async with asyncio.timeout(PATIENCE), await patiently(server) as client:
                 await send(client, type="hello", session=None, id=1)
                 await until(client, type="ok")
 
@@ -369,7 +381,10 @@ def test_an_oversized_message_closes_the_socket_and_harms_nothing() -> None:
     run(test)
 
 
-def test_a_flood_is_refused_and_then_cut_off() -> None:
+def test_a_flood_is_refused_and_then_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    # However slow the machine is, this is a flood.
+    monkeypatch.setattr("web.connection.MESSAGES_PER_SECOND", 0.0)
+
     async def test() -> None:
         session = FakeSession("s")
         async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
@@ -385,7 +400,9 @@ def test_a_flood_is_refused_and_then_cut_off() -> None:
     run(test)
 
 
-def test_one_refused_message_says_so() -> None:
+def test_one_refused_message_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.connection.MESSAGES_PER_SECOND", 0.0)
+
     async def test() -> None:
         async with WebServer(FakeRuntime()) as server, dial(server) as client:
             for number in range(80):
@@ -505,6 +522,58 @@ def test_the_frames_of_a_session() -> None:
                 ("/", "idle"),
                 ("/a", "acting"),
             ]
+
+    run(test)
+
+
+def test_a_lazy_client_asks_for_the_html_of_old_records() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        session.append("turn", body="```CALL a\nDo *it*.\n```\n" + "x" * 9000)
+        for number in range(2, 401):
+            session.append("say", body=f"*{number}*")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", lazy=True)
+            seen = [one for one in await until(client, type="record", n=400) if one["type"] == "record"]
+            assert [one["n"] for one in seen] == list(range(1, 401))
+            with_html = [one["n"] for one in seen if "html" in one]
+            assert with_html == list(range(400 - NEWEST + 1, 401))
+            assert (seen[0]["messages"], len(seen[0]["body"])) == ([{"action": 0, "to": "/a"}], 2000)
+            assert seen[0]["body_size"] > 9000
+            await send(client, type="render", numbers=[2, 1, 401, 0], id=1)
+            answer = (await until(client, type="ok", id=1))[-1]
+            [two, one] = answer["list"]
+            assert two == {"n": 2, "html": "<p><em>2</em></p>\n"}
+            assert one["n"] == 1
+            [told] = one["messages"]
+            assert told == {"action": 0, "to": "/a", "html": "<p>Do <em>it</em>.</p>\n"}
+            session.append("say", body="*new*")
+            assert "html" in (await until(client, type="record", n=401))[-1]
+            await send(client, type="render", numbers=list(range(401)), id=2)
+            assert (await until(client, id=2))[-1]["code"] == "invalid"
+
+    run(test)
+
+
+def test_what_many_watch_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[int] = []
+
+    def counting(record: Record, *rest: Any) -> Any:
+        rendered.append(record.n)
+        return record_message(record, *rest)
+
+    monkeypatch.setattr("web.rendered.record_message", counting)
+
+    async def test() -> None:
+        session = FakeSession("s")
+        for number in range(20):
+            session.append("say", body=f"*{number}*")
+        async with WebServer(FakeRuntime(session)) as server:
+            for _ in range(5):
+                async with dial(server) as client:
+                    await send(client, type="hello", session="s")
+                    await until(client, type="record", n=20)
+        assert rendered == list(range(1, 21))
 
     run(test)
 

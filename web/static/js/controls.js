@@ -11,7 +11,6 @@ import { el, icon, setText } from "./dom.js";
  */
 
 const RUNNING = new Set(["thinking", "acting", "waiting", "paused"]);
-const SURE_FOR = 3000;
 
 /** @param {TreeNode} node */
 export function cancellable(node) {
@@ -78,14 +77,12 @@ function name(target, label, shape, path) {
 }
 
 /**
- * The first press asks, the second does it.
+ * The first press asks, the second does it; going elsewhere means no. There is no hurry in between.
  * @param {HTMLButtonElement} target
  * @param {() => void} act
  */
 function confirming(target, act) {
-  /** @type {ReturnType<typeof setTimeout>|undefined} */ let timer;
   const reset = () => {
-    clearTimeout(timer);
     target.classList.remove("sure");
     const words = target.querySelector(".label");
     if (words) setText(words, " Cancel");
@@ -101,8 +98,8 @@ function confirming(target, act) {
     target.setAttribute("aria-label", target.title);
     const words = target.querySelector(".label");
     if (words) setText(words, " Really cancel?");
-    timer = setTimeout(reset, SURE_FOR);
   });
   target.addEventListener("blur", reset);
+  target.addEventListener("pointerleave", reset);
   return { reset };
 }

@@ -62,6 +62,8 @@ export class Dialogue {
     for (const what of ["records", "live", "tree", "session"]) store.addEventListener(what, update);
     for (const what of ["selected", "reset"]) store.addEventListener(what, rebuild);
     store.addEventListener("moved", moved);
+    // Also on a new connection: what was asked for on the old one will not come.
+    for (const what of ["rendered", "session"]) store.addEventListener(what, () => this.#fillAwaited());
     this.#scroll.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     for (const what of ["wheel", "touchmove", "keydown", "pointerdown"]) {
       this.#scroll.addEventListener(what, () => { this.#touched = performance.now(); }, { passive: true });
@@ -146,9 +148,9 @@ export class Dialogue {
    * @returns {HTMLElement}
    */
   #entry(record) {
-    const entry = entryOf(record, this.store.selected, this.#record) ?? { from: "", html: record.html, look: "minor" };
+    const entry = entryOf(record, this.store.selected, this.#record) ?? { from: "", html: record.html, look: "minor", source: record };
     const body = el("div", { className: "entry-body md" });
-    insert(body, entry.html);
+    this.#fill(body, entry);
     const receipt = el("span", { className: "receipt" }, entry.look === "intervention" ? this.#receipt(record.n) : "");
     const when = el("time", { className: "when", dateTime: record.at, title: `Record ${record.n}` }, timeOfDay(record.at));
     const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, entry.from), receipt, when);
@@ -156,6 +158,31 @@ export class Dialogue {
     const made = el("article", { className: `entry ${entry.look}`, "data-n": record.n, "data-kind": record.kind }, head, body);
     made.dataset.agent = record.agent;
     return made;
+  }
+
+  /**
+   * Put an entry's HTML in, or ask for it.
+   * @param {Element} body
+   * @param {import("./entries.js").Entry} entry
+   */
+  #fill(body, { html, source }) {
+    if (html === undefined) {
+      body.classList.add("awaited");
+      this.store.rendered(source);
+      return;
+    }
+    body.classList.remove("awaited");
+    insert(body, html);
+  }
+
+  /** HTML came for entries that stand in the page without. */
+  #fillAwaited() {
+    for (const body of this.#list.querySelectorAll(".entry-body.awaited")) {
+      const record = this.store.record(Number(body.parentElement?.getAttribute("data-n")));
+      const entry = record && entryOf(record, this.store.selected, this.#record);
+      if (entry) this.#fill(body, entry);
+    }
+    if (this.#following) this.#toBottom();
   }
 
   /** @param {JournalRecord} record */

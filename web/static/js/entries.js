@@ -6,7 +6,7 @@
 import { agentName } from "./format.js";
 
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
-/** @typedef {{from: string, html: string, look: string}} Entry */
+/** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord}} Entry `source`: whose rendering holds `html` */
 
 /** Kinds that are shown in the inspector's list only. */
 const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "draw"]);
@@ -21,26 +21,26 @@ const MINOR = new Set(["gate", "control", "spawn", "discard", "close"]);
  */
 export function entryOf(record, path, find) {
   if (record.kind === "call" && record.turn && record.agent !== path) {
-    const sent = find(record.turn)?.messages?.filter((message) => message.to === path) ?? [];
+    const source = find(record.turn);
+    const sent = source?.messages?.filter((message) => message.to === path) ?? [];
     const said = sent.find((message) => message.action === record.action) ?? (record.to === path ? sent[0] : undefined);
-    return said ? { from: agentName(record.agent), html: said.html, look: "incoming" } : null;
+    return source && said ? { from: agentName(record.agent), html: said.html, look: "incoming", source } : null;
   }
   if (record.kind === "reply" && record.to === path && record.agent !== path) {
-    return { from: record.agent, html: record.html, look: "child" };
+    return { from: record.agent, html: record.html, look: "child", source: record };
   }
-  return record.agent === path && !UNSEEN.has(record.kind) ? own(record) : null;
+  const made = record.agent === path && !UNSEEN.has(record.kind) ? own(record) : null;
+  return made && { ...made, html: record.html, source: record };
 }
 
 /**
  * @param {JournalRecord} record
- * @returns {Entry|null}
+ * @returns {{from: string, look: string}|null}
  */
 function own(record) {
-  const { html } = record;
-  if (record.kind === "say") return { from: "You", html, look: "incoming" };
-  if (record.kind === "control" && record.op === "inject") return { from: "You", html, look: "intervention" };
+  if (record.kind === "say") return { from: "You", look: "incoming" };
+  if (record.kind === "control" && record.op === "inject") return { from: "You", look: "intervention" };
   if (record.kind === "gate" && record.allow) return null;
-  if (record.kind === "result" || record.kind === "notice") return { from: "", html, look: "minor" };
-  if (MINOR.has(record.kind)) return { from: "", html, look: "minor" };
-  return { from: agentName(record.agent), html, look: record.kind === "reply" ? "own reply" : "own" };
+  if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: "", look: "minor" };
+  return { from: agentName(record.agent), look: record.kind === "reply" ? "own reply" : "own" };
 }

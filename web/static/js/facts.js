@@ -19,7 +19,7 @@ export function factsOf(store) {
   if (node) parts.push(facts(agentFacts(store, node)), ...usage(node), ...budget(node));
   if (birth?.kind === "spawn" && birth.body && birth.n <= store.shown) {
     const role = el("div", { className: "md" });
-    insert(role, birth.html);
+    if (store.rendered(birth)) insert(role, birth.html ?? "");
     parts.push(el("h3", {}, "Role"), role);
   }
   const session = facts(sessionFacts(store));

@@ -50,7 +50,7 @@ export class Inspector {
     this.#pane.id = "inspector-panel";
     this.#tabs.addEventListener("keydown", (event) => this.#key(event));
     const update = onceAFrame(() => this.#update());
-    for (const what of ["tree", "records", "selected", "session", "reset", "moved"]) store.addEventListener(what, update);
+    for (const what of ["tree", "records", "rendered", "selected", "session", "reset", "moved"]) store.addEventListener(what, update);
     for (const what of ["selected", "reset", "moved"]) store.addEventListener(what, () => { this.#turn = 0; });
     for (const filter of [this.#everyone, this.#denied]) filter.addEventListener("change", () => {
       this.#decisions.clear();

@@ -27,8 +27,8 @@ let leaving = null;
 
 const connection = new Connection({
   hello: () => store.session.readonly
-    ? ["open", { journal: store.session.id, since: store.last }]
-    : ["hello", { session: store.session.id, since: store.last }],
+    ? ["open", { journal: store.session.id, since: store.last, lazy: true }]
+    : ["hello", { session: store.session.id, since: store.last, lazy: true }],
   refused,
   message: (message) => store.take(message),
   state: showLine,
@@ -48,6 +48,7 @@ const composer = new Composer(store, (path, text, mode) => {
   if (mode === "fork") return fork(text);
   return mode === "say" ? connection.request("say", { text }) : connection.request("inject", { path, text, mode });
 });
+store.fetchHtml = (numbers) => connection.request("render", { numbers });
 const dialogue = new Dialogue(store, (text) => composer.put(text), (record) => {
   store.move(record.n - 1);
   composer.put(record.said ?? "");

@@ -65,7 +65,9 @@ export class Replay {
   open() {
     if (!this.store.last) return;
     this.store.move(this.store.last);
-    requestAnimationFrame(() => this.#slider.focus());
+    // At once: whoever goes on by keyboard, or types a number, must not lose the focus a frame later.
+    this.#update();
+    this.#slider.focus();
   }
 
   toggle() {

@@ -3,7 +3,9 @@
 // Where `at` is a number, the page shows the session as it was behind that record; news is taken in all
 // the same and shows when `at` is null again.
 //
-// Events: "session", "tree", "records", "live", "selected", "notice", "alert", "sessions", "reset", "moved".
+// Records of long ago come without HTML; `html` asks for it when one of them is to be shown.
+//
+// Events: "session", "tree", "records", "rendered", "live", "selected", "notice", "alert", "sessions", "reset", "moved".
 
 import { snippet } from "./format.js";
 
@@ -13,6 +15,8 @@ import { snippet } from "./format.js";
 /** @typedef {import("./types.js").SessionInfo} SessionInfo */
 
 const OUTPUT_KEPT = 60_000;
+/** How many records' HTML is asked for at once, at most. */
+const AT_ONCE = 200;
 const ENDS_A_DRAFT = new Set(["turn", "reply", "discard"]);
 
 /** @type {TreeNode} */
@@ -38,6 +42,10 @@ export class Store extends EventTarget {
   /** The session that was asked for last, until the server begins with it.
    * @type {{id: string|null, readonly: boolean}|null} */
   #awaited = null;
+  /** Asks the server for the HTML of records. @type {(numbers: number[]) => Promise<{list: any[]}>} */
+  fetchHtml = async () => ({ list: [] });
+  /** Numbers of records whose HTML is wanted, and of those for which it was asked. @type {Set<number>} */ #wanted = new Set();
+  /** @type {Set<number>} */ #asked = new Set();
   notice = "";
   /** What ended the session, if anything did. */ alert = "";
   selected = "/";
@@ -76,6 +84,37 @@ export class Store extends EventTarget {
   own(path) {
     const all = this.#own.get(path) ?? [];
     return this.at === null ? all : all.slice(0, countUpTo(all, this.at));
+  }
+
+  /** Whether a record has its HTML; asks for it if it has not. @param {JournalRecord|undefined} record */
+  rendered(record) {
+    if (!record || record.html !== undefined) return true;
+    if (!this.#asked.has(record.n) && !this.#wanted.has(record.n)) {
+      if (!this.#wanted.size) queueMicrotask(() => this.#fetch());
+      this.#wanted.add(record.n);
+    }
+    return false;
+  }
+
+  async #fetch() {
+    const numbers = [...this.#wanted].slice(0, AT_ONCE);
+    if (!numbers.length) return;
+    for (const n of numbers) {
+      this.#wanted.delete(n);
+      this.#asked.add(n);
+    }
+    if (this.#wanted.size) queueMicrotask(() => this.#fetch());
+    const { records } = this;
+    try {
+      const { list } = await this.fetchHtml(numbers);
+      if (records !== this.records) return;
+      for (const { n, html, messages } of list) Object.assign(this.record(n) ?? {}, messages ? { html, messages } : { html });
+      this.#tell("rendered");
+    } catch {
+      // The line was lost; whoever still shows these records asks again.
+    } finally {
+      for (const n of numbers) this.#asked.delete(n);
+    }
   }
 
   /** The `spawn` or `open` record of an agent. @param {string} path */
@@ -227,6 +266,8 @@ export class Store extends EventTarget {
     this.drafts.clear();
     this.outputs.clear();
     this.receipts.clear();
+    this.#wanted.clear();
+    this.#asked.clear();
     this.#now = this.#then = [LONE_ROOT];
     this.notice = this.alert = "";
     this.#tell("reset");

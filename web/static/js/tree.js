@@ -112,7 +112,10 @@ export class Tree {
 
   /** Make one item the one that Tab reaches. @param {string} path */
   #rove(path) {
-    for (const [each, row] of this.#rows) row.item.tabIndex = each === path ? 0 : -1;
+    for (const [each, row] of this.#rows) {
+      row.item.tabIndex = each === path ? 0 : -1;
+      if (each !== path) row.buttons.sure.reset();
+    }
     this.#focused = path;
   }
 

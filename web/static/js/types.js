@@ -25,9 +25,9 @@
  * @property {string} at
  * @property {string} kind
  * @property {string} agent
- * @property {string} html
+ * @property {string} [html] missing until it was asked for, in records of long ago
  * @property {string} body
- * @property {{action: number, to: string, html: string}[]} [messages]
+ * @property {{action: number, to: string, html?: string}[]} [messages]
  * @property {number} [turn]
  * @property {number} [action]
  * @property {unknown} [allow]
