@@ -64,6 +64,7 @@ class _Card(BaseModel):
     summary: str = Field(max_length=600)
     requirements: list[Annotated[str, AfterValidator(checked)]] = Field(default=[], max_length=200)
     needs: _Needs = _Needs()
+    mcp: dict[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,10 @@ class Module:
     processes: int
     egress: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
+    """Requirements of the program that the module runs beside itself: an MCP server."""
+    sources: tuple[tuple[str, Path], ...] = ()
+    """Its source: the names inside the module's folder, and where each file is."""
 
 
 class Catalogue:
@@ -153,8 +158,8 @@ class Catalogue:
             return target
         draft = Path(tempfile.mkdtemp(dir=self._memory, prefix=".copy-"))
         try:
-            for source in payload.sources(module.folder):
-                copy = draft / source.relative_to(module.folder)
+            for name, source in module.sources:
+                copy = draft / name
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
             for path in (draft, *draft.rglob("*")):
@@ -184,12 +189,23 @@ def read(folder: Path, *, sdk: str, origin: Literal["shipped", "user", "agent"] 
         raise UsageError(
             f"{path} is wrong at {where!r}: {first['msg'].removeprefix('Value error, ')}."
         ) from error
-    if not (folder / "module.py").is_file():
+    sources = _named(folder)
+    requirements, program = card.requirements, list[str]()
+    if card.mcp is not None:  # the bridge is the module, and what the card lists is for the server behind it
+        bridge = payload.package_folder("ext_modules") / "mcp"
+        sources |= _named(bridge)
+        requirements, program = payload.locked(bridge / "requirements.lock"), card.requirements
+    if "module.py" not in sources:
         raise UsageError(f"{folder} holds a module.toml but no module.py; add the module's source.")
-    content = [(file.relative_to(folder).as_posix(), file.read_bytes()) for file in payload.sources(folder)]
+    listed = tuple(sorted(sources.items()))
+    content = [(name, file.read_bytes()) for name, file in listed]
     digest = payload.digest_of([*content, ("sdk", sdk.encode())])
     needs = card.needs
     return Module(
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
-        tuple(needs.egress), tuple(card.requirements),
+        tuple(needs.egress), tuple(requirements), tuple(program), listed,
     )  # fmt: skip
+
+
+def _named(folder: Path) -> dict[str, Path]:
+    return {file.relative_to(folder).as_posix(): file for file in payload.sources(folder)}

@@ -103,6 +103,7 @@ class _Ways:
 
     workspace: Path
     site: Path | None
+    program: Path | None
     egress: tuple[str, ...]
 
 
@@ -220,9 +221,13 @@ class DockerHost:
         client = await self._engine()
         async with self._preparing:
             base = await in_thread(image.ensure, client, _from_thread(report))
-            site = await in_thread(self._site, client, module, base.reference, _from_thread(report))
+            python = await in_thread(image.python_of, client, base.reference)
+            site, program = [
+                await in_thread(self._site, lines, python, _from_thread(report))
+                for lines in (module.requirements, module.program)
+            ]
         granted = egress if isinstance(egress, tuple) else module.egress if egress else ()
-        ways = _Ways(workspace, site, granted)
+        ways = _Ways(workspace, site, program, granted)
         async with self._building(client, module, session, ways, base.reference) as built:
             container, folder, proxy = built
             try:
@@ -265,14 +270,11 @@ class DockerHost:
             await asyncio.sleep(pause)
         return row
 
-    def _site(
-        self, client: docker.DockerClient, module: Module, reference: str, report: Report
-    ) -> Path | None:
-        """The folder of the module's own packages. Blocks."""
-        if not module.requirements:
+    def _site(self, lines: Sequence[str], python: str, report: Report) -> Path | None:
+        """The folder of the packages `lines`, for Python `python`; None without any. Blocks."""
+        if not lines:
             return None
-        python = image.python_of(client, reference)
-        return requirements.site(self._data / "modules" / "sites", module.requirements, python, report)
+        return requirements.site(self._data / "modules" / "sites", lines, python, report)
 
     def _forget(self, instance: DockerInstance) -> None:
         key = (instance.session, instance.name)
@@ -334,6 +336,7 @@ class DockerHost:
             user=f"{uid}:{gid}",
             read_only=module.workspace == "read",
             site=ways.site,
+            program=ways.program,
         )
         return place, uid, gid
 

@@ -24,6 +24,8 @@ EGRESS_FOLDER = "/run/egress"
 """The folder of the egress proxy's socket, as seen inside."""
 SITE_FOLDER = "/run/site"
 """The module's own Python packages, as seen inside."""
+PROGRAM_FOLDER = "/run/program"
+"""The packages of a program that the module runs beside itself (an MCP server), as seen inside."""
 PROXY = "http://127.0.0.1:3128"
 """Where the SDK offers the egress proxy inside."""
 
@@ -65,6 +67,8 @@ class Place:
     """The folder with the egress proxy's socket; None for a module that gets no way out."""
     site: Path | None = None
     """The folder with the module's own Python packages; None if it has none."""
+    program: Path | None = None
+    """The folder with the packages of a program that it runs beside itself; None if there is none."""
 
 
 class Options(TypedDict):
@@ -102,6 +106,8 @@ def options(place: Place, limits: Limits, environment: Mapping[str, str]) -> Opt
         mounts.append(Mount(EGRESS_FOLDER, str(place.egress), type="bind", read_only=True))
     if place.site is not None:
         mounts.append(Mount(SITE_FOLDER, str(place.site), type="bind", read_only=True))
+    if place.program is not None:
+        mounts.append(Mount(PROGRAM_FOLDER, str(place.program), type="bind", read_only=True))
     return Options(
         network_mode="none",
         read_only=True,

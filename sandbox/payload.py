@@ -158,6 +158,11 @@ def _requirements() -> Iterator[str]:
     yield from locked if len(locked) == len(wanted) else wanted
 
 
+def locked(lock: Path) -> list[str]:
+    """The requirements in a lock file, each as `name==version --hash=…`."""
+    return [entry for _, entry in _entries(lock.read_text(encoding="utf-8"))]
+
+
 def _entries(lock: str) -> Iterator[tuple[str, str]]:
     """The entries of a lock file: `name==version`, and its whole text with the digests."""
     for entry in re.split(r"^(?=[a-zA-Z0-9])", lock, flags=re.MULTILINE):

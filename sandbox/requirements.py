@@ -59,7 +59,7 @@ def site(folder: Path, lines: Sequence[str], python: str, report: Report) -> Pat
         payload.unpack_wheels(lines, draft, python, dependencies=not hashed(lines))
         for path in (draft, *draft.rglob("*")):
             if not path.is_symlink():
-                path.chmod(0o755 if path.is_dir() else 0o644)
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
         os.rename(draft, target)
     except (OSError, SandboxUnavailable) as error:
         shutil.rmtree(draft, ignore_errors=True)

@@ -66,11 +66,12 @@ async def _check_here(path: Path) -> list[Finding]:
     module = loading.load(path)
     with tempfile.TemporaryDirectory(prefix="iact-check-") as folder:
         os.environ["IACT_WORKSPACE"] = folder
-        serving, _ = await server.start(module, Path(folder) / "check.sock")
-        try:
-            return await conformance.check(f"unix:{folder}/check.sock")
-        finally:
-            await serving.stop(grace=0.5)
+        async with module.running():
+            serving, _ = await server.start(module, Path(folder) / "check.sock")
+            try:
+                return await conformance.check(f"unix:{folder}/check.sock")
+            finally:
+                await serving.stop(grace=0.5)
 
 
 if __name__ == "__main__":

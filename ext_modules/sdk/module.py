@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from ext_modules.sdk.call import AgentState
+from ext_modules.sdk.given import GivenParameters
 from ext_modules.sdk.parameters import Parameters, parameters_of
 
 Handler = TypeVar("Handler", bound=Callable[..., object])
 
 Impact = Literal[0, 1, 2]
+
+Lifespan = Callable[[], AbstractAsyncContextManager[None]]
+"""Opens what a module needs as long as it serves, and closes it again."""
 
 
 class UnknownFunction(Exception):
@@ -42,7 +47,7 @@ class Function:
 
     name: str
     handler: Callable[..., object]
-    parameters: Parameters
+    parameters: Parameters | GivenParameters
     summary: str
     documentation: str
     alias: str
@@ -66,6 +71,7 @@ class Module:
     states: Mapping[str, str] = field(default_factory=dict)
     needs: Needs = field(default_factory=Needs)
     functions: dict[str, Function] = field(default_factory=dict, init=False)
+    _lifespan: Lifespan | None = field(default=None, init=False)
     _agents: dict[tuple[str, str], AgentState] = field(default_factory=dict, init=False)
 
     def function(
@@ -93,41 +99,61 @@ class Module:
         """
 
         def register(handler: Handler) -> Handler:
-            called = name or str(getattr(handler, "__name__", ""))
-            parameters = parameters_of(handler)
             documentation = inspect.cleandoc(handler.__doc__ or "")
-            self._check(called, parameters, body, states)
-            self.functions[called] = Function(
-                name=called,
-                handler=handler,
-                parameters=parameters,
-                summary=summary or documentation.partition("\n")[0],
-                documentation=textwrap.dedent(documentation),
-                alias=alias,
-                body=body,
-                media_type=media_type,
-                impact=impact,
-                idempotent=impact == 0 if idempotent is None else idempotent,
-                exclusive=exclusive,
-                states=tuple(states),
-                timeout=timeout,
+            self.add(
+                Function(
+                    name=name or str(getattr(handler, "__name__", "")),
+                    handler=handler,
+                    parameters=parameters_of(handler),
+                    summary=summary or documentation.partition("\n")[0],
+                    documentation=textwrap.dedent(documentation),
+                    alias=alias,
+                    body=body,
+                    media_type=media_type,
+                    impact=impact,
+                    idempotent=impact == 0 if idempotent is None else idempotent,
+                    exclusive=exclusive,
+                    states=tuple(states),
+                    timeout=timeout,
+                )
             )
             return handler
 
         return register
 
-    def _check(self, name: str, parameters: Parameters, body: str, states: Sequence[str]) -> None:
+    def add(self, function: Function) -> None:
+        """Offer `function`, made by other means than the decorator.
+
+        Raises:
+            TypeError: there is one of that name; its `body` or one of its `states` does not exist.
+        """
+        name = function.name
         if name in self.functions:
             raise TypeError(f"The module {self.name} has two functions named {name}; rename one.")
-        if body and body not in {parameter.name for parameter in parameters.listed}:
+        if function.body and function.body not in function.parameters.names:
             raise TypeError(
-                f"The body parameter {body!r} of {self.name}.{name} is not one of its parameters."
+                f"The body parameter {function.body!r} of {self.name}.{name} is not one of its parameters."
             )
-        for state in states:
+        for state in function.states:
             if state not in self.states:
                 raise TypeError(
                     f"{self.name}.{name} is offered in {state!r}, which is not a state of the module."
                 )
+        self.functions[name] = function
+
+    def lifespan(self, opened: Lifespan) -> Lifespan:
+        """Use the decorated context manager around all serving; functions may be added until it yields."""
+        self._lifespan = opened
+        return opened
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve within this: what the module needs is open."""
+        if self._lifespan is None:
+            yield
+            return
+        async with self._lifespan():
+            yield
 
     def agent(self, session: str, agent: str) -> AgentState:
         """What is kept for one agent; made at its first call."""

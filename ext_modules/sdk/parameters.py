@@ -44,6 +44,11 @@ class Parameters:
     listed: tuple[Parameter, ...]
     call: str | None
 
+    @property
+    def names(self) -> list[str]:
+        """The parameters."""
+        return [parameter.name for parameter in self.listed]
+
     def schema(self) -> Schema:
         """JSON Schema of type object."""
         properties: dict[str, JSON] = {parameter.name: parameter.schema for parameter in self.listed}

@@ -94,7 +94,7 @@ def _set_from_any_thread(loop: asyncio.AbstractEventLoop, event: asyncio.Event) 
 
 
 async def start(module: Module, socket: Path) -> tuple[grpc.aio.Server, Health]:
-    """A server that answers on `socket`; stop it when done.
+    """A server that answers on `socket`, for a module that is `running`; stop it when done.
 
     Raises:
         OSError: the socket can't be made there.
@@ -129,10 +129,11 @@ async def serve(module: Module, socket: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     proxy = await egress.offer()
-    server, healthy = await start(module, socket)
-    print(f"{module.name}: serving on {socket}", flush=True)
-    await stop.wait()
-    await healthy.enter_graceful_shutdown()
-    await server.stop(grace=0.5)
+    async with module.running():
+        server, healthy = await start(module, socket)
+        print(f"{module.name}: serving on {socket}", flush=True)
+        await stop.wait()
+        await healthy.enter_graceful_shutdown()
+        await server.stop(grace=0.5)
     if proxy is not None:
         proxy.close()

@@ -1,0 +1,102 @@
+"""Any MCP server as an ext-module: its tools are the functions.
+
+A folder with a `module.toml` that has a table `[mcp]` is all it takes; this source runs beside it in the
+container. The tools are asked for once, at the start: a manifest does not change while it serves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tomllib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from ext_modules.sdk import Call, Function, Module, Result, Value
+from ext_modules.sdk.given import GivenParameters
+from ext_modules.sdk.loading import needs_of
+from ext_modules.sdk.values import JSON
+
+from .results import Delivery, delivery_of
+from .servers import ServerFailed, Servers, Settings
+from .tools import Tool, tools_of
+
+_CARD: Final = tomllib.loads(Path(__file__).with_name("module.toml").read_text(encoding="utf-8"))
+_SETTINGS: Final = Settings.of(_CARD["mcp"], needs_of(_CARD.get("needs", {})).secrets)
+
+module = Module(_CARD["name"], _CARD["summary"], keywords=_CARD.get("keywords", [_CARD["name"]]))
+
+
+class ToolFailed(Exception):
+    """The tool says that it failed; the message is what it says."""
+
+
+@module.lifespan
+@asynccontextmanager
+async def serving() -> AsyncIterator[None]:
+    """The server is up, and its tools are known."""
+    failed: ServerFailed | None = None
+    async with asyncio.TaskGroup() as group:
+        servers = Servers(_SETTINGS, group)
+        try:
+            for tool in tools_of(await servers.tools()):
+                module.add(_function(tool, servers))
+            yield
+        except ServerFailed as error:
+            failed = error  # raised below, out of the group, so that the last line of the log says it
+        finally:
+            servers.close()
+    if failed is not None:
+        raise failed
+
+
+def _function(tool: Tool, servers: Servers) -> Function:
+    async def handler(call: Call, arguments: Mapping[str, JSON]) -> Result:
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            call.progress(message or f"{done:g}", done / total if total else None)
+
+        answer = await servers.call((call.session, call.agent), tool.called, arguments, progress)
+        return _result(call, delivery_of(answer))
+
+    return Function(
+        name=tool.name,
+        handler=handler,
+        parameters=GivenParameters(tool.schema),
+        summary=tool.summary,
+        documentation=tool.documentation,
+        alias="",
+        body="",
+        media_type="",
+        impact=tool.impact,
+        idempotent=tool.idempotent,
+        exclusive=False,
+        states=(),
+        timeout=0,
+    )
+
+
+def _result(call: Call, delivery: Delivery) -> Result:
+    """Text is the result, or what is structured, or the one artifact; what there is beside it is an artifact.
+
+    Raises:
+        ToolFailed: the tool says that it failed.
+    """
+    if delivery.failed:
+        raise ToolFailed(delivery.text or json.dumps(delivery.structured, ensure_ascii=False))
+    if not delivery.text and delivery.structured is not None:
+        _give(call, delivery.artifacts)
+        return Result(delivery.structured, "application/json")
+    if not delivery.text and len(delivery.artifacts) == 1:
+        return Result(delivery.artifacts[0])
+    _give(call, delivery.artifacts)
+    if delivery.structured is not None:
+        data = json.dumps(delivery.structured, ensure_ascii=False).encode()
+        call.artifact(Value(data, "application/json", "structured.json"))
+    return Result(delivery.text)
+
+
+def _give(call: Call, artifacts: list[Value]) -> None:
+    for artifact in artifacts:
+        call.artifact(artifact)

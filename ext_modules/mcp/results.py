@@ -1,0 +1,88 @@
+"""What an MCP tool gave back, as text, artifacts and data."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ext_modules.sdk.values import JSON, Value
+
+
+@dataclass(slots=True)
+class Delivery:
+    """`structured`: the tool's structured content, None if it gave none. `failed`: the tool says that it failed."""
+
+    text: str = ""
+    artifacts: list[Value] = field(default_factory=list)
+    structured: JSON = None
+    failed: bool = False
+
+
+def delivery_of(result: Mapping[str, JSON]) -> Delivery:
+    """Read the result of a `tools/call`."""
+    content = result.get("content")
+    delivery = Delivery(structured=result.get("structuredContent"), failed=result.get("isError") is True)
+    texts = [_take(block, delivery) for block in (content if isinstance(content, list) else [])]
+    delivery.text = "\n".join(text for text in texts if text)
+    # Servers say the same twice, for clients that don't know structured content: only one is kept.
+    if _wraps(delivery.structured, delivery.text):
+        delivery.structured = None
+    elif delivery.structured is not None and _same(delivery.text, delivery.structured):
+        delivery.text = ""
+    return delivery
+
+
+def _take(block: JSON, delivery: Delivery) -> str:
+    """The text of a block; bytes go to the artifacts."""
+    if not isinstance(block, dict):
+        return ""
+    match block.get("type"):
+        case "text":
+            return _text(block, "text")
+        case "image" | "audio":
+            return _bytes(block, "data", delivery, name="")
+        case "resource_link":
+            return f"{_text(block, 'name')}: {_text(block, 'uri')} {_text(block, 'description')}".strip()
+        case "resource":
+            resource = block.get("resource")
+            if not isinstance(resource, dict):
+                return ""
+            if "text" in resource:
+                return _text(resource, "text")
+            return _bytes(resource, "blob", delivery, name=_text(resource, "uri").rpartition("/")[2])
+        case other:
+            return f"[content of the kind {str(other)[:40]}, which is not known here]"
+
+
+def _bytes(block: Mapping[str, JSON], key: str, delivery: Delivery, *, name: str) -> str:
+    media = _text(block, "mimeType") or "application/octet-stream"
+    try:
+        delivery.artifacts.append(Value(base64.b64decode(_text(block, key), validate=True), media, name))
+    except binascii.Error:
+        return f"[content of the type {media} that is not base64]"
+    return ""
+
+
+def _text(block: Mapping[str, JSON], key: str) -> str:
+    value = block.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _wraps(structured: JSON, text: str) -> bool:
+    """Whether `structured` is `{"result": …}` around what `text` says, as results that are no objects are sent."""
+    if not isinstance(structured, dict) or list(structured) != ["result"] or not text:
+        return False
+    result = structured["result"]
+    if isinstance(result, list):
+        return text == "\n".join(each if isinstance(each, str) else json.dumps(each) for each in result)
+    return result == text or _same(text, result)
+
+
+def _same(text: str, structured: JSON) -> bool:
+    try:
+        return bool(json.loads(text) == structured)
+    except (ValueError, RecursionError):
+        return False

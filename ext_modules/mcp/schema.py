@@ -1,0 +1,130 @@
+"""From the JSON Schema of an MCP tool to one that the contract allows.
+
+The core evaluates schemas of modules, so it takes only what can be evaluated in bounded time. What a server's
+schema has beyond that is left out here, which makes it wider: the server checks its arguments itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import jsonschema
+
+from ext_modules.sdk.values import JSON
+
+LARGEST: Final = 12 << 10
+"""Bytes of a schema; a larger one is reduced to names and types."""
+_DEEPEST: Final = 16
+_MOST: Final = 1000
+"""Parts of a schema once its references are followed."""
+_REFUSED: Final = frozenset({
+    "pattern", "patternProperties", "$schema", "$id", "id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$comment",
+    "$recursiveRef", "$recursiveAnchor", "$vocabulary", "$defs", "definitions", "dependentSchemas", "title", "$ref",
+})  # fmt: skip
+_DATA: Final = frozenset({"default", "const", "enum", "examples"})
+"""Keywords whose value is data, not a schema."""
+_DEEPEST_DATA: Final = 4
+_TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
+
+
+def allowed(schema: Mapping[str, JSON]) -> dict[str, JSON]:
+    """`schema` as the contract takes it: references are replaced by what they refer to, circles cut."""
+    narrowed = _Narrowing(schema).narrow(dict(schema), (), 0)
+    found = narrowed if isinstance(narrowed, dict) else {}
+    result: dict[str, JSON] = {**found, "type": "object"}
+    if not isinstance(result.get("properties"), dict):
+        result["properties"] = {}
+    return result if _fits(result) else _reduced(result)
+
+
+def visible(text: str) -> str:
+    """`text` without control, bidirectional and other unseen characters, but for the ends of lines."""
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+
+
+class _Narrowing:
+    """One pass over the schema `root`."""
+
+    def __init__(self, root: Mapping[str, JSON]) -> None:
+        self._root = root
+        self._left = _MOST
+
+    def narrow(self, node: JSON, open_: tuple[str, ...], depth: int) -> JSON:
+        """`node` with what is allowed of it; `open_`: the references that led here."""
+        self._left -= 1
+        if isinstance(node, str):
+            return visible(node)
+        if not isinstance(node, (dict, list)):
+            return node
+        if depth > _DEEPEST or self._left < 0:
+            return {}
+        if isinstance(node, list):
+            return [self.narrow(item, open_, depth + 1) for item in node]
+        target = node.get("$ref")
+        if isinstance(target, str):
+            rest = {key: value for key, value in node.items() if key != "$ref"}
+            found = None if target in open_ else self._resolved(target)
+            return self.narrow({**found, **rest}, (*open_, target), depth + 1) if found else {}
+        kept: dict[str, JSON] = {}
+        for key, value in node.items():
+            if key == "properties":
+                kept[key] = self._properties(value, open_, depth)
+            elif key in _DATA and not _deep(value, _DEEPEST_DATA):
+                kept[key] = _shown(value)
+            elif key not in _REFUSED and key not in _DATA:
+                kept[visible(key)] = self.narrow(value, open_, depth + 1)
+        return kept
+
+    def _properties(self, value: JSON, open_: tuple[str, ...], depth: int) -> JSON:
+        """Names are free here, so none is refused."""
+        named = value if isinstance(value, dict) else {}
+        return {visible(name): self.narrow(each, open_, depth + 1) for name, each in named.items()}
+
+    def _resolved(self, target: str) -> dict[str, JSON] | None:
+        """What the reference "#/…" points to."""
+        if not target.startswith("#/"):
+            return None
+        node: JSON = dict(self._root)
+        for part in target[2:].split("/"):
+            node = node.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(node, dict) else None
+        return node if isinstance(node, dict) else None
+
+
+def _deep(data: JSON, most: int) -> bool:
+    """Whether `data` is nested more than `most` times."""
+    inner = list(data.values()) if isinstance(data, dict) else data if isinstance(data, list) else []
+    return bool(inner) and (most == 0 or any(_deep(each, most - 1) for each in inner))
+
+
+def _shown(data: JSON) -> JSON:
+    """`data` with nothing unseen in its texts."""
+    if isinstance(data, dict):
+        return {visible(key): _shown(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_shown(each) for each in data]
+    return visible(data) if isinstance(data, str) else data
+
+
+def _fits(schema: dict[str, JSON]) -> bool:
+    if len(json.dumps(schema).encode()) > LARGEST:
+        return False
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError:
+        return False
+    return True
+
+
+def _reduced(schema: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Only the parameters' names and simple types, and which are required."""
+    properties, required = schema["properties"], schema.get("required")
+    assert isinstance(properties, dict)
+    plain: dict[str, JSON] = {}
+    for name, value in properties.items():
+        kind = value.get("type") if isinstance(value, dict) else None
+        plain[name] = {"type": kind} if isinstance(kind, str) and kind in _TYPES else {}
+    listed = required if isinstance(required, list) else []
+    needed: list[JSON] = [name for name in plain if name in listed]
+    return {"type": "object", "properties": plain, "required": needed}

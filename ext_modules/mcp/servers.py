@@ -1,0 +1,273 @@
+"""Keeps MCP servers running: one for each agent, or one for all, as the `[mcp]` table says.
+
+A connection lives in a task of its own from its opening to its end, as the `mcp` package asks. The first one
+tells which tools there are and is then the first agent's. The server is a program apart: it gets its own packages
+and a clean environment, and none of the SDK's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import certifi
+import httpx2
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
+
+from ext_modules.sdk.process import Process
+from ext_modules.sdk.values import JSON
+
+PROGRAM: Final = Path("/run/program")
+"""Where the server's own packages are."""
+_PASSED_ON: Final = (
+    "PATH",
+    "LANG",
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+    "https_proxy",
+    "http_proxy",
+)
+_MOST: Final = 8
+_UP_WITHIN: Final = 25.0
+"""Seconds that a server has to come up."""
+_LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Takes how far a call is, of how much if known, and a line about it."""
+
+
+class ServerFailed(Exception):
+    """The MCP server can't be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The `[mcp]` table of a `module.toml`.
+
+    `command`: starts the server. `url`: where it answers by streamable HTTP; empty for stdio. `shared`: one server
+    for all agents, and not one for each. `environment`: for the server; `secrets`: names it gets of ours.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    shared: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: Mapping[str, object], secrets: tuple[str, ...]) -> Settings:
+        """Read the table.
+
+        Raises:
+            ValueError: a value is not of the right kind, or there is neither command nor url.
+        """
+        command, url, shared = table.get("command", []), table.get("url", ""), table.get("shared", False)
+        given = table.get("environment", {})
+        if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
+            raise ValueError("The command in [mcp] must be a list of strings.")
+        if not isinstance(url, str) or not isinstance(shared, bool) or not isinstance(given, dict):
+            raise ValueError("In [mcp], url must be a string, shared true or false, environment a table.")
+        if not command and not url:
+            raise ValueError("The table [mcp] must name a command or a url.")
+        environment = {str(name): str(value) for name, value in given.items()}
+        return cls(tuple(command), url, shared or bool(url), environment, secrets)
+
+
+@dataclass(slots=True)
+class _Connection:
+    """One running server. `client` is there once it answers; `lost` is set when it ended."""
+
+    client: asyncio.Future[Client]
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    lost: bool = False
+
+
+class Servers:
+    """The servers of one module. `group`: runs a task for each."""
+
+    def __init__(self, settings: Settings, group: asyncio.TaskGroup) -> None:
+        self._settings = settings
+        self._group = group
+        self._spare: _Connection | None = None
+        self._running: dict[tuple[str, str], _Connection] = {}
+
+    async def tools(self) -> list[Mapping[str, JSON]]:
+        """What the server offers, as it says it.
+
+        Raises:
+            ServerFailed: it did not come up, or its list is not one.
+        """
+        self._spare = self._open()
+        client = await asyncio.shield(self._spare.client)
+        try:
+            return await _listed(client)
+        except Exception as error:
+            raise ServerFailed(
+                f"The MCP server's list of tools can't be used: {_innermost(error)}"
+            ) from error
+
+    async def call(
+        self, agent: tuple[str, str], tool: str, arguments: Mapping[str, JSON], progress: OnProgress
+    ) -> Mapping[str, JSON]:
+        """Call a tool for `agent` (session and path) at its server, started anew if it ended; gives its result.
+
+        Raises:
+            ServerFailed: there is no server to be had, or it ended during the call.
+            MCPError: the server refuses the call.
+        """
+        connection = self._of(agent)
+        client = await asyncio.shield(connection.client)
+        try:
+            result = await client.call_tool(tool, dict(arguments), progress_callback=progress)
+        except MCPError as error:
+            if error.code != CONNECTION_CLOSED:
+                raise
+            connection.lost = True
+            connection.stop.set()
+            raise ServerFailed(
+                "The MCP server ended during the call; the next call starts it anew."
+            ) from error
+        answer: Mapping[str, JSON] = result.model_dump(mode="json", by_alias=True)
+        return answer
+
+    def _of(self, agent: tuple[str, str]) -> _Connection:
+        key = ("", "") if self._settings.shared else agent
+        connection = self._running.get(key)
+        if connection is None or connection.lost:
+            self._running = {each: one for each, one in self._running.items() if not one.lost}
+            if len(self._running) >= _MOST:
+                raise ServerFailed(f"{_MOST} agents use this server already, and no more can at once.")
+            spare, self._spare = self._spare, None
+            connection = self._running[key] = spare if spare is not None and not spare.lost else self._open()
+        return connection
+
+    def close(self) -> None:
+        """Let all servers end; their tasks are over soon after."""
+        for connection in (*self._running.values(), *([self._spare] if self._spare else [])):
+            connection.stop.set()
+
+    def _open(self) -> _Connection:
+        connection = _Connection(asyncio.get_running_loop().create_future())
+        self._group.create_task(self._keep(connection))
+        return connection
+
+    async def _keep(self, connection: _Connection) -> None:
+        """Hold one connection open until it is to stop; what goes wrong is told to those who wait for it."""
+        try:
+            async with asyncio.timeout(_UP_WITHIN) as opening, self._connected() as client:
+                opening.reschedule(None)
+                connection.client.set_result(client)
+                await connection.stop.wait()
+        except Exception as error:
+            if not connection.client.done():
+                failed = ServerFailed(f"The MCP server did not come up: {_innermost(error)}")
+                connection.client.set_exception(failed)
+                connection.client.exception()  # it may be that nobody waits any more
+        finally:
+            connection.lost = True
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Client]:
+        settings = self._settings
+        if not settings.url:
+            command, *arguments = _command(settings.command)
+            server = StdioServerParameters(
+                command=command, args=arguments, env=_environment(settings), cwd=_place()
+            )
+            async with Client(server) as client:
+                yield client
+            return
+        local = (urlsplit(settings.url).hostname or "") in _LOCAL
+        async with (
+            _program(settings),
+            httpx2.AsyncClient(trust_env=not local, timeout=httpx2.Timeout(30, read=600)) as http,
+            Client(streamable_http_client(settings.url, http_client=http)) as client,
+        ):
+            yield client
+
+
+async def _listed(client: Client) -> list[Mapping[str, JSON]]:
+    """All pages of the list of tools, but not without end."""
+    listed: list[Mapping[str, JSON]] = []
+    cursor: str | None = None
+    for _ in range(100):
+        page = await client.list_tools(cursor=cursor)
+        listed += [tool.model_dump(mode="json", by_alias=True) for tool in page.tools]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return listed
+
+
+@asynccontextmanager
+async def _program(settings: Settings) -> AsyncIterator[None]:
+    """Run the command of a server that answers by HTTP, if there is one; returns when its port is open."""
+    if not settings.command:
+        os.environ.setdefault("SSL_CERT_FILE", certifi.where())
+        yield
+        return
+    process = await Process.start(
+        _command(settings.command), cwd=_place(), environment=_environment(settings)
+    )
+    try:
+        async with asyncio.TaskGroup() as group:
+            draining = group.create_task(_log(process))
+            parts = urlsplit(settings.url)
+            while not await asyncio.to_thread(_answers, parts.hostname or "", parts.port or 80):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            yield
+            draining.cancel()
+    finally:
+        await process.end()
+
+
+async def _log(process: Process) -> None:
+    """Pass what the server prints on to the container's log, which is bounded."""
+    async for chunk in process.output():
+        sys.stdout.write(chunk.decode("utf-8", "replace"))
+
+
+def _answers(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
+        return True
+    return False
+
+
+def _command(command: tuple[str, ...]) -> list[str]:
+    """`command`; a script that came with the server's packages is run with our Python."""
+    script = PROGRAM / "bin" / command[0]
+    return ["python3", str(script), *command[1:]] if script.is_file() else list(command)
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    own = {name: os.environ[name] for name in (*_PASSED_ON, *settings.secrets) if name in os.environ}
+    if "HTTPS_PROXY" in own:
+        own["NO_PROXY"] = ",".join(_LOCAL)
+    return {**own, "PYTHONPATH": str(PROGRAM), "PYTHONUNBUFFERED": "1", **settings.environment}
+
+
+def _place() -> str:
+    return "/workspace" if os.path.isdir("/workspace") and os.access("/workspace", os.R_OK) else "/tmp"
+
+
+def _innermost(error: BaseException) -> str:
+    """What went wrong, without the groups around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {str(error)[:300]}" if str(error) else type(error).__name__

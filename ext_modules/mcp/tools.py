@@ -1,0 +1,93 @@
+"""From what an MCP server says of a tool to what a module says of a function.
+
+Everything here is a stranger's text, on its way to agents and people: names are made to fit, invisible
+characters go, and what is too long is cut. The core checks all of it again.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ext_modules.sdk.values import JSON
+
+from .schema import allowed, visible
+
+MOST: Final = 100
+"""Functions of one module; further tools are left out."""
+_LINES, _BYTES = 20, 4000
+_PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool, ready to be offered. `called`: its name at the server."""
+
+    name: str
+    called: str
+    summary: str
+    documentation: str
+    schema: dict[str, JSON]
+    impact: Literal[0, 1, 2]
+    idempotent: bool
+
+
+def tools_of(listed: Sequence[Mapping[str, JSON]]) -> list[Tool]:
+    """The tools in a server's answers to `tools/list`, each under a name of its own.
+
+    One that takes a parameter whose name the contract does not allow is left out.
+    """
+    found: dict[str, Tool] = {}
+    for each in listed:
+        called, schema = each.get("name"), each.get("inputSchema")
+        if not isinstance(called, str) or not isinstance(schema, dict):
+            continue
+        fitting = allowed(schema)
+        properties = fitting["properties"]
+        if not isinstance(properties, dict) or not all(map(_PARAMETER.fullmatch, properties)):
+            continue
+        name = _unused(_name(called), found)
+        found[name] = _tool(name, called, each, fitting)
+    return list(found.values())[:MOST]
+
+
+def _tool(name: str, called: str, listed: Mapping[str, JSON], schema: dict[str, JSON]) -> Tool:
+    said, title = listed.get("description"), listed.get("title")
+    description = textwrap.dedent(visible(said if isinstance(said, str) else "")).strip()
+    heading = visible(title) if isinstance(title, str) else ""
+    summary = " ".join((description.partition("\n")[0] or heading or visible(called)).split())
+    hints = listed.get("annotations")
+    impact, idempotent = _effect(hints if isinstance(hints, dict) else {})
+    return Tool(name, called, _cut(summary, 200), _documentation(description), schema, impact, idempotent)
+
+
+def _effect(hints: Mapping[str, JSON]) -> tuple[Literal[0, 1, 2], bool]:
+    """Impact, and whether it may be repeated. The specification: destructive unless said otherwise."""
+    if hints.get("readOnlyHint") is True:
+        return 0, True
+    return 1 if hints.get("destructiveHint") is False else 2, hints.get("idempotentHint") is True
+
+
+def _name(called: str) -> str:
+    """`getWeather`, `get-weather`, `weather/get` as a function's name."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", called).lower()
+    plain = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
+    return (plain if plain[:1].isalpha() else f"tool_{plain}".rstrip("_"))[:44]
+
+
+def _unused(name: str, taken: Mapping[str, Tool]) -> str:
+    if name not in taken:
+        return name
+    return next(other for number in range(2, 1000) if (other := f"{name}_{number}") not in taken)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _documentation(text: str) -> str:
+    short = "\n".join(line.rstrip() for line in text.splitlines()[:_LINES])
+    return short.encode()[:_BYTES].decode("utf-8", "ignore")

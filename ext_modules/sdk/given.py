@@ -1,0 +1,94 @@
+"""Parameters of a function whose JSON Schema is given, and not derived from a signature.
+
+For modules that pass on what somebody else defined (an MCP server's tools). Only what a caller gets wrong
+most is checked here: names, and the types at the top; whoever defined the schema checks the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ext_modules.sdk.parameters import BadArguments, Schema
+from ext_modules.sdk.values import JSON, Value
+
+_IS: Final[Mapping[str, Callable[[JSON], bool]]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: not isinstance(value, bool)
+    and (isinstance(value, int) or (isinstance(value, float) and value.is_integer())),
+    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class GivenParameters:
+    """What a function takes, as the JSON Schema `given`, of type object.
+
+    Its handler gets the `Call` as `call`, and all that the caller gave as one mapping, `arguments`.
+    """
+
+    given: Schema
+    call: str = "call"
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The parameters."""
+        return list(self._properties)
+
+    @property
+    def _properties(self) -> Mapping[str, JSON]:
+        found = self.given.get("properties")
+        return found if isinstance(found, dict) else {}
+
+    def schema(self) -> Schema:
+        """JSON Schema of type object."""
+        return self.given
+
+    def bind(self, arguments: Mapping[str, JSON], values: Mapping[str, Value]) -> dict[str, object]:
+        """Keyword arguments for the function: `arguments`, checked.
+
+        Raises:
+            BadArguments: one is missing, unknown, given twice or of the wrong type.
+        """
+        for name in values:
+            if name in arguments:
+                raise BadArguments(f"The parameter {name!r} is given twice; give it once.")
+        bound = {**arguments, **{name: self._unpacked(name, value) for name, value in values.items()}}
+        for name, value in bound.items():
+            if name not in self._properties and self.given.get("additionalProperties") is False:
+                takes = ", ".join(self.names) or "none"
+                raise BadArguments(f"There is no parameter {name!r}; the parameters are: {takes}.")
+            kinds = self._kinds(name)
+            if kinds and not any(_IS[kind](value) for kind in kinds):
+                raise BadArguments(f"The parameter {name!r} takes {' or '.join(kinds)}.")
+        required = self.given.get("required")
+        for each in required if isinstance(required, list) else []:
+            if each not in bound:
+                raise BadArguments(f"The parameter {each!r} is missing.")
+        return {"arguments": bound}
+
+    def _kinds(self, name: str) -> list[str]:
+        """The types that the schema names for a parameter; empty if it doesn't."""
+        schema = self._properties.get(name)
+        kind = schema.get("type") if isinstance(schema, dict) else None
+        kinds = kind if isinstance(kind, list) else [kind]
+        return [each for each in kinds if isinstance(each, str) and each in _IS]
+
+    def _unpacked(self, name: str, value: Value) -> JSON:
+        """What content passed by value is for a parameter: its text, or the JSON it holds."""
+        kinds = self._kinds(name)
+        if not kinds or "string" in kinds:
+            return value.text()
+        try:
+            parsed: JSON = json.loads(value.data)
+        except (ValueError, RecursionError) as error:
+            raise BadArguments(
+                f"The parameter {name!r} takes {' or '.join(kinds)}, but the value is not JSON: {error}."
+            ) from error
+        return parsed
