@@ -1,20 +1,23 @@
 // The right pane: everything about the selected agent, in tabs. Only the tab that is shown does any work.
 
 import { contextView } from "./context.js";
-import { el, onceAFrame, part } from "./dom.js";
+import { el, insert, onceAFrame, part } from "./dom.js";
 import { factsOf } from "./facts.js";
+import { PlanView } from "./graph.js";
 import { Rows } from "./rows.js";
 import { variableList } from "./variables.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
 /** @typedef {(type: string, fields: Record<string, unknown>) => Promise<any>} Ask asks the server about what is shown */
-/** @typedef {"facts"|"context"|"variables"|"gate"|"records"} Tab */
+/** @typedef {"facts"|"plan"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
 
 /** @type {[Tab, string][]} */
-const TABS = [["facts", "Facts"], ["context", "Context"], ["variables", "Variables"], ["gate", "Gate"], ["records", "Records"]];
+const TABS = [["facts", "Facts"], ["plan", "Plan"], ["context", "Context"], ["variables", "Variables"], ["memory", "Memory"], ["gate", "Gate"], ["records", "Records"]];
 /** Milliseconds of rest before the server is asked again while things move. */
 const REST = 160;
+/** How many turns' memories are shown. */
+const MEMORIES = 30;
 
 export class Inspector {
   #pane = part("inspector");
@@ -28,6 +31,7 @@ export class Inspector {
   #denied = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox" }));
   #records;
   #decisions;
+  #plan;
 
   /**
    * @param {Store} store
@@ -42,6 +46,8 @@ export class Inspector {
     this.open = open;
     this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), "Records, newest first");
     this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), "Decisions of the gate, newest first");
+    this.#plan = new PlanView(reveal);
+    store.addEventListener("selected", () => this.#plan.reset());
     for (const [tab, label] of TABS) {
       const button = el("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "inspector-panel" }, label);
       button.addEventListener("click", () => this.show(tab));
@@ -76,6 +82,7 @@ export class Inspector {
     this.#pane.replaceChildren();
     if (tab === "gate") this.#pane.append(this.#filters(), this.#decisions.list);
     if (tab === "records") this.#pane.append(this.#records.list);
+    if (tab === "plan") this.#pane.append(this.#plan.element);
     this.#update();
   }
 
@@ -84,19 +91,33 @@ export class Inspector {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    const at = TABS.findIndex(([tab]) => tab === this.#tab);
-    const next = (at + step + TABS.length) % TABS.length;
-    this.show(TABS[next][0]);
-    /** @type {HTMLElement} */ (this.#tabs.children[next]).focus();
+    const shown = /** @type {HTMLElement[]} */ ([...this.#tabs.children].filter((tab) => !(/** @type {HTMLElement} */ (tab).hidden)));
+    const at = shown.findIndex((tab) => tab.dataset.tab === this.#tab);
+    const next = shown[(at + step + shown.length) % shown.length];
+    this.show(/** @type {Tab} */ (next.dataset.tab));
+    next.focus();
   }
 
   #update() {
     const { store } = this;
+    this.#offer();
     if (this.#tab === "facts") this.#put(factsOf(store));
     else if (this.#tab === "records") this.#records.show([...store.own(store.selected)].reverse());
     else if (this.#tab === "gate") this.#showDecisions();
+    else if (this.#tab === "plan") this.#plan.show(store.own(store.selected));
+    else if (this.#tab === "memory") this.#showMemories();
     else if (store.session.id === null) this.#put([nothing("There is no session yet.")]);
     else this.#inquire();
+  }
+
+  /** The tab of a plan stands there where there is one. */
+  #offer() {
+    const planned = this.store.node(this.store.selected)?.kind === "plan" || this.store.own(this.store.selected).some((one) => one.kind === "plan");
+    const button = this.#tabs.querySelector('[data-tab="plan"]');
+    if (!(button instanceof HTMLElement) || button.hidden === !planned) return;
+    button.hidden = !planned;
+    if (!planned && this.#tab === "plan") this.show("facts");
+    else if (planned && this.#tab === "facts") this.show("plan");
   }
 
   /** @param {HTMLElement[]} parts */
@@ -169,6 +190,24 @@ export class Inspector {
     const path = this.store.selected;
     const { list } = await this.ask("variables", { path });
     return [variableList(list, (name) => this.open(path, name))];
+  }
+
+  /** What memory brought for each of the agent's turns, the newest first. */
+  #showMemories() {
+    const { store } = this;
+    const found = store.own(store.selected).filter((record) => record.kind === "recall").slice(-MEMORIES).reverse();
+    const ready = found.map((record) => store.rendered(record)).every(Boolean);
+    const key = `${store.session.id} ${store.selected} ${found.map((record) => record.n).join(" ")} ${ready}`;
+    if (key === this.#answered) return;
+    this.#answered = key;
+    if (!found.length) return this.#put([nothing("Memory brought nothing to this agent's turns.")]);
+    return this.#put(found.map((record) => {
+      const head = el("button", { type: "button", className: "link", title: "Show it in the dialogue" }, `Before record ${record.n + 1}`);
+      head.addEventListener("click", () => this.reveal(record.n));
+      const body = el("div", { className: "md" });
+      insert(body, record.html ?? "");
+      return el("section", { className: "memories" }, head, body);
+    }));
   }
 
   // --- lists of records

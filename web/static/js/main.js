@@ -1,6 +1,7 @@
 // Wires the page: the line to the server, the store, the views, and the address (#SESSION/agent/path, or
 // #replay:SESSION/agent/path for a stored session that is only looked at).
 
+import { Approvals } from "./approvals.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
 import { controls } from "./controls.js";
@@ -63,6 +64,7 @@ new Inspector(store, ask, (n) => {
   if (record) choose(record.agent);
   requestAnimationFrame(() => requestAnimationFrame(() => dialogue.reveal(n)));
 }, (path, name) => variable.show(path, name));
+new Approvals(store, (call, allow, remember) => connection.request("clear", { call, allow, remember }), choose);
 part("replay-open").append(icon("history"));
 new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), () => openSession(store.session.id));
 new Sessions(store, () => attempt(connection.request("sessions")), openSession);
@@ -180,7 +182,8 @@ const showTitle = onceAFrame(() => {
   const first = store.records.find((record) => record.kind === "say");
   const title = store.session.id === null ? "New session" : (first?.body || "Session");
   setText(part("session-title"), title);
-  document.title = store.session.id === null ? "iact" : `${title} · iact`;
+  const asking = store.asked.size ? `(${store.asked.size} to approve) ` : "";
+  document.title = store.session.id === null ? "iact" : `${asking}${title} · iact`;
 });
 for (const what of ["session", "records", "reset"]) store.addEventListener(what, showTitle);
 

@@ -42,6 +42,7 @@ export class Store extends EventTarget {
   /** The session that was asked for last, until the server begins with it.
    * @type {{id: string|null, readonly: boolean}|null} */
   #awaited = null;
+  /** What waits for a person's leave, by the number of the record that asks. @type {Map<number, JournalRecord>} */ asked = new Map();
   /** Asks the server for the HTML of records. @type {(numbers: number[]) => Promise<{list: any[]}>} */
   fetchHtml = async () => ({ list: [] });
   /** Numbers of records whose HTML is wanted, and of those for which it was asked. @type {Set<number>} */ #wanted = new Set();
@@ -222,6 +223,7 @@ export class Store extends EventTarget {
     if (record.n <= this.last) return;
     if (ENDS_A_DRAFT.has(record.kind)) this.drafts.delete(record.agent);
     this.#running(record);
+    this.#questions(record);
     for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
     if (record.kind === "say" && !record.body_size) record.said = record.body;
     record.body = snippet(record.body);
@@ -241,6 +243,20 @@ export class Store extends EventTarget {
       this.outputs.delete(record.call);
     } else if (record.kind === "reply") {
       for (const [call, { agent }] of this.outputs) if (agent === record.agent) this.outputs.delete(call);
+    }
+  }
+
+  /** A question stands until it has an answer, or its call or its agent an end. @param {JournalRecord} record */
+  #questions(record) {
+    if (record.kind === "clearance" && record.params !== undefined) {
+      this.asked.set(record.n, record);
+      return;
+    }
+    if (record.ask !== undefined) this.asked.delete(record.ask);
+    if (record.kind !== "result" && record.kind !== "reply") return;
+    for (const [n, { agent, turn, action }] of this.asked) {
+      const same = record.kind === "reply" || (record.turn === turn && record.action === action);
+      if (agent === record.agent && same) this.asked.delete(n);
     }
   }
 
@@ -266,6 +282,7 @@ export class Store extends EventTarget {
     this.drafts.clear();
     this.outputs.clear();
     this.receipts.clear();
+    this.asked.clear();
     this.#wanted.clear();
     this.#asked.clear();
     this.#now = this.#then = [LONE_ROOT];

@@ -43,6 +43,8 @@
  * @property {string} [said] the whole text of a `say`
  * @property {string} [context] digest of what the model saw
  * @property {{prompt: number, cached: number, completion: number}} [usage]
+ * @property {unknown} [params] of a `clearance` record that asks: the call's arguments
+ * @property {number} [ask] the record of the question that this answers
  * @property {string} [by]
  * @property {number} [impact]
  * @property {string} [reason]

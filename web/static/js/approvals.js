@@ -1,0 +1,135 @@
+// What agents wait for a person's leave to do. Questions stand in one bar above everything else, whichever
+// agent, tab or time is looked at, until they are answered here or by somebody else.
+
+import { el, insert, onceAFrame, part, setText } from "./dom.js";
+import { agentName } from "./format.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./types.js").JournalRecord} JournalRecord */
+/** @typedef {null|"call"|{function: string}} Remember what is to be remembered of a yes */
+
+/** Milliseconds for which a question that just came can't be answered: a click was meant for what stood there. */
+const REST = 400;
+
+/** @type {[string, string][]} */
+const CHOICES = [["once", "this once"], ["call", "always, for exactly this call"], ["function", "always, for every call of this function"]];
+
+export class Approvals {
+  #bar = part("approvals");
+  #count = part("approvals-count");
+  #who = part("approvals-who");
+  #path = part("approvals-path");
+  #call = part("approvals-call");
+  #allow = /** @type {HTMLButtonElement} */ (part("approve"));
+  #deny = /** @type {HTMLButtonElement} */ (part("deny"));
+  #keep = /** @type {HTMLSelectElement} */ (part("approvals-keep"));
+  #next = part("approvals-next");
+  #news = part("approvals-news");
+  /** The record of the question that is shown; 0: none. */ #shown = 0;
+  #filled = false;
+
+  /**
+   * @param {Store} store
+   * @param {(call: number, allow: boolean, remember: Remember) => Promise<unknown>} clear
+   * @param {(path: string) => void} choose shows an agent
+   */
+  constructor(store, clear, choose) {
+    this.store = store;
+    this.clear = clear;
+    const update = onceAFrame(() => this.#update());
+    for (const what of ["records", "rendered", "session", "reset"]) store.addEventListener(what, update);
+    for (const [value, words] of CHOICES) this.#keep.append(el("option", { value }, words));
+    this.#allow.addEventListener("click", (event) => this.#answer(true, event));
+    this.#deny.addEventListener("click", (event) => this.#answer(false, event));
+    this.#next.addEventListener("click", () => this.#step());
+    this.#path.addEventListener("click", () => choose(this.#path.textContent || "/"));
+    update();
+  }
+
+  /** Go to the buttons, if something is asked. */
+  focus() {
+    if (!this.#bar.hidden) this.#deny.focus();
+  }
+
+  #update() {
+    const { asked } = this.store;
+    const open = [...asked.keys()];
+    this.#bar.hidden = !open.length || this.store.session.readonly;
+    document.body.classList.toggle("asked", !this.#bar.hidden);
+    if (this.#bar.hidden) {
+      this.#shown = 0;
+      return;
+    }
+    if (!asked.has(this.#shown)) this.#show(open[0]);
+    else if (!this.#filled) this.#fill();
+    const place = open.indexOf(this.#shown) + 1;
+    setText(this.#count, open.length > 1 ? `${place} of ${open.length}` : "");
+    this.#next.hidden = open.length < 2;
+  }
+
+  #step() {
+    const open = [...this.store.asked.keys()];
+    this.#show(open[(open.indexOf(this.#shown) + 1) % open.length]);
+    this.#update();
+  }
+
+  /** @param {number} n */
+  #show(n) {
+    const record = this.store.asked.get(n);
+    if (!record) return;
+    this.#shown = n;
+    this.#keep.value = "once";
+    setText(this.#news, "");
+    setText(this.#who, chain(record.agent));
+    setText(this.#path, record.agent);
+    this.#fill();
+    this.#arm(false);
+    setTimeout(() => this.#shown === n && this.#arm(true), REST);
+    setText(part("live"), `${agentName(record.agent)} asks for leave to call ${record.function}.`);
+  }
+
+  #fill() {
+    const record = this.store.asked.get(this.#shown);
+    this.#filled = this.store.rendered(record);
+    this.#call.replaceChildren();
+    if (record && this.#filled) insert(this.#call, record.html ?? "");
+  }
+
+  /** @param {boolean} armed */
+  #arm(armed) {
+    this.#allow.disabled = this.#deny.disabled = !armed;
+  }
+
+  /**
+   * @param {boolean} allow
+   * @param {Event} event
+   */
+  async #answer(allow, event) {
+    const record = this.store.asked.get(this.#shown);
+    // Only a person's own click or key, and only on what is in sight in full.
+    if (!record || !event.isTrusted || !this.#filled) return;
+    this.#arm(false);
+    try {
+      await this.clear(record.n, allow, allow ? this.#remember(record) : null);
+    } catch (error) {
+      setText(this.#news, error instanceof Error ? error.message : String(error));
+    } finally {
+      this.#arm(true);
+    }
+  }
+
+  /**
+   * @param {JournalRecord} record
+   * @returns {Remember}
+   */
+  #remember(record) {
+    if (this.#keep.value === "function") return { function: record.function ?? "" };
+    return this.#keep.value === "call" ? "call" : null;
+  }
+}
+
+/** By which way a question came up from below. @param {string} path */
+function chain(path) {
+  const names = path.split("/").filter(Boolean);
+  return ["Root agent", ...names].join(" › ");
+}
