@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import prefix
+
 _FOREIGN = ("OPENAI_", "IACT_")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _OUR_OWN = ("IACT_TEST_SCALE",)
@@ -30,3 +32,13 @@ def _clean_environment() -> Iterator[None]:
 def scale() -> float:
     """IACT_TEST_SCALE (default 1) multiplies the rounds of slow tests."""
     return float(os.environ.get("IACT_TEST_SCALE", "1"))
+
+
+@pytest.fixture(autouse=True)
+def _prefix_law(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hold every conversation that the test recorded to the prefix law."""
+    yield
+    conversations = prefix.drain()
+    if request.node.get_closest_marker("no_prefix_law") is None:
+        for conversation in conversations:
+            conversation.check()

@@ -51,6 +51,7 @@ from types import TracebackType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from core.ports import JSON
+from tests.prefix import Conversation
 
 CHARACTERS_PER_TOKEN: Final = 4
 _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)
@@ -277,7 +278,7 @@ class Endpoint:
     """The server. A context manager; `start()` and `stop()` do the same by hand.
 
     `api_key`: if given, others get HTTP 401. `reject`: names of request fields that get HTTP 400, as an
-    endpoint does that doesn't know them. `requests` lists all chat requests in the order of arrival.
+    endpoint does that doesn't know them. `crashes`: a process that asks it may be killed. `requests` lists all chat requests in the order of arrival.
     """
 
     def __init__(
@@ -287,11 +288,13 @@ class Endpoint:
         port: int = 0,
         api_key: str | None = None,
         by_turn: bool = False,
+        crashes: bool = False,
         models: Sequence[str] = ("scripted",),
         reject: Sequence[str] = (),
         gates: Mapping[str, Gate] | None = None,
     ) -> None:
         self.requests: list[Request] = []
+        self.conversation = Conversation(crashes=crashes)
         self.problems: list[str] = []
         self.connections = 0
         self._player = _Player(script, by_turn)
@@ -461,6 +464,7 @@ class Endpoint:
         )
         with self._changed:
             self.requests.append(request)
+            self.conversation.take(str(request.body.get("model")), request.agent, request.messages)
             self._changed.notify_all()
         return request
 

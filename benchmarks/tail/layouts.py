@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.context.prompt import STANDARD
-from core.context.tail import Seen, tail
+from core.context.tail import Seen, Told, tail
+from core.context.tail import changes as state_changes
 from core.language import labels
 from core.language.variables import Table, text_value
 from core.ports import ChatMessage
@@ -69,7 +70,7 @@ STATIC: Final = _static()
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: what the agent reads, and its dynamic block, whole and as changes since the turn before.
+    """One turn: what the agent reads, and its dynamic block, whole and as the product appends it.
 
     `reply`: what the model wrote in this layout.
     """
@@ -82,17 +83,15 @@ class Turn:
 
 def conversation(turns: int) -> list[Turn]:
     """A session of data work: each turn brings the output of a command, now and then a variable or a child."""
-    table, found, before = Table(), list[Turn](), Seen("")
-    known: dict[str, str] = {}
+    table, found, told = Table(), list[Turn](), None
     for number in range(turns):
-        fresh = _variables(table, number)
+        if number % 3 == 0:
+            size = number * 911 + 400
+            table.keep("run", text_value("x" * size, media="text/csv", origin="shell.run"))
         seen = _seen(number)
-        changes = _changes(
-            before, seen, {name: line for name, line in fresh.items() if known.get(name) != line}
-        )
-        found.append(Turn(_input(number), tail(seen, table), changes))
-        known.update(fresh)
-        before = seen
+        whole = tail(seen, table)
+        found.append(Turn(_input(number), whole, whole if told is None else state_changes(told, seen, table)))
+        told = Told(seen, table.copy())
     return found
 
 
@@ -105,30 +104,10 @@ def _input(number: int) -> str:
     return labels.result("shell.run", printed, variable=f"run_{number}", exit_status=0)
 
 
-def _variables(table: Table, number: int) -> dict[str, str]:
-    """Name what this turn brings; lines of the variables that the tail may list."""
-    if number % 3 == 0:
-        origin = "shell.run"
-        table.keep("run", text_value("x" * (number * 911 + 400), media="text/csv", origin=origin))
-    return {name: labels.describe(name, value) for name, value in table.items()}
-
-
 def _seen(number: int) -> Seen:
     folder = f"/workspace/data/{_STEPS[number // 6 % len(_STEPS)]}"
     children = tuple(f"reader_{index + 1}" for index in range(number // 4 % 3))
     return Seen(f"2026-11-21 {2 + number // 20:02}:{number * 3 % 60:02} UTC", folder, children)
-
-
-def _changes(before: Seen, now: Seen, variables: dict[str, str]) -> str:
-    """The dynamic block as what is different now; what is not named is as it was."""
-    parts = [f"time: {now.now}" if before.now[:10] != now.now[:10] else f"time: {now.now[11:16]}"]
-    if now.directory != before.directory:
-        parts.append(f"working directory: {labels.path(now.directory)}")
-    if now.running != before.running:
-        parts.append("children at work: " + (", ".join(now.running) or "none"))
-    if variables:
-        parts.append("new variables: " + ", ".join(variables.values()))
-    return "(state) " + "; ".join(parts)
 
 
 # --- layouts --------------------------------------------------------------------------------------

@@ -1,23 +1,36 @@
-"""The dynamic tail: what changes every turn, at the very end of a context and never in history.
+"""The dynamic tail: what changes from turn to turn, as one paragraph behind the newest input.
 
-It is one paragraph behind the newest input, most useful first, cut to a budget. Everything in it
-is either a function of the agent's own state or stands in `Seen`, which the journal records with
-the turn, so that a replay builds the same bytes.
+It is most useful first and cut to a budget. Everything in it is either a function of the agent's own
+state or stands in `Seen`, which the journal records with the turn, so that a replay builds the same bytes.
+
+The first tail that an agent reads is whole; each later one names only what is different from what it was
+told (`Told`), and all of them stay in history. So every context is a prefix of the next one, and nothing
+is read twice (measured: docs/design/tail.md). What was told ends with a compression and at the beginning
+of a fork; the next tail is then whole again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, Literal
 
 from core.language.labels import describe, inline, path
-from core.language.variables import Table
+from core.language.variables import Table, Value
 from core.ports import JSON
+
+Layout = Literal["whole", "changes"]
+"""What a session does with its tails: the whole one at every turn and then dropped (the first journals), or
+changes that stay in history."""
+
+LAYOUT: Final[Layout] = "changes"
+"""The layout of new sessions; it stands in their `open` record."""
 
 BUDGET: Final = 1600
 """Characters; about 400 tokens."""
+
+_DATE: Final = len("2026-01-31")
 
 _LISTED: Final = 12
 """Variables and children that are named."""
@@ -60,8 +73,16 @@ class Seen:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The state as it follows from all that an agent has read: its last `Seen`, and its variables at that turn."""
+
+    seen: Seen
+    variables: Mapping[str, Value]
+
+
 def tail(seen: Seen, variables: Table) -> str:
-    """The tail's text; newest variables first."""
+    """The whole state; newest variables first."""
     parts = [f"time: {seen.now}"]
     if seen.tokens_left is not None:
         parts.append(f"only {seen.tokens_left} tokens of your budget left")
@@ -73,6 +94,32 @@ def tail(seen: Seen, variables: Table) -> str:
     if variables:
         newest = [describe(*item) for item in islice(variables.newest(), _LISTED)]
         parts.append("variables: " + _listed(newest, len(variables)))
+    return _paragraph(parts)
+
+
+def changes(told: Told, seen: Seen, variables: Table) -> str:
+    """The state as far as it is not what the agent was told; empty if nothing is different."""
+    before, parts = told.seen, list[str]()
+    if seen.now != before.now:
+        same_day = seen.now[:_DATE] == before.now[:_DATE]
+        parts.append(f"time: {seen.now[_DATE:].lstrip() if same_day else seen.now}")
+    if seen.tokens_left is not None and seen.tokens_left != before.tokens_left:
+        parts.append(f"only {seen.tokens_left} tokens of your budget left")
+    elif seen.tokens_left is None and before.tokens_left is not None:
+        parts.append("your budget of tokens is not short any more")
+    if seen.directory and seen.directory != before.directory:
+        parts.append(f"working directory: {path(seen.directory)}")
+    if tuple(seen.running) != tuple(before.running):
+        names = [inline(name, 60) for name in seen.running[:_LISTED]]
+        parts.append("children at work: " + (_listed(names, len(seen.running)) or "none"))
+    fresh = [(name, value) for name, value in variables.newest() if told.variables.get(name) != value]
+    if fresh:
+        described = [describe(*item) for item in fresh[:_LISTED]]
+        parts.append("new variables: " + _listed(described, len(fresh)))
+    return _paragraph(parts) if parts else ""
+
+
+def _paragraph(parts: Sequence[str]) -> str:
     text = "(state) " + "; ".join(parts)
     return text if len(text) <= BUDGET else text[: BUDGET - 1] + "…"
 

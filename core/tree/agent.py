@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.context.history import History
+from core.context.tail import Told
 from core.gate.grant import Grant
 from core.language.actions import ActionSpec
 from core.language.grammar import Bound
@@ -64,8 +65,9 @@ class Agent:
 
     `patterns` and `intent` narrow its caller's grant. `fresh`: it has had no turn yet. `warned`: it was
     told that children are still at work, `full_told`: that its context fills up. `forked`: it began with its
-    caller's history. `first`: its first message. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and
-    `lender` belong to `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
+    caller's history. `first`: its first message. `told`: what its history says about the state; None where the
+    next tail must be whole. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and `lender` belong to
+    `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
     """
 
@@ -94,6 +96,7 @@ class Agent:
     step: int = 0
     record: int = 0
     known: set[str] = field(default_factory=set)
+    told: Told | None = None
     children: dict[str, str] = field(default_factory=dict)
     directory: str = ""
     usage: Usage = field(default_factory=Usage)

@@ -14,7 +14,7 @@ from typing import Final
 from core.context import history
 from core.context.history import prompt_digest
 from core.context.prompt import STANDARD
-from core.context.tail import Seen
+from core.context.tail import Seen, Told
 from core.context.tokens import Calibration, estimate, estimate_messages
 from core.errors import JournalError, ReplayMismatch
 from core.gate.grant import Grant
@@ -28,7 +28,7 @@ from core.ports import JSON, ChatMessage
 from core.tree import budget, loops
 from core.tree.agent import Agent, Incoming, Pending
 from core.tree.bounds import Bounds
-from core.tree.inputs import Prepared, prepare, receive
+from core.tree.inputs import Prepared, choose_notes, heard, noted, prepare, receive
 from core.tree.interpret import (
     advance,
     argument_text,
@@ -97,6 +97,7 @@ def _agent(tree: Tree, record: Record) -> Agent:
 def _open(tree: Tree, record: Record) -> None:
     tree.session = record.text("session")
     tree.workspace = record.text("workspace") or "scratch"
+    tree.layout = "changes" if record.text("tail") == "changes" else "whole"
     tree.bounds = Bounds.from_json(record.fields.get("bounds"))
     tree.grant = Grant.from_json(record.fields.get("grant"))
     models = record.fields.get("models")
@@ -143,12 +144,12 @@ def _activate(agent: Agent, at: str) -> None:
 
 def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     """The model spoke: its input becomes history, and so does its text."""
-    took, notes = record.fields.get("took"), record.fields.get("notes")
+    took = record.fields.get("took")
     prepared = prepare(
         tree,
         agent,
         Seen.from_json(record.fields.get("seen")),
-        notes=[str(one) for one in notes] if isinstance(notes, list) else (),
+        notes=noted(record.fields.get("notes")),
         took=[one for one in took if isinstance(one, int)] if isinstance(took, list) else (),
         last=record.text("last"),
         full=record.number("full"),
@@ -157,7 +158,9 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     _expect(
         tree, record, prepared.digest == sent, f"answers a context with digest {sent}, not {prepared.digest}"
     )
-    agent.history.push(ChatMessage("user", prepared.input))
+    stays = tree.layout == "changes"
+    agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input))
+    agent.told = Told(prepared.seen, prepared.table.copy()) if stays else None
     agent.history.push(ChatMessage("assistant", record.body))
     agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
     agent.first = prepared.input if agent.fresh else agent.first
@@ -176,7 +179,8 @@ def _calibrate(tree: Tree, agent: Agent, usage: JSON, prepared: Prepared) -> Non
     prompt = usage.get("prompt") if isinstance(usage, dict) and "estimated" not in usage else None
     if isinstance(prompt, int):
         reply = agent.history.messages()[-1]
-        before = agent.history.tokens - estimate_messages([reply]) + estimate(prepared.tail)
+        dropped = estimate(prepared.tail) if tree.layout == "whole" else 0
+        before = agent.history.tokens - estimate_messages([reply]) + dropped
         known = tree.calibrations.get(agent.model, Calibration())
         tree.calibrations[agent.model] = known.observe(before, prompt)
 
@@ -235,8 +239,11 @@ def _reply(tree: Tree, record: Record) -> None:
 
 def _left_behind(tree: Tree, agent: Agent) -> list[str]:
     """What a cancelled agent reads first if it is ever called again: all that it had not answered yet."""
-    heard = [receive(tree, message, agent.table) for message in agent.inbox]
-    return [*agent.feedback, *heard, labels.note("Your work was cancelled here by the user.")]
+    # As it may have been sent already, with its notes (the first journals gave them to the turn alone).
+    notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
+    agent.known.update(notes)
+    parts = heard(tree, agent, agent.inbox, notes, agent.table)
+    return [*parts, labels.note("Your work was cancelled here by the user.")]
 
 
 def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str) -> None:

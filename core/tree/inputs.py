@@ -7,19 +7,23 @@ the turn began) is handed in and stands in the turn's record.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from core.context.tail import Seen, tail
+from core.context.tail import Seen, changes, tail
 from core.language import labels
+from core.language.actions import ActionSpec
 from core.language.scanner import scan
 from core.language.variables import Table, Value, rename, text_value
-from core.ports import ChatMessage
+from core.ports import JSON, ChatMessage
 from core.tree.agent import Agent, Incoming
 from core.tree.tree import Tree
 
 _NOTES: Final = 3
+_FRONT: Final = -1
 _WORDS: Final = re.compile(r"[\w.]+")
 _TURNS_LEFT: Final = 3
 _LAST: Final = {
@@ -39,7 +43,7 @@ class Prepared:
     input: str
     tail: str
     took: tuple[int, ...]
-    notes: tuple[str, ...]
+    notes: Mapping[str, int]
     seen: Seen
     table: Table
     last: str
@@ -49,23 +53,43 @@ class Prepared:
     @property
     def newest(self) -> ChatMessage:
         """The last message of the context: this turn's input with the tail."""
-        return ChatMessage("user", f"{self.input}\n\n{self.tail}")
+        return _newest(self.input, self.tail)
 
 
-def choose_notes(tree: Tree, agent: Agent) -> tuple[str, ...]:
-    """Functions whose documentation became relevant with the input that waits: by keyword or by name."""
+def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
+    """Functions whose documentation became relevant with the input that waits: by keyword or by name.
+
+    Each with the record of the message behind which its note stands, 0 for feedback: a generation that came
+    to nothing is repeated with what arrived since, and what was sent must not move.
+    """
     if tree.roles[agent.model].small:
-        return ()
-    text = " ".join([*agent.feedback, *(message.text for message in agent.inbox)]).lower()
-    words = set(_WORDS.findall(text))
-    found = [
-        spec.name
+        return {}
+    unknown = [
+        spec
         for spec in tree.registry(agent.path).functions()
-        if spec.name not in agent.known
-        and spec.documentation
-        and (words.intersection(spec.keywords) or spec.name in text or (spec.alias or "\0").lower() in words)
+        if spec.name not in agent.known and spec.documentation
     ]
-    return tuple(found[:_NOTES])
+    found: dict[str, int] = {}
+    waiting = [(0, " ".join(agent.feedback)), *((message.n, message.text) for message in agent.inbox)]
+    for n, text in waiting if unknown else ():
+        lower = text.lower()
+        words = set(_WORDS.findall(lower))
+        for spec in unknown:
+            if _touches(spec, lower, words):
+                found.setdefault(spec.name, n)
+    return dict(islice(found.items(), _NOTES))
+
+
+def _touches(spec: ActionSpec, text: str, words: AbstractSet[str]) -> bool:
+    """Whether a text, in lower case, is about a function: a keyword, its name or its alias stands in it."""
+    return not words.isdisjoint(spec.keywords) or spec.name in text or (spec.alias or "\0").lower() in words
+
+
+def noted(data: JSON) -> dict[str, int]:
+    """The notes of a turn's record. Those of the first journals, a mere list, stood in front of all else."""
+    if isinstance(data, dict):
+        return {name: n if isinstance(n, int) else 0 for name, n in data.items()}
+    return {str(name): _FRONT for name in data} if isinstance(data, list) else {}
 
 
 def prepare(
@@ -73,21 +97,21 @@ def prepare(
     agent: Agent,
     seen: Seen,
     *,
-    notes: Sequence[str],
+    notes: Mapping[str, int],
     took: Sequence[int] | None = None,
     last: str = "",
     full: int = 0,
 ) -> Prepared:
     """Build the context for an agent's next turn.
 
+    `notes`: functions to be documented, each with the message behind which that stands (`choose_notes`).
     `took`: records of the messages it holds (default: all that wait). `last`: why this turn is the agent's last
     ("turns", "tokens"), if it is. `full`: how full its context is, in percent, if it must be told.
     """
     wanted = None if took is None else set(took)
     inbox = [message for message in agent.inbox if wanted is None or message.n in wanted]
     table = agent.table.copy() if inbox else agent.table
-    parts = [*_opening(tree, agent), *_documentation(tree, notes), *agent.feedback]
-    parts += [receive(tree, message, table) for message in inbox]
+    parts = [*_opening(tree, agent), *heard(tree, agent, inbox, notes, table)]
     remaining = tree.bounds.turns - agent.turns
     if last in _LAST:
         parts.append(labels.note(_LAST[last]))
@@ -95,10 +119,28 @@ def prepare(
         parts.append(labels.note(f"{remaining} turns left for this task, this one included."))
     if full:
         parts.append(labels.context_full(full))
-    text, end = "\n\n".join(parts), tail(seen, table)
-    digest = agent.history.digest([ChatMessage("user", f"{text}\n\n{end}")])
+    text = "\n\n".join(parts)
+    end = tail(seen, table) if agent.told is None else changes(agent.told, seen, table)
+    digest = agent.history.digest([_newest(text, end)])
     taken = tuple(message.n for message in inbox)
-    return Prepared(text, end, taken, tuple(notes), seen, table, last, full, digest)
+    return Prepared(text, end, taken, notes, seen, table, last, full, digest)
+
+
+def heard(
+    tree: Tree, agent: Agent, inbox: Sequence[Incoming], notes: Mapping[str, int], table: Table
+) -> list[str]:
+    """What reached an agent: its feedback and these messages, with the notes behind what they are about.
+
+    What the messages bring is put into `table`.
+    """
+    parts = [*_documentation(tree, notes, _FRONT), *agent.feedback, *_documentation(tree, notes, 0)]
+    for message in inbox:
+        parts += [receive(tree, message, table), *_documentation(tree, notes, message.n)]
+    return parts
+
+
+def _newest(text: str, end: str) -> ChatMessage:
+    return ChatMessage("user", f"{text}\n\n{end}" if end else text)
 
 
 def _opening(tree: Tree, agent: Agent) -> Iterator[str]:
@@ -117,9 +159,9 @@ def _opening(tree: Tree, agent: Agent) -> Iterator[str]:
         yield labels.opening(agent.path, agent.caller, agent.role, listed)
 
 
-def _documentation(tree: Tree, notes: Sequence[str]) -> Iterator[str]:
-    for name in notes:
-        spec = tree.functions.get(name)
+def _documentation(tree: Tree, notes: Mapping[str, int], place: int) -> Iterator[str]:
+    for name, n in notes.items():
+        spec = tree.functions.get(name) if n == place else None
         if spec is not None:
             yield labels.documentation(spec.name, spec.alias, spec.documentation)
 

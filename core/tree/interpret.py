@@ -149,7 +149,7 @@ def compress(agent: Agent, summary: str | None) -> bool:
     if cut is None:
         return False
     agent.history = cut
-    agent.full_told = False
+    agent.full_told, agent.told = False, None
     return True
 
 

@@ -12,7 +12,7 @@ from core.journal.file import FILE, Contents, read_blob, read_journal
 from core.journal.record import Record
 from core.ports import ChatMessage
 from core.tree.fold import read_tree
-from core.tree.inputs import prepare
+from core.tree.inputs import noted, prepare
 from core.tree.tree import Tree
 
 
@@ -83,13 +83,15 @@ def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
     turn = turns[-1]
     tree = read_tree(records[: turn.n - 1], lambda digest: read_blob(directory, digest), strict=False)
     one = tree.agents[agent]
-    took, notes = turn.fields.get("took"), turn.fields.get("notes")
+    took = turn.fields.get("took")
     prepared = prepare(
         tree,
         one,
         Seen.from_json(turn.fields.get("seen")),
-        notes=[str(name) for name in notes] if isinstance(notes, list) else (),
+        notes=noted(turn.fields.get("notes")),
         took=[n for n in took if isinstance(n, int)] if isinstance(took, list) else (),
+        last=turn.text("last"),
+        full=turn.number("full"),
     )
     before = one.history.messages()
     # The last message of the history is the reply to the context before, which that context did not hold.

@@ -12,6 +12,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Final
 
+from core.context.tail import LAYOUT
 from core.errors import IactError, JournalError, UsageError
 from core.gate.grant import DEFAULT_SCOPE, Grant, Scope
 from core.journal.file import FILE, Contents, Journal, last_number
@@ -216,6 +217,7 @@ class Runtime:
                 "models": models,
                 "grant": Grant(self._scopes[scope], intent).to_json(),
                 "bounds": self._bounds.to_json(),
+                "tail": LAYOUT,
                 "workspace": str(workspace.resolve()) if workspace is not None else "scratch",
             },
         )

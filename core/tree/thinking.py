@@ -261,7 +261,7 @@ class Thinking:
             "finish": generation.finish,
         }
         if prepared.notes:
-            fields["notes"] = list(prepared.notes)
+            fields["notes"] = dict(prepared.notes)
         if prepared.full:
             fields["full"] = prepared.full
         cut = len(generation.scanner.text) - len(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from core.context.tail import Layout
 from core.context.tokens import Calibration, estimate
 from core.gate.grant import Grant
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
@@ -38,6 +39,7 @@ class Tree:
         self.grant = Grant.from_json(None)
         self.session = ""
         self.workspace = "scratch"
+        self.layout: Layout = "whole"
         self.records = 0
         self._registries: dict[str, Registry] = {}
 

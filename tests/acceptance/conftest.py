@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.laws import journal_law, prefix_law
+from tests.acceptance.laws import journal_law
 from tests.acceptance.product import Product, containers_of, reap, warmed
 from tests.endpoint import Endpoint, Script
 
@@ -31,13 +31,13 @@ class Stage:
 
     shared: Path
     folder: Path
-    endpoints: list[tuple[Endpoint, bool]] = field(default_factory=list)
+    endpoints: list[Endpoint] = field(default_factory=list)
     data: set[Path] = field(default_factory=set)
 
     def endpoint(self, script: Script, *, by_turn: bool = False, crashes: bool = False) -> Endpoint:
         """A scripted endpoint that ends with the test."""
-        made = Endpoint(script, by_turn=by_turn).start()
-        self.endpoints.append((made, crashes))
+        made = Endpoint(script, by_turn=by_turn, crashes=crashes).start()
+        self.endpoints.append(made)
         return made
 
     def product(self, endpoint: Endpoint | str | None = None, **settings: str) -> Product:
@@ -49,10 +49,10 @@ class Stage:
 
     def end(self) -> None:
         """Close everything, then check what must always hold."""
-        for endpoint, _ in self.endpoints:
+        for endpoint in self.endpoints:
             endpoint.stop()
-        for endpoint, crashes in self.endpoints:
-            prefix_law(endpoint.requests, crashes=crashes)
+        for endpoint in self.endpoints:
+            endpoint.conversation.check()
             endpoint.assert_used()
         for data in self.data:
             for journal in data.glob("sessions/*/journal.md"):

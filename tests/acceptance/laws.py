@@ -15,9 +15,9 @@ from core.language.scanner import scan
 from core.tree.agent import Agent
 from core.tree.replay import replay
 from core.tree.tree import Tree
+from tests import prefix
 from tests.endpoint import Request
 
-_TAIL = "\n\n(state) "
 _CALLS = ("CALL",)
 _FUNCTIONS = ("shell.run", "BASH")
 _ACTIONS = (*_CALLS, "CALL_ASYNC", "WAIT", "QUERY", "VAR", "SHOW", *_FUNCTIONS)
@@ -25,53 +25,11 @@ _ACTIONS = (*_CALLS, "CALL_ASYNC", "WAIT", "QUERY", "VAR", "SHOW", *_FUNCTIONS)
 _SETTLED = ("was not run", "was not tried again unchanged")
 """How an agent hears of a call that was settled without a record of its own: a mistake in it, or a bare repetition."""
 
-Messages = tuple[tuple[str, str], ...]
-
-
-def without_tail(messages: Messages) -> Messages:
-    """A context without its dynamic tail, which is the last paragraph of its last message."""
-    role, content = messages[-1]
-    head, found, tail = content.rpartition(_TAIL)
-    assert found, f"a context ends without a tail: {content[-200:]!r}"
-    assert "\n" not in tail, f"the tail is not one paragraph: {tail!r}"
-    return (*messages[:-1], (role, head))
-
 
 def prefix_law(requests: Sequence[Request], *, crashes: bool = False) -> int:
-    """Every context without its tail is a prefix of the same agent's next one; gives how many pairs were compared.
-
-    Agents of different sessions are told apart by the model's name, so give each session its own.
-    A generation that came to nothing (stopped, failed, killed) is followed by a context that says the
-    same and perhaps more; one that was recorded, by one that holds its input unchanged. With `crashes`,
-    an agent may fall back to an earlier turn: a model is asked before what it is told is durable.
-    """
-    latest: dict[tuple[str, str], list[Messages]] = {}
-    compared = 0
-    for request in requests:
-        if not request.agent:
-            continue
-        seen = latest.setdefault((str(request.body.get("model")), request.agent), [])
-        now = without_tail(request.messages)
-        while crashes and seen and len(seen[-1]) > len(now):
-            seen.pop()
-        if seen:
-            _follows(request, seen[-1], now)
-            compared += 1
-        seen.append(now)
-    return compared
-
-
-def _follows(request: Request, before: Messages, now: Messages) -> None:
-    who = f"request {request.number}, by {request.agent}"
-    last = len(before) - 1
-    assert now[:last] == before[:last], f"{who}: history changed"
-    assert len(now) > last, f"{who}: history became shorter"
-    assert now[last][0] == before[last][0], f"{who}: an input changed its role"
-    if len(now) > len(before):
-        assert now[last][1] == before[last][1], f"{who}: an input changed once it was history"
-        assert now[len(before)][0] == "assistant", f"{who}: its own reply does not follow its input"
-    else:
-        assert now[last][1].startswith(before[last][1]), f"{who}: the input of a repeated turn changed"
+    """The prefix law over what an endpoint was asked (`tests.prefix`); gives how many pairs were compared."""
+    asked = [((str(one.body.get("model")), one.agent), one.messages) for one in requests if one.agent]
+    return prefix.prefix_law(asked, crashes=crashes)
 
 
 def journal_law(path: Path) -> list[Record]:

@@ -44,9 +44,6 @@ def test_laws_can_be_broken(stage: Stage, tmp_path: Path) -> None:
     static = replace(two, messages=(("system", two.messages[0][1] + "!"), *two.messages[1:]))
     with pytest.raises(AssertionError, match="history changed"):
         prefix_law([one, static])
-    bare = replace(one, messages=(*one.messages[:-1], ("user", "no tail")))
-    with pytest.raises(AssertionError, match="without a tail"):
-        prefix_law([bare])
     with pytest.raises(AssertionError, match=r"history became shorter|history changed"):
         prefix_law([two, one])
 

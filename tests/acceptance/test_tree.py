@@ -188,7 +188,7 @@ def test_a_long_work_comes_piece_by_piece(stage: Stage) -> None:
         assert len(seen([request])) < whole / 4
     assert "-line-1000\n" not in seen(endpoint.requests)
     assert "piece-" not in seen(endpoint.of("/"))
-    assert [f"$run_{number} (" in endpoint.of("/")[-1].last for number in range(1, pieces + 1)] == [
+    assert [f"$run_{number} (" in seen(endpoint.of("/")[-1:]) for number in range(1, pieces + 1)] == [
         True
     ] * pieces
 
@@ -219,7 +219,7 @@ def test_an_agent_is_called_again_after_a_restart(stage: Stage) -> None:
     assert second.reply == "Chapter two is shorter now."
     again = endpoint.of("/two")[-1]
     assert ("assistant", "Chapter two: it went on and on.") in again.messages
-    assert "$draft (text/plain, 18 B)" in again.last, "its variables are still there"
+    assert "$draft (text/plain, 18 B)" in seen([again]), "its variables are still there"
     assert replies(second.records, "/two") == ["Chapter two: it went on and on.", "It went on."]
     assert second.records[: len(first.records)] == first.records
     assert second.usage["model_calls"] == 3, "a report counts what this command used"

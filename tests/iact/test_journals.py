@@ -245,6 +245,7 @@ def test_a_fork_that_can_not_be_is_refused(
     assert product.journals() == before
 
 
+@pytest.mark.no_prefix_law("the original and its fork go their own ways behind one endpoint")
 def test_fork_and_say_goes_on_with_another_message(tmp_path: Path) -> None:
     script = {"/": ["First answer.", "Other answer."]}
     with Endpoint(script) as endpoint:

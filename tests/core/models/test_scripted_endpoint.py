@@ -17,6 +17,8 @@ import pytest
 
 from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request, tokens
 
+pytestmark = pytest.mark.no_prefix_law("these tests ask the endpoint themselves: nobody's conversation")
+
 
 def post(url: str, content: str, *, stream: bool = False, history: tuple[str, ...] = ()) -> tuple[int, str]:
     """Send one chat request of an agent; `history` are the replies that it got before."""

@@ -31,6 +31,7 @@ from core.ports import (
 )
 from core.tree.bounds import Bounds
 from core.tree.runtime import Runtime
+from tests.prefix import Conversation
 
 _OPENING = re.compile(r"^You are agent (\S+), called by (.+)\.$", re.MULTILINE)
 
@@ -96,7 +97,7 @@ Script = Callable[[Asked], str]
 class ScriptedModel:
     """Answers with what `script` says, in chunks, giving way between them.
 
-    `holds`: an agent's replies wait for its event behind their first chunk.
+    `crashes`: a session that asks it may be killed. `holds`: an agent's replies wait for its event behind their first chunk.
     """
 
     def __init__(
@@ -106,11 +107,13 @@ class ScriptedModel:
         chunk: int = 16,
         context: int = 1_000_000,
         holds: Mapping[str, asyncio.Event] | None = None,
+        crashes: bool = False,
     ) -> None:
         self._holds = holds or {}
         self._script = script
         self._chunk = chunk
         self.asked: list[Asked] = []
+        self.conversation = Conversation(crashes=crashes)
         self.profile = ModelProfile("scripted", context)
 
     async def stream(
@@ -120,6 +123,10 @@ class ScriptedModel:
         assert opening is not None
         asked = Asked(opening.group(1), sum(one.role == "assistant" for one in messages), list(messages))
         self.asked.append(asked)
+        path = [found for one in messages if one.role == "user" for found in _OPENING.findall(one.content)][
+            -1
+        ][0]
+        self.conversation.take("", path, tuple((one.role, one.content) for one in messages))
         text = self._script(asked)
         size = sum(len(one.content) for one in messages) // 4
         for start in range(0, len(text), self._chunk):

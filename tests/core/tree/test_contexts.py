@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+
+import pytest
 
 from core.context.prompt import STANDARD
 from core.context.tokens import estimate
@@ -14,6 +17,7 @@ from core.journal.record import Record
 from core.ports import ChatMessage
 from core.tree.replay import replay
 from tests.core.tree.fakes import Asked, ScriptedModel, replies, runtime
+from tests.core.tree.test_control import until
 
 
 def play(data: Path, model: ScriptedModel, *says: str) -> list[Record]:
@@ -27,16 +31,11 @@ def play(data: Path, model: ScriptedModel, *says: str) -> list[Record]:
     return list(replay(asyncio.run(main()), verify=True).records)
 
 
-def without_tail(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    newest = messages[-1].content
-    return [*messages[:-1], ChatMessage("user", newest[: newest.rindex("\n\n(state) ")])]
-
-
 def is_prefix(earlier: Sequence[ChatMessage], later: Sequence[ChatMessage]) -> bool:
     return list(later[: len(earlier)]) == list(earlier)
 
 
-def test_every_context_without_its_tail_is_a_prefix_of_the_next(tmp_path: Path) -> None:
+def test_every_context_is_a_prefix_of_the_next(tmp_path: Path) -> None:
     script = {
         "/": ["```CALL a\n1\n```", "```READ\nx\n```\n```VAR v\ny\n```", "One.", "```CALL a\n2\n```", "Two."],
         "/a": ["```WRITE\nx\n```", "a1", "a2"],
@@ -48,7 +47,7 @@ def test_every_context_without_its_tail_is_a_prefix_of_the_next(tmp_path: Path) 
         by_agent[asked.path].append(asked.messages)
     for contexts in by_agent.values():
         for earlier, later in pairwise(contexts):
-            assert is_prefix(without_tail(earlier), later)
+            assert is_prefix(earlier, later)
     assert {contexts[0][0].content for contexts in by_agent.values()} == {STANDARD.system}
 
 
@@ -104,10 +103,10 @@ def test_a_forked_child_begins_with_its_callers_history_and_keeps_its_own_to_its
     model = ScriptedModel(by_newest)
     play(tmp_path, model)
     caller, child, after = model.asked[1].messages, model.asked[2].messages, model.asked[3].messages
-    assert is_prefix(without_tail(caller), child)
+    assert is_prefix(caller, child)
     assert "You are agent /a, called by /." in child[-1].content
     assert not any("Go on from here." in one.content for one in after if one.role == "user")
-    assert is_prefix(without_tail(caller), after)
+    assert is_prefix(caller, after)
 
 
 def test_fifty_agents_share_the_static_prompt_byte_for_byte(tmp_path: Path) -> None:
@@ -150,3 +149,72 @@ def test_a_variable_of_5_mb_costs_each_level_less_than_sixty_tokens(tmp_path: Pa
     assert len(handed) == len(plain) >= 9
     for key, text in handed.items():
         assert estimate(text) - estimate(plain[key]) < 60
+
+
+def states(model: ScriptedModel) -> list[str]:
+    """What the newest message of each context says about the state."""
+    found = (re.search(r"\(state\) [^\n]*\Z", asked.newest) for asked in model.asked)
+    return [match.group() if match else "" for match in found]
+
+
+def test_the_state_is_told_once_and_then_what_is_different(tmp_path: Path) -> None:
+    model = ScriptedModel(replies({"/": ["```READ\nx\n```", "One.", "Two."]}))
+    play(tmp_path, model, "first", "second")
+    assert states(model) == [
+        "(state) time: 2026-01-01 00:00 UTC",
+        "(state) new variables: $read_1 (text/plain, 1 B)",
+        "",
+    ]
+
+
+def test_the_state_is_whole_again_behind_a_compression_and_in_a_forked_child(tmp_path: Path) -> None:
+    reads = ["```READ\nx\n```"] * 4
+    script = {
+        "/": [*reads, "```COMPRESS\nAll read.\n```", "```CALL a fork=true\nGo on.\n```", "Done."],
+        "/a": ["Yes."],
+    }
+
+    def by_newest(asked: Asked) -> str:
+        return script["/a" if "You are agent /a," in asked.newest else "/"].pop(0)
+
+    model = ScriptedModel(by_newest)
+    play(tmp_path, model)
+    told = states(model)
+    whole = "(state) time: 2026-01-01 00:00 UTC; variables: $read_4 (text/plain, 1 B)"
+    assert [text.startswith(whole) for text in told] == [False] * 5 + [True, True, False]
+    assert "history that stood here was cut" in model.asked[5].messages[1].content
+
+
+@pytest.mark.no_prefix_law("the first layout drops its tails")
+def test_journals_of_the_first_layout_replay_with_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.tree.runtime.LAYOUT", "whole")
+    model = ScriptedModel(replies({"/": ["```READ\nx\n```", "One.", "Two."]}))
+    records = play(tmp_path, model, "first", "second")
+    assert records[0].text("tail") == "whole"
+    assert [text.count("time: ") for text in states(model)] == [1, 1, 1]
+    assert not any("(state)" in one.content for one in model.asked[-1].messages[1:-1])
+
+
+def test_a_note_stands_behind_the_message_that_it_is_about(tmp_path: Path) -> None:
+    """Where a generation came to nothing, what was sent stays, and what arrived since stands behind it."""
+
+    async def main() -> ScriptedModel:
+        hold = asyncio.Event()
+        model = ScriptedModel(replies({"/": ["Done."]}), holds={"/": hold})
+        async with runtime(tmp_path, replies({}), model=model) as opened:
+            session = await opened.open()
+            await session.say("Go")
+            await until(lambda: model.asked)
+            hold.set()
+            await session.inject("/", "Try t.read.", "interrupt")
+            await session.answer(0)
+            replay(session.journal, verify=True)
+        return model
+
+    model = asyncio.run(main())
+    first, again = (asked.newest for asked in model.asked)
+    assert "Documentation" not in first
+    assert again.startswith(first[: first.index("\n\n(state)")])
+    assert again.index("Try t.read.") < again.index("Documentation of `t.read`")

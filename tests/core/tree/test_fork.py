@@ -145,6 +145,7 @@ def test_a_fork_record_that_does_not_fit_what_it_stands_behind_does_not_verify(
     assert raised.value.n == 6
 
 
+@pytest.mark.no_prefix_law("the original and its twin go their own ways behind one model")
 def test_a_running_session_is_forked_and_does_not_notice(recorded: Path, tmp_path: Path) -> None:
     hold = asyncio.Event()
     world, model = World(hold={"held": hold}), ScriptedModel(replies(DEEP))

@@ -1,0 +1,107 @@
+"""What is told of the state: all of it once, then what is different, and what has ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.context.tail import BUDGET, Seen, Told, changes, tail
+from core.language import labels
+from core.language.variables import Table, text_value
+
+NOON = Seen("2026-11-21 12:00 UTC", "/workspace", ("a",))
+
+names = st.sampled_from(["x", "y", "z"])
+states = st.builds(
+    Seen,
+    st.sampled_from(["2026-11-21 12:00 UTC", "2026-11-21 12:07 UTC", "2026-11-22 12:00 UTC"]),
+    st.sampled_from(["/a", "/b"]),
+    st.lists(st.sampled_from(["one", "two"]), unique=True).map(tuple),
+    st.none() | st.sampled_from([70, 80]),
+)
+steps = st.lists(st.tuples(states, st.dictionaries(names, st.integers(0, 2), max_size=3)), max_size=6)
+
+
+def table(**values: str) -> Table:
+    made = Table()
+    for name, text in values.items():
+        made.define(name, text_value(text))
+    return made
+
+
+def told(seen: Seen = NOON, variables: Table | None = None) -> Told:
+    return Told(seen, (variables or Table()).copy())
+
+
+def test_nothing_is_said_where_nothing_is_different() -> None:
+    assert changes(told(NOON, table(v="1")), NOON, table(v="1")) == ""
+
+
+def test_the_time_of_the_same_day_is_said_without_the_day() -> None:
+    assert (
+        changes(told(), Seen("2026-11-21 12:01 UTC", "/workspace", ("a",)), Table())
+        == "(state) time: 12:01 UTC"
+    )
+    tomorrow = Seen("2026-11-22 12:00 UTC", "/workspace", ("a",))
+    assert changes(told(), tomorrow, Table()) == "(state) time: 2026-11-22 12:00 UTC"
+
+
+def test_what_ended_is_said() -> None:
+    alone = Seen(NOON.now, "/workspace")
+    assert changes(told(), alone, Table()) == "(state) children at work: none"
+    short = Seen(NOON.now, "/workspace", ("a",), 900)
+    assert changes(told(), short, Table()) == "(state) only 900 tokens of your budget left"
+    assert "not short any more" in changes(told(short), NOON, Table())
+
+
+def test_a_variable_is_named_when_it_is_new_or_names_something_else() -> None:
+    before = table(kept="same", changed="old")
+    after = table(kept="same", changed="newer", fresh="1")
+    said = changes(told(NOON, before), NOON, after)
+    assert said == "(state) new variables: $fresh (text/plain, 1 B), $changed (text/plain, 5 B)"
+
+
+def test_many_new_variables_are_counted() -> None:
+    said = changes(told(), NOON, table(**{f"v_{n}": "x" for n in range(40)}))
+    assert said.endswith("and 28 more")
+    assert len(said) <= BUDGET
+
+
+def read(paragraphs: Sequence[str]) -> dict[str, str]:
+    """What a reader knows who takes the last word on each matter; variables by name."""
+    known: dict[str, str] = {}
+    for text in paragraphs:
+        for part in text.removeprefix("(state) ").split("; ") if text else ():
+            head, _, value = part.partition(": ")
+            if "variables" in head:
+                known.update(re.findall(r"\$(\w+) (\([^)]*\))", value))
+            elif head == "time":
+                day = value if value.startswith("2026") else f"{known['time'][:10]} {value}"
+                known["time"] = day
+            elif "budget" in head:
+                known["budget"] = head if head.startswith("only") else ""
+            else:
+                known[head] = value
+    return known
+
+
+@given(states, steps)
+@settings(deadline=None)
+def test_changes_add_up_to_the_whole(first: Seen, following: list[tuple[Seen, dict[str, int]]]) -> None:
+    variables = Table()
+    said, last, seen = [tail(first, variables)], Told(first, {}), first
+    for seen, defined in following:
+        for name, size in defined.items():
+            variables.define(name, text_value("x" * size))
+        said.append(changes(last, seen, variables))
+        last = Told(seen, variables.copy())
+    known = read(said)
+    expected = {"time": seen.now, "working directory": seen.directory}
+    expected |= {name: labels.describe(name, value).split(" ", 1)[1] for name, value in variables.items()}
+    assert {key: known[key] for key in expected} == expected
+    assert known.get("children at work", "none") == (", ".join(seen.running) or "none")
+    left = f"only {seen.tokens_left} tokens of your budget left" if seen.tokens_left is not None else ""
+    assert known.get("budget", "") == left

@@ -1,0 +1,114 @@
+"""The prefix law, over every conversation that a test records: every context is a prefix of the same agent's next one.
+
+Scripted endpoints and models note what they are asked in a `Conversation`; the suite checks all of them when their
+test is over (`tests/conftest.py`). Three things may come between two contexts of one agent:
+
+- a compression: then the next one is the first message, a note, and a part of what stood before, unchanged;
+- a generation that came to nothing (stopped, failed, killed): then the same input is sent again, perhaps with more
+  behind it; what is said about the state and the turns left is said anew;
+- with `crashes`, a process that was killed: a model is asked before what it is told is durable, so an agent may fall
+  back to an earlier turn.
+
+A test that is no agent's conversation, or that breaks the law on purpose, says why with
+`@pytest.mark.no_prefix_law("reason")`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from core.language.labels import SUMMARIZE, context_full
+from core.tree.interpret import KEPT
+
+Messages = tuple[tuple[str, str], ...]
+"""(role, content) of each message of a context."""
+
+Key = tuple[str, str]
+"""(model, path): agents of different sessions are told apart by the model's name."""
+
+_FULL: Final = re.escape(context_full(77)).replace("77", r"\d+")
+_ANEW: Final = re.compile(
+    rf"(?:\n\nNotice by the system: (?:\d+ turns left for|This is your last turn|Your budget of tokens)[^\n]*|\n\n{_FULL})*"
+    r"(?:\n\n\(state\) [^\n]*)?\Z"
+)
+_CUT: Final = "\n\nNotice by the system: The history that stood here "
+_PENDING: list[Conversation] = []
+
+
+def drain() -> list[Conversation]:
+    """The conversations that were begun since this was last called."""
+    found = list(_PENDING)
+    _PENDING.clear()
+    return found
+
+
+def lasting(content: str) -> str:
+    """An input without what a repeated turn says anew: the state, and how much is left."""
+    return _ANEW.sub("", content, count=1)
+
+
+class Conversation:
+    """What was asked of one endpoint or model, in order."""
+
+    def __init__(self, *, crashes: bool = False) -> None:
+        self.crashes = crashes
+        self.asked: list[tuple[Key, Messages]] = []
+        _PENDING.append(self)
+
+    def take(self, model: str, agent: str, messages: Messages) -> None:
+        """Note one request; those without an agent are nobody's conversation."""
+        if agent:
+            self.asked.append(((model, agent), messages))
+
+    def check(self) -> int:
+        """Hold it to the law; gives how many pairs were compared."""
+        return prefix_law(self.asked, crashes=self.crashes)
+
+
+def prefix_law(asked: Sequence[tuple[Key, Messages]], *, crashes: bool = False) -> int:
+    """Check all contexts; gives how many pairs were compared."""
+    latest: dict[Key, list[Messages]] = {}
+    compared = 0
+    for number, (key, now) in enumerate(asked, 1):
+        seen = latest.setdefault(key, [])
+        while crashes and seen and not _was_cut(seen[-1], now) and len(seen[-1]) > len(now):
+            seen.pop()
+        if seen:
+            _follows(f"request {number}, by {key[1]}", seen[-1], now)
+            compared += 1
+        seen.append(now)
+    return compared
+
+
+def _follows(who: str, before: Messages, now: Messages) -> None:
+    last = len(before) - 1
+    if _was_cut(before, now):
+        _keeps(who, before, now)
+        return
+    assert now[:last] == before[:last], f"{who}: history changed"
+    assert len(now) > last, f"{who}: history became shorter"
+    assert now[last][0] == before[last][0], f"{who}: an input changed its role"
+    if len(now) > len(before):
+        if before[last][1] != SUMMARIZE:
+            assert now[last] == before[last], f"{who}: an input changed once it was history"
+        assert now[len(before)][0] == "assistant", f"{who}: its own reply does not follow its input"
+    elif SUMMARIZE not in (now[last][1], before[last][1]):
+        sent, again = lasting(before[last][1]), now[last][1]
+        assert again.startswith(sent), f"{who}: the input of a repeated turn changed: {again!r}, not {sent!r}"
+
+
+def _was_cut(before: Messages, now: Messages) -> bool:
+    """Whether a compression lies between two contexts: the first message says so, and did not before."""
+    return len(before) > 1 < len(now) and now[:1] == before[:1] and now[1] != before[1] and _CUT in now[1][1]
+
+
+def _keeps(who: str, before: Messages, now: Messages) -> None:
+    """What a compression left: the first message with a note, and the last messages as they were."""
+    begun = lasting(before[1][1]).partition(_CUT)[0]
+    assert now[1][1].startswith(begun), f"{who}: the first message changed in a compression"
+    kept = now[2 : 2 + KEPT]
+    # The last of them, if the agent itself wrote COMPRESS, is the reply that holds it.
+    places = [at for at in range(len(before)) if before[at : at + len(kept) - 1] == kept[:-1]]
+    assert places, f"{who}: what a compression kept is not what stood there"
