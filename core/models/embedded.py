@@ -12,15 +12,21 @@ prejudices and leaves the static prompt in its cache before the first request; a
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import hashlib
 import json
+import os
 import random
 import secrets
 import sys
-import urllib.request
+import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import httpx
 
 from core.errors import ModelError, ModelUnreachable
 from core.models import steering, weights
@@ -57,6 +63,7 @@ PROFILE: Final = ModelProfile(
 _THREADS: Final = (
     1  # its threads spin while they wait for each other; measured on a busy machine, two are 4x slower
 )
+_BATCH: Final = 256  # tokens; a request that is given up is noticed between batches
 _CACHE_MIB: Final = 256
 _FLOOR: Final = -15.0  # log probability of a token that is not even among the most likely ones
 _LIKELY: Final = 4000
@@ -143,7 +150,7 @@ class EmbeddedModel:
             if self._closed:
                 raise ModelUnreachable("The embedded model was closed; start the program again.")
             if self._running is None:
-                self._running = await asyncio.to_thread(_start, self._clock, self._rng, self._report)
+                self._running = await _start(self._clock, self._rng, self._report)
             return self._running
 
     async def _stream(
@@ -219,23 +226,28 @@ def _both(first: Usage, second: Usage) -> Usage:
 # --- the server -----------------------------------------------------------------------------------
 
 
-def _start(clock: Clock, rng: random.Random, report: Report) -> _Running:
-    """Start llama.cpp's server and warm it up. Blocking."""
+async def _start(clock: Clock, rng: random.Random, report: Report) -> _Running:
+    """Start llama.cpp's server and warm it up. Cancelling it takes no longer than loading the file does."""
     from core.models.openai import OpenAIModel
 
-    path = weights.model_file() if weights.present() else weights.fetch(report)
     key = secrets.token_hex(16)
-    server, address = serve(str(path), key)
-    client = OpenAIModel(
-        base_url=f"{address}/v1", key=key, profile=PROFILE, clock=clock, rng=rng, direct=True
-    )
     try:
-        return _Running(server, client, _prejudice(_Native(address, key)))
-    except (OSError, ValueError, KeyError, IndexError) as error:
+        server, address = await asyncio.to_thread(_load, key, report)
+        async with aclosing(_Native(address, key)) as native:
+            bias = await _prejudice(native)
+    except (httpx.HTTPError, ValueError, KeyError, IndexError) as error:
         raise ModelUnreachable(
             f"The embedded model does not start ({error}); run make setup again, or set OPENAI_BASE_URL to a "
             "model endpoint of your own."
         ) from error
+    client = OpenAIModel(
+        base_url=f"{address}/v1", key=key, profile=PROFILE, clock=clock, rng=rng, direct=True
+    )
+    return _Running(server, client, bias)
+
+
+def _load(key: str, report: Report) -> tuple[object, str]:
+    return serve(str(weights.model_file() if weights.present() else weights.fetch(report)), key)
 
 
 def serve(path: str, key: str) -> tuple[object, str]:
@@ -255,6 +267,7 @@ def serve(path: str, key: str) -> tuple[object, str]:
     params.model.path = path
     params.n_ctx = CONTEXT
     params.n_parallel = 1
+    params.n_batch = _BATCH
     params.n_gpu_layers = 0
     params.cpuparams.n_threads = _THREADS
     params.cpuparams_batch.n_threads = _THREADS
@@ -272,7 +285,16 @@ def serve(path: str, key: str) -> tuple[object, str]:
             f"The embedded model can't be loaded ({error}); free some memory, or set OPENAI_BASE_URL to a "
             "model endpoint of your own."
         ) from error
-    return server, str(server.listening_address)
+    address = str(server.listening_address)
+    _seen_working(address, key)
+    return server, address
+
+
+def _seen_working(address: str, key: str) -> None:
+    """Wait for the server's first reply: one that is dropped before its loop has begun never ends."""
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(base_url=address, headers=headers, timeout=_SECONDS, trust_env=False) as client:
+        client.post("/completion", json={"prompt": "a", "n_predict": 1})
 
 
 def _release(running: _Running) -> None:
@@ -281,35 +303,36 @@ def _release(running: _Running) -> None:
 
 
 class _Native:
-    """The few calls to llama.cpp's server that are not the OpenAI protocol's business. Blocking."""
+    """The few calls to llama.cpp's server that are not the OpenAI protocol's business."""
 
     def __init__(self, address: str, key: str) -> None:
-        self._address = address
-        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._client = httpx.AsyncClient(
+            base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=_SECONDS, trust_env=False
+        )
 
-    def post(self, path: str, body: Mapping[str, JSON]) -> dict[str, JSON]:
-        request = urllib.request.Request(self._address + path, json.dumps(body).encode(), self._headers)
-        with self._opener.open(request, timeout=_SECONDS) as response:
-            found = json.load(response)
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def post(self, path: str, body: Mapping[str, JSON]) -> dict[str, JSON]:
+        found = (await self._client.post(path, json=body)).raise_for_status().json()
         if not isinstance(found, dict):
             raise ValueError(f"llama.cpp's server answers {path} in an unknown form")
         return found
 
-    def first_token(self, text: str) -> int:
+    async def first_token(self, text: str) -> int:
         """The id of the token that `text` begins with."""
-        tokens = self.post("/tokenize", {"content": text})["tokens"]
+        tokens = (await self.post("/tokenize", {"content": text}))["tokens"]
         assert isinstance(tokens, list)
         token = tokens[0]
         assert isinstance(token, int)
         return token
 
-    def next_token(self, messages: Sequence[ChatMessage], begun: str) -> dict[int, float]:
+    async def next_token(self, messages: Sequence[ChatMessage], begun: str) -> dict[int, float]:
         """Log probabilities of the likeliest tokens to follow `begun` in the reply to `messages`."""
         listed: list[JSON] = [{"role": message.role, "content": message.content} for message in messages]
-        prompt = self.post("/apply-template", {"messages": listed})["prompt"]
+        prompt = (await self.post("/apply-template", {"messages": listed}))["prompt"]
         assert isinstance(prompt, str)
-        found = self.post(
+        found = await self.post(
             "/completion", {"prompt": prompt + begun, "n_predict": 1, "n_probs": _LIKELY, "temperature": 0}
         )
         return _likeliest(found)
@@ -329,18 +352,49 @@ def _likeliest(found: JSON) -> dict[int, float]:
     raise ValueError("llama.cpp's server gives no probabilities")
 
 
-def _prejudice(native: _Native) -> list[JSON]:
+async def _prejudice(native: _Native) -> list[JSON]:
     """How much to add to each phrase's first token: its log probability after requests that say nothing.
 
-    Leaves the static prompt in the server's cache.
+    The same for the same model, prompt and menu, so it is kept beside the model's file. Either way the
+    static prompt is left in the server's cache.
     """
-    tokens = {native.first_token(f" {phrase}") for phrase in MENU}
-    blanks = [native.next_token(_blank(text), LEAD) for text in steering.BLANKS]
-    bias: list[JSON] = [[native.first_token(" some"), -steering.DOUBT]]
+    asked = [_blank(text) for text in steering.BLANKS]
+    kept = weights.cache_folder() / f"prejudice-{_digest(asked)}.json"
+    known = _read(kept)
+    if known is not None:
+        await native.next_token(asked[0], LEAD)
+        return known
+    tokens = {await native.first_token(f" {phrase}") for phrase in MENU}
+    blanks = [await native.next_token(messages, LEAD) for messages in asked]
+    bias: list[JSON] = [[await native.first_token(" some"), -steering.DOUBT]]
     for token in sorted(tokens):
         mean = sum(blank.get(token, _FLOOR) for blank in blanks) / len(blanks)
         bias.append([token, -STRENGTH * mean])
+    with contextlib.suppress(OSError):  # a cache that can't be written costs the next start three seconds
+        _write(kept, bias)
     return bias
+
+
+def _digest(asked: Sequence[Sequence[ChatMessage]]) -> str:
+    """Of everything that the prejudice depends on."""
+    said = [[[message.role, message.content] for message in messages] for messages in asked]
+    parts: JSON = [weights.SHA256, LEAD, list(MENU), STRENGTH, steering.DOUBT, _FLOOR, json.dumps(said)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _read(path: Path) -> list[JSON] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, list) else None
+
+
+def _write(path: Path, bias: list[JSON]) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        whole = Path(folder) / path.name
+        whole.write_text(json.dumps(bias), encoding="utf-8")
+        os.replace(whole, path)
 
 
 def _blank(request: str) -> list[ChatMessage]:

@@ -105,6 +105,7 @@ class PlanEngine:
         self._begun: set[str] = set()
         self._ended: dict[str, Literal["timeout", "stopped"]] = {}
         self._deadlines: dict[str, float] = {}
+        self._next_due = float("inf")
         self._sleeping: set[str] = set()
         self._failures: dict[str, Failure] = {}
         self._paused = False
@@ -605,11 +606,24 @@ class PlanEngine:
             return
         due = self._monotonic() + seconds
         self._deadlines[node] = due
-        self._alarm.at(due, self._due, node)
+        self._watch(due)
+
+    def _watch(self, due: float) -> None:
+        """One alarm for the earliest time limit: an entry for each would cost more than the node."""
+        if due < self._next_due:
+            self._next_due = due
+            self._alarm.at(due, self._overdue, "")
+
+    def _overdue(self, about: str) -> None:
+        now = self._monotonic()
+        self._next_due = float("inf")
+        for node, due in list(self._deadlines.items()):
+            if due <= now:
+                self._due(node)
+        self._watch(min((due for due in self._deadlines.values() if due > now), default=float("inf")))
 
     def _due(self, node: str) -> None:
-        due = self._deadlines.get(node)
-        if due is None or due > self._monotonic() or node in self._ended:
+        if node in self._ended:
             return
         if self.state.nodes[node].state == "waiting_human":
             self.emit(node, "expired", detail="Nobody decided in time.")

@@ -8,6 +8,7 @@ completion touches its out-edges only.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
@@ -106,7 +107,7 @@ class NodeRecord:
     missing: int = 0
     """Required predecessors that have not executed."""
     serves: list[str] = field(default_factory=list)
-    """Ids of the nodes that wait for this one."""
+    """Ids of the nodes that wait for this one, in order."""
 
 
 class PlanState:
@@ -225,10 +226,10 @@ class PlanState:
         record.missing = 0
         record.winner = None
         for one in node.required:
-            self.nodes[one].serves.append(node.id)
+            insort(self.nodes[one].serves, node.id)
             record.missing += self.nodes[one].state != "executed"
         for one in node.candidates:
-            self.nodes[one].serves.append(node.id)
+            insort(self.nodes[one].serves, node.id)
             if record.winner is None and self.nodes[one].state == "executed":
                 record.winner = one
 
@@ -290,8 +291,7 @@ class PlanState:
         if change.target != "executed":
             return
         losers: set[str] = set()
-        serves = self.nodes[change.node].serves
-        for one in sorted(serves) if len(serves) > 1 else serves:
+        for one in tuple(self.nodes[change.node].serves):
             follower = self.nodes[one]
             if follower.missing == 0 and follower.state == "pending" and self.join(one) == "holds":
                 yield one, "joined"
