@@ -24,6 +24,7 @@ _LATCHES: Final = {
     "cancel": "End the work of an agent and all below it.",
 }
 _MODES: Final = "at its next turn; before its next tool call (default); at once, stopping what it writes"
+_SCOPE: Final = "what new sessions may use: a scope of the policy file, or several with + between"
 _INTENTS: Final = "0 observe, 1 operate (default), 2 override"
 
 
@@ -97,6 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
     one.add_argument("--host", default="127.0.0.1")
     one.add_argument("--port", type=int, default=0)
     one.add_argument("--workspace", metavar="DIR", help="work in this directory instead of one per session")
+    one.add_argument("--scope", metavar="NAME", default="default", help=_SCOPE)
     one.add_argument("--open", action="store_true", help="open the page in a browser")
 
     one = add("run", _run, "Give one message to the root of a new or existing session, and print its reply.")
@@ -106,7 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--workspace", metavar="DIR", help="work in this directory instead of one of the session's own"
     )
     one.add_argument("--intent", type=int, choices=(0, 1, 2), default=None, help=_INTENTS)
-    one.add_argument("--scope", metavar="NAME", default="default")
+    one.add_argument("--scope", metavar="NAME", default="default", help=_SCOPE)
     one.add_argument("--json", action="store_true")
 
     one = add(
@@ -225,6 +227,12 @@ def _add_controls(add: _Add) -> None:
     verdict = one.add_mutually_exclusive_group(required=True)
     verdict.add_argument("--allow", action="store_true")
     verdict.add_argument("--deny", action="store_true")
+    one.add_argument(
+        "--remember", action="store_true", help="with --allow: exactly this call needs no clearance any more"
+    )
+
+    one = control("lockdown", _lockdown, "Deny every call of a session from now on.")
+    one.add_argument("--off", action="store_true", help="let calls through again")
 
 
 def _count(text: str) -> int:
@@ -245,8 +253,9 @@ def _serve(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact import serve
 
     return serve.serve(
-        settings, host=chosen.host, port=chosen.port, workspace=chosen.workspace, open_browser=chosen.open
-    )
+        settings, host=chosen.host, port=chosen.port, workspace=chosen.workspace, scope=chosen.scope,
+        open_browser=chosen.open,
+    )  # fmt: skip
 
 
 def _run(chosen: argparse.Namespace, settings: Settings) -> int:
@@ -331,7 +340,20 @@ def _control(chosen: argparse.Namespace, settings: Settings) -> int:
 def _clear(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact import remote
 
-    message: remote.Frame = {"type": "clear", "call": chosen.call, "allow": chosen.allow}
+    remember = "call" if chosen.remember else None
+    message: remote.Frame = {
+        "type": "clear",
+        "call": chosen.call,
+        "allow": chosen.allow,
+        "remember": remember,
+    }
+    return remote.control(settings, chosen.session, message, as_json=chosen.json)
+
+
+def _lockdown(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import remote
+
+    message: remote.Frame = {"type": "lockdown", "value": not chosen.off}
     return remote.control(settings, chosen.session, message, as_json=chosen.json)
 
 

@@ -19,16 +19,14 @@ from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_dige
 from core.gate.grant import Grant
 from core.gate.impact import SCRIPTS
 from core.gate.judge import judge_call
-from core.gate.policy import OPEN, Policies, Policy
 from core.gate.provenance import USER, Provenance
 from core.journal import read_journal
 from core.journal.record import Record
 from core.modules.manifest import Manifest
 from core.ports import JSON
 from iact.settings import Settings
+from iact.wiring import read_policies
 from sandbox import open_host
-
-POLICY_FILE = "policy.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ def test(
     arguments = _arguments(given)
     if body is not None:
         arguments[known.body or "body"] = body
-    policy = _policy(settings, scope)
+    policy = read_policies(settings.data).chosen(scope)
     impact = judge_call(
         function, known.declared, arguments, live=workspace == "live", believed=known.believed, policy=policy
     )
@@ -153,19 +151,6 @@ def _arguments(given: Sequence[str]) -> dict[str, JSON]:
             value = json.loads(text)
         found[key] = value
     return found
-
-
-def _policy(settings: Settings, scope: str) -> Policy:
-    """The scopes `scope` (names with `+` between) of the data directory's policy file."""
-    path = settings.data / POLICY_FILE
-    if not path.exists():
-        if scope == "default":
-            return OPEN
-        raise UsageError(f"There is no scope {scope!r}: there is no policy file {path}.")
-    policies = Policies.from_toml(path.read_text(encoding="utf-8"), where=str(path))
-    if scope == "default" and "default" not in policies.scope:
-        return Policy(OPEN.names, OPEN.functions, lockdown=policies.lockdown)
-    return policies.named(scope.split("+"))
 
 
 async def _look_up(settings: Settings, function: str) -> _Known:

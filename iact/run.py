@@ -12,6 +12,7 @@ from core.errors import IactError, UsageError
 from core.journal.record import Record
 from core.ports import Usage
 from core.tree.events import Notice, RecordAppended
+from iact.asking import Asking, is_question
 from iact.journals import usage_json
 from iact.settings import Settings
 from iact.wiring import open_runtime
@@ -26,7 +27,7 @@ def run(
     session: str | None,
     workspace: str | None,
     intent: int | None,
-    scope: str,
+    scope: str | None,
     as_json: bool,
     release: bool = False,
 ) -> int:
@@ -43,7 +44,7 @@ async def _run(
     session_id: str | None,
     workspace: Path | None,
     intent: int | None,
-    scope: str,
+    scope: str | None,
     as_json: bool,
     release: bool,
 ) -> int:
@@ -53,12 +54,14 @@ async def _run(
             await session.set_intent(intent)
         before, calls = session.state.usage(), _calls(session)
         async with asyncio.TaskGroup() as group:
-            progress = group.create_task(_progress(session))
+            asking = Asking(session, group.create_task)
+            progress = group.create_task(_progress(session, asking))
             try:
-                said = await session.say(task)
-                if release:
-                    await _release(session)
-                reply = await session.answer(said.n)
+                with asking.listening():
+                    said = await session.say(task)
+                    if release:
+                        await _release(session)
+                    reply = await session.answer(said.n)
             finally:
                 progress.cancel()
         status = _STATUS.get(reply.text("status"), reply.text("status"))
@@ -106,14 +109,16 @@ def _since(now: Usage, before: Usage) -> Usage:
     )
 
 
-async def _progress(session: Session) -> None:
+async def _progress(session: Session, asking: Asking) -> None:
     async with session.watch() as events:
         async for event in events:
             match event:
                 case Notice(text):
                     print(text, file=sys.stderr, flush=True)
-                case RecordAppended(record) if line := _line(record):
-                    print(line, file=sys.stderr, flush=True)
+                case RecordAppended(record):
+                    if line := _line(record):
+                        print(line, file=sys.stderr, flush=True)
+                    asking.take(record)
 
 
 def _line(record: Record) -> str:
@@ -122,6 +127,8 @@ def _line(record: Record) -> str:
             return f"{record.agent}: {record.text('function')} {record.text('to')}".rstrip()
         case "result" if record.text("status") != "ok":
             return f"{record.agent}: {record.text('function')}: {record.text('status')}"
+        case "clearance" if is_question(record):
+            return f"{record.agent}: {record.text('function')} waits for clearance (record {record.n})"
         case "reply" if record.agent != "/":
             return f"{record.agent}: replied ({record.text('status')})"
         case "notice":

@@ -12,27 +12,33 @@ from pathlib import Path
 
 from iact import address
 from iact.settings import Settings
-from iact.wiring import make_data_directory, open_runtime
+from iact.wiring import make_data_directory, open_runtime, read_policies
 from web.server import WebServer
 
 
-def serve(settings: Settings, *, host: str, port: int, workspace: str | None, open_browser: bool) -> int:
+def serve(
+    settings: Settings, *, host: str, port: int, workspace: str | None, scope: str, open_browser: bool
+) -> int:
     """Serve until SIGINT or SIGTERM; 0 after a clean end.
 
     Raises:
-        UsageError: another server runs on the data directory, or the address can't be had.
+        UsageError: another server runs on the data directory, the address can't be had, or there is no such scope.
     """
     make_data_directory(settings)
+    read_policies(settings.data).chosen(scope)  # what is wrong there is told now, not to the first session
     with address.claimed(settings.data):
-        return asyncio.run(_serve(settings, host, port, Path(workspace) if workspace else None, open_browser))
+        folder = Path(workspace) if workspace else None
+        return asyncio.run(_serve(settings, host, port, folder, scope, open_browser))
 
 
-async def _serve(settings: Settings, host: str, port: int, workspace: Path | None, open_browser: bool) -> int:
+async def _serve(
+    settings: Settings, host: str, port: int, workspace: Path | None, scope: str, open_browser: bool
+) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
-    async with open_runtime(settings, workspace) as runtime:
+    async with open_runtime(settings, workspace, scope=scope) as runtime:
         server = WebServer(runtime, host=host, port=port)
         await server.start()
         try:

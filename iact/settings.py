@@ -12,6 +12,7 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import UsageError
+from core.gate.clearance import PERSON_SECONDS
 from core.tree.bounds import Bounds
 
 _ENVIRONMENT: Mapping[str, str] = {
@@ -23,6 +24,8 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_MODEL_FAST": "model_fast",
     "IACT_CONTEXT": "context",
     "IACT_SANDBOX": "sandbox",
+    "IACT_CLEARANCE_URL": "clearance_url",
+    "IACT_CLEARANCE_SECONDS": "clearance_seconds",
     "IACT_LOG": "log",
 }
 
@@ -45,7 +48,10 @@ class BoundSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """Everything that a user can set. No endpoint and no key: the embedded model is used."""
+    """Everything that a user can set. No endpoint and no key: the embedded model is used.
+
+    `clearance_url`: asked about every call, in place of a person; `clearance_seconds`: how long a person has.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,6 +63,8 @@ class Settings(BaseModel):
     model_fast: str | None = None
     context: int = Field(default=32_768, ge=512)
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
+    clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)
     log: Literal["debug", "info", "warning", "error"] = "warning"
     bounds: BoundSettings = Field(default_factory=BoundSettings)
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
 
 from core import Runtime
 from core.errors import UsageError
+from core.gate import policy_file
+from core.gate.clearance import HttpClearance
+from core.gate.policy_file import Policies
 from core.models.roles import Models
+from core.modules import approval
+from core.modules.approval import Approvals
 from core.ports import Model, ModelProfile
+from core.tree.monitor import Authorities
 from core.tree.runtime import SystemClock
 from iact.settings import Settings
 from sandbox import open_host
@@ -93,15 +100,45 @@ def make_data_directory(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_runtime(settings: Settings, workspace: Path | None = None) -> AsyncIterator[Runtime]:
-    """A runtime with the user's models, sandbox and data directory; closes all of it at the end.
+async def open_runtime(
+    settings: Settings, workspace: Path | None = None, *, scope: str = policy_file.DEFAULT
+) -> AsyncIterator[Runtime]:
+    """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
 
+    `scope`: of new sessions.
     `workspace`: the directory in which new sessions work, in place of one of their own.
     """
     make_data_directory(settings)
     models = open_models(settings)
     host = await open_host(settings.data, backend=settings.sandbox)
-    async with Runtime(
-        settings.data, models, host, bounds=settings.bounds.bounds(), workspace=workspace
-    ) as runtime:
-        yield runtime
+    endpoint = HttpClearance(settings.clearance_url) if settings.clearance_url else None
+    authorities = Authorities(
+        endpoint=endpoint,
+        seconds=settings.clearance_seconds,
+        approvals=Approvals(settings.data / approval.FILE),
+    )
+    try:
+        async with Runtime(
+            settings.data, models, host,
+            bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
+            authorities=authorities, workspace=workspace,
+        ) as runtime:  # fmt: skip
+            yield runtime
+    finally:
+        if endpoint is not None:
+            await endpoint.close()
+
+
+def read_policies(data: Path) -> Policies:
+    """The scopes of a data directory's policy file; none if there is no file.
+
+    Raises:
+        UsageError: it can't be read, or holds something that a policy can't.
+    """
+    path = data / policy_file.FILE
+    try:
+        return Policies.from_toml(path.read_text(encoding="utf-8"), where=str(path))
+    except FileNotFoundError:
+        return Policies()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The policy {path} can't be read: {error}.") from error

@@ -12,13 +12,16 @@ from pydantic import BaseModel
 
 from web import looking
 from web.messages import (
+    Clear,
     Fork,
     Hello,
     Inject,
     ListSessions,
     ListVariables,
+    Lockdown,
     OnAgent,
     Open,
+    Remember,
     Render,
     Say,
     Seek,
@@ -121,6 +124,22 @@ async def _intent(client: Client, message: SetIntent) -> Fields:
     return {"n": (await session.set_intent(message.value)).n}
 
 
+async def _clear(client: Client, message: Clear) -> Fields:
+    session = await client.session()
+    remember = message.remember
+    record = await session.clear(
+        message.call,
+        message.allow,
+        remember.model_dump() if isinstance(remember, Remember) else remember,
+    )
+    return {"n": record.n}
+
+
+async def _lockdown(client: Client, message: Lockdown) -> Fields:
+    session = await client.session()
+    return {"n": (await session.lockdown(message.value)).n}
+
+
 async def _open(client: Client, message: Open) -> Fields:
     await client.open(message.journal, message.since, lazy=message.lazy)
     return {}
@@ -165,7 +184,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "pause": _command(OnAgent, _pause),
     "resume": _command(OnAgent, _resume),
     "cancel": _command(OnAgent, _cancel),
+    "clear": _command(Clear, _clear),
     "intent": _command(SetIntent, _intent),
+    "lockdown": _command(Lockdown, _lockdown),
     "sessions": _command(ListSessions, _sessions),
     "open": _command(Open, _open),
     "seek": _command(Seek, _seek),
@@ -177,7 +198,6 @@ COMMANDS: Final[Mapping[str, Command]] = {
 }
 
 UNSUPPORTED: Final[Mapping[str, str]] = {
-    "clear": "This version can't approve or deny calls yet; a call that needs it is denied.",
     "module.add": "This version can't add modules from the page yet.",
     "module.remove": "This version can't remove modules from the page yet.",
 }

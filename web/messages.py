@@ -6,7 +6,7 @@ the message made, which is on disk by then.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
@@ -123,6 +123,30 @@ class OnAgent(Message):
     """`pause`, `resume` and `cancel`."""
 
     path: AgentPath
+
+
+class Remember(Message):
+    """A rule that a person makes of a yes: patterns of the function, and of arguments by name."""
+
+    function: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    arguments: dict[str, str] = {}
+
+
+class Clear(Message):
+    """Answer the call that waits for clearance since record `call`.
+
+    `remember`: of a yes, "call" for exactly this call from now on, or a rule; null: it is good for this once.
+    """
+
+    call: int = Field(ge=1)
+    allow: bool
+    remember: Literal["call"] | Remember | None = None
+
+
+class Lockdown(Message):
+    """Deny every call of the session from now on, or end that."""
+
+    value: bool
 
 
 class SetIntent(Message):

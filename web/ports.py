@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from core.errors import IactError
 from core.journal.record import Record
+from core.ports import JSON
 from core.tree.events import Event, NodeView
 from core.tree.tree import Tree
 
@@ -68,6 +69,8 @@ class Session(Protocol):
     async def resume(self, path: str) -> Record: ...
     async def cancel(self, path: str) -> Record: ...
     async def set_intent(self, value: Intent) -> Record: ...
+    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record: ...
+    async def lockdown(self, value: bool) -> Record: ...
 
     def records(self, since: int = 0) -> Sequence[Record]:
         """All durable records with a number above `since`, in order."""

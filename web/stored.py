@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 from core.errors import UsageError
 from core.journal.file import FILE
 from core.journal.record import Record
+from core.ports import JSON
 from core.tree.events import Event, NodeView
 from core.tree.replay import Replay, replay
 from core.tree.tree import Tree
@@ -86,6 +87,14 @@ class Stored:
         _refuse()
 
     async def set_intent(self, value: Intent) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def lockdown(self, value: bool) -> Record:
         """Refused."""
         _refuse()
 

@@ -29,7 +29,8 @@ from agentdojo.types import text_content_block_from_string
 from benchmarks.agentdojo.attacks import workspace_calls
 from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
 from core.gate.grant import Grant
-from core.gate.policy import OPEN, Policies, Policy
+from core.gate.policy import OPEN, Policy
+from core.gate.policy_file import Policies
 from core.gate.provenance import Provenance
 
 HERE = Path(__file__).parent

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import httpx
 
+from core.errors import UsageError
 from core.gate.gate import Answer, Question
 from core.ports import JSON
 
@@ -142,12 +143,51 @@ class RememberedRule:
     arguments: tuple[tuple[str, str], ...] = ()
 
 
+Keep = RememberedCall | RememberedRule
+
+
+def kept(data: JSON, question: Question, user: str) -> Keep | None:
+    """What a person wants remembered of a yes to `question`; None: nothing.
+
+    `data`: "call" for exactly this call, or an object of patterns for a rule: `function`, and `arguments` by name.
+
+    Raises:
+        UsageError: it is neither, or a rule that does not cover the call that it was made for.
+    """
+    request = question.request
+    match data:
+        case None:
+            return None
+        case "call":
+            return RememberedCall(request.function, request.arguments, user, question.impact)
+        case {"function": str(function), **rest} if set(rest) <= {"arguments"}:
+            patterns = rest.get("arguments", {})
+            if isinstance(patterns, dict) and all(isinstance(one, str) for one in patterns.values()):
+                named = tuple(sorted((name, str(one)) for name, one in patterns.items()))
+                if fnmatch.fnmatchcase(request.function, function):
+                    return RememberedRule(function, user, question.impact, named)
+    raise UsageError(
+        'What is to be remembered is "call", or {"function": pattern, "arguments": {name: pattern}} '
+        f"with a pattern that {request.function} matches."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Remembered:
     """The yeses of persons that still hold. Which stand in it comes from the journal."""
 
     calls: frozenset[RememberedCall] = frozenset()
     rules: frozenset[RememberedRule] = frozenset()
+
+    def keep(self, one: Keep | None) -> Remembered:
+        """With one more."""
+        match one:
+            case RememberedCall():
+                return Remembered(self.calls | {one}, self.rules)
+            case RememberedRule():
+                return Remembered(self.calls, self.rules | {one})
+            case None:
+                return self
 
     def allow(self, request: ClearanceRequest) -> Answer | None:
         """A yes from before that covers this call, or None."""

@@ -18,7 +18,7 @@ from typing import Final, Literal, NoReturn
 
 from core.errors import IactError
 from core.gate.grant import Grant
-from core.gate.policy import Policy, Require
+from core.gate.policy import Policy, Rate, Require
 from core.gate.provenance import USER, Provenance, untrusted
 from core.gate.rules import host_allowed, texts_of
 from core.ports import JSON
@@ -140,18 +140,21 @@ def consider(
     arguments: Mapping[str, JSON],
     provenance: Provenance,
     known: Mapping[str, frozenset[str]] | None = None,
+    over: Rate | None = None,
     clearance: bool = False,
 ) -> Ticket | Denial | Question:
     """Decide one call but for its clearance.
 
-    `known`: named sets of values for `Require.within`. `clearance`: an authority wants to be asked about every
-    call that nothing cheaper denies.
+    `known`: named sets of values for `Require.within`. `over`: the rate that this call would break, if there is
+    one (`core.gate.rate`). `clearance`: an authority wants to be asked about every call that nothing cheaper denies.
     """
     if policy.lockdown:
         return Denial("lockdown", impact, "Everything is locked down.")
     decision = decide(request, impact, grant)
     if isinstance(decision, Denial):
         return decision
+    if over is not None:
+        return Denial("rate", impact, f"More than {over.calls} calls of {over.function} in {over.per:g} s.")
     for rule in policy.requires_of(request.function):
         if rule.parameter in arguments:
             wrong = _unmet(rule, arguments[rule.parameter], provenance, policy, known or {})
@@ -167,7 +170,7 @@ def consider(
         return Question(
             request, impact, "provenance", f"The call has impact {impact} and is touched by {names}."
         )
-    if clearance:
+    if clearance or policy.clears(request.function):
         return Question(request, impact, "clearance", f"Clearance is needed for {request.function}.")
     return decision
 

@@ -130,7 +130,7 @@ class Grant:
             for some in (allow if isinstance(allow, list) else [[]])
         )
         limits = (
-            {one: cap if type(cap) is int else _NOTHING for one, cap in caps.items()}
+            {one: _cap(cap) for one, cap in caps.items()}
             if isinstance(caps, dict)
             else {}
             if caps is None
@@ -141,6 +141,10 @@ class Grant:
             intent if type(intent) is int else 0,
             str(fields.get("user", "local")),
         )
+
+
+def _cap(data: JSON) -> float:
+    return data if isinstance(data, int | float) and not isinstance(data, bool) else _NOTHING
 
 
 DEFAULT_SCOPE = Scope("default", (("*",),))

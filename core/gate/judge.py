@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from core.gate.impact import SCRIPTS, impact_of
 from core.gate.policy import OPEN, Policy
 from core.gate.rules import call_impact
-from core.gate.shell import judge_script
 from core.ports import JSON
 
 
@@ -53,6 +52,8 @@ def _script(function: str, arguments: Mapping[str, JSON], *, live: bool, policy:
     script, language = arguments.get(script_name), arguments.get(language_name, "bash")
     if not isinstance(script, str) or not isinstance(language, str):
         return Impact(2 if live else 1, "The command is no text.")
+    from core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
+
     judgement = judge_script(script, language=language)
     level = call_impact(policy, function, judgement.impact(live=live), arguments, live=live)
     return Impact(level, f"{judgement.effect}: {judgement.worst.what}.")

@@ -1,30 +1,4 @@
-"""Policies: who may call what, how much, and with which arguments. Written by people, as TOML.
-
-    lockdown = false
-
-    [scope.office]
-    functions = ["mail.*", "files.read"]        # what is not named is denied
-    caps = { "mail.*" = 2, "files.*" = 0 }      # most impact, by pattern; may lie between 0, 1 and 2
-    trusted = ["tool:files.*"]                  # sources whose values count as the user's own
-
-    [[scope.office.require]]                    # a rule about one parameter
-    function = "mail.send"
-    parameter = "recipients"
-    within = ["user", "address-book"]           # the user wrote it, or it is in a named set
-    hosts = ["example.com", "*.example.org"]    # or: the host of every address is one of these
-    otherwise = "ask"                           # or "deny"
-
-    [[scope.office.impact]]                     # raises (never lowers) the impact of matching calls
-    function = "http.request"
-    parameter = "method"
-    kind = "method"                             # method | sql | path | host | shell | equals
-    values = []                                 # for path and host: the ones that stay low
-    impact = 2
-
-    [[scope.office.rate]]
-    function = "mail.*"
-    calls = 10
-    per = 60.0                                  # seconds
+"""Policies: who may call what, how much, and with which arguments. Written by people (`core.gate.policy_file`).
 
 Several scopes merge by union of functions, minimum of caps, and union of rules; the merge is commutative,
 associative and idempotent.
@@ -34,14 +8,10 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal, Self, TypeVar
+from typing import Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from core.errors import UsageError
 from core.gate.grant import Scope
 
 Otherwise = Literal["ask", "deny"]
@@ -84,9 +54,13 @@ class Rate:
     per: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Policy:
-    """One scope, or several merged. `caps`, `intents`: pairs of pattern and level, at most one for a pattern."""
+    """One scope, or several merged. `caps`: pairs of pattern and level, at most one for a pattern.
+
+    `clearance`: patterns of functions whose every call needs clearance. `remember`: whether a person's yes may be
+    remembered. `sets`: pairs of the name of a set of values and one value in it.
+    """
 
     names: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
@@ -95,6 +69,9 @@ class Policy:
     requires: frozenset[Require] = frozenset()
     impacts: frozenset[ImpactRule] = frozenset()
     rates: frozenset[Rate] = frozenset()
+    clearance: frozenset[str] = frozenset()
+    sets: frozenset[tuple[str, str]] = frozenset()
+    remember: bool = True
     lockdown: bool = False
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -103,6 +80,18 @@ class Policy:
         default_factory=dict, init=False, repr=False, compare=False
     )
     _rates: dict[str, tuple[Rate, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @functools.cached_property
+    def known(self) -> Mapping[str, frozenset[str]]:
+        """The named sets of values."""
+        found: dict[str, set[str]] = {}
+        for name, value in self.sets:
+            found.setdefault(name, set()).add(value)
+        return {name: frozenset(values) for name, values in found.items()}
+
+    def clears(self, function: str) -> bool:
+        """Whether every call of `function` needs clearance."""
+        return any(fnmatch.fnmatchcase(function, one) for one in self.clearance)
 
     def scope(self) -> Scope:
         """As a grant holds it."""
@@ -124,6 +113,9 @@ class Policy:
             self.requires | other.requires,
             self.impacts | other.impacts,
             self.rates | other.rates,
+            self.clearance | other.clearance,
+            self.sets | other.sets,
+            self.remember and other.remember,
             self.lockdown or other.lockdown,
         )
 
@@ -157,96 +149,6 @@ def merged(policies: Iterable[Policy]) -> Policy:
     """Any number of policies as one; none: nothing is allowed."""
     many = list(policies)
     return functools.reduce(Policy.merge, many) if many else Policy()
-
-
-# --- TOML ------------------------------------------------------------------------------------------------
-
-_Level = Annotated[float, Field(ge=-1, le=2, allow_inf_nan=False)]
-_Pattern = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Require(_Strict):
-    function: _Pattern
-    parameter: _Pattern
-    within: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    links: bool = False
-    otherwise: Otherwise = "ask"
-
-
-class _Impact(_Strict):
-    function: _Pattern
-    parameter: _Pattern
-    kind: RuleKind
-    values: tuple[str, ...] = ()
-    impact: _Level = 2
-
-
-class _Rate(_Strict):
-    function: _Pattern
-    calls: Annotated[int, Field(ge=0, le=1_000_000)]
-    per: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-
-
-class _Scope(_Strict):
-    functions: tuple[_Pattern, ...]
-    caps: dict[_Pattern, _Level] = {}
-    trusted: tuple[_Pattern, ...] = ()
-    require: tuple[_Require, ...] = ()
-    impact: tuple[_Impact, ...] = ()
-    rate: tuple[_Rate, ...] = ()
-
-    def policy(self, name: str, *, lockdown: bool) -> Policy:
-        return Policy(
-            frozenset({name}),
-            frozenset(self.functions),
-            frozenset(self.caps.items()),
-            frozenset(self.trusted),
-            frozenset(Require(**one.model_dump()) for one in self.require),
-            frozenset(ImpactRule(**one.model_dump()) for one in self.impact),
-            frozenset(Rate(**one.model_dump()) for one in self.rate),
-            lockdown,
-        )
-
-
-class Policies(_Strict):
-    """All scopes of a policy file, by name."""
-
-    lockdown: bool = False
-    scope: dict[Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_-]{0,63}\z")], _Scope] = {}
-
-    @classmethod
-    def from_toml(cls, text: str, *, where: str = "the policy") -> Self:
-        """Read a policy file.
-
-        Raises:
-            UsageError: it is no TOML, or holds something that a policy can't; says where.
-        """
-        try:
-            return cls.model_validate(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{where} is no TOML: {error}; correct it there.") from error
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise UsageError(f"{where} is wrong at {place}: {first['msg']}; correct it there.") from error
-
-    def named(self, names: Iterable[str]) -> Policy:
-        """The scopes of these names, merged.
-
-        Raises:
-            UsageError: there is no scope of one of the names.
-        """
-        many = list(names)
-        for name in many:
-            if name not in self.scope:
-                known = ", ".join(sorted(self.scope)) or "none"
-                raise UsageError(f"There is no scope {name!r} in the policy; there are {known}.")
-        return merged(self.scope[name].policy(name, lockdown=self.lockdown) for name in many)
 
 
 OPEN: Final = Policy(frozenset({"default"}), frozenset({"*"}))

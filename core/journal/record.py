@@ -16,7 +16,8 @@ so nothing inside it can be mistaken for structure.
 
 Kinds and their own fields (a reader ignores fields that it does not know):
 
-    open     format, session, version, prompt (digest), primer, models {role: name}, grant, bounds, workspace
+    open     format, session, version, prompt (digest), primer, models {role: name}, grant, policy, bounds,
+             workspace
     say      (body: the user's text)
     turn     a model's text that holds actions: model, role, context (digest), took [n], seen {}, notes [function],
              usage {prompt,cached,completion,estimated?}, ms, first_ms, finish (stop|length|cut), cut (bytes)
@@ -24,12 +25,22 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              the fields of `turn`
     discard  a generation that was stopped; never enters a context: reason (pause|interrupt|cancel|restart)
     call     about to be dispatched: turn, action (index in the turn), function, impact, args (digest)
-    gate     a decision; never enters a context: turn, action, function, allow, by, impact, reason
+    gate     a decision; never enters a context: turn, action, function, allow, by, impact, reason,
+             believed (false: nobody approved the function's manifest), endpoint (true: one is asked about every
+             call), ask (the clearance record that it waited for)
+    clearance  a question or its answer; never enters a context: turn, action, function, op (ask|answer), and
+             ask: to (person|endpoint), rule (provenance|clearance), impact, why (its impact), reason (it is
+             asked), user, seconds (a person has), params {} (the call in full), attached {parameter: {media, size,
+             sha256 if it is too long for params}}, provenance {parameter: [label]}, read [label] (by the agent),
+             believed as in gate;
+             answer: ask (the question's record), allow, by (user|endpoint|time), reason, remember ("call" or a
+             rule {function, arguments {parameter: pattern}})
     result   turn, action, function, call, status (ok|error|incomplete|cancelled|interrupted), var, media, ms,
              data {} (exit status and the like); body: the output, or blob {sha256, size}
     spawn    a child begins (agent = the child): caller, model, grant; body: its role text
     draw     an agent takes more of the budget of those above it, before it asks its model: tokens
-    control  op (pause|resume|inject|cancel|intent), by, and for inject: mode; body: the injected text
+    control  op (pause|resume|inject|cancel|intent|lockdown|policy), by, and for inject: mode, for intent and
+             lockdown: value, for policy: policy {}; body: the injected text
     module   name, version, digest, origin, stake; body: the manifest as JSON
     notice   for people, never in a context: level, code
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),
@@ -161,7 +172,7 @@ def _heading(record: Record) -> str:
             subject = "user → /"
         case "reply":
             subject = f"{record.agent[:_NAME]} → {record.text('to') or 'user'}"
-        case "call" | "result" | "gate":
+        case "call" | "result" | "gate" | "clearance":
             subject = f"{record.agent[:_NAME]} · {record.kind} {record.text('function')}"
         case "turn":
             pass

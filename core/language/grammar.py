@@ -18,7 +18,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from core.language.actions import ActionSpec
@@ -60,10 +60,14 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Arguments that fit. `attached`: parameters that a variable was passed for, by value."""
+    """Arguments that fit. `attached`: parameters that a variable was passed for, by value.
+
+    `labels`: where arguments come from that were read from a variable, by parameter (see `core.gate.provenance`).
+    """
 
     arguments: Mapping[str, JSON]
     attached: Mapping[str, Value]
+    labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def split(info: str) -> tuple[str, tuple[Argument, ...]] | Mistake:
@@ -137,6 +141,7 @@ def bind(
     """Fit `arguments` and `body` (None: the block had no lines) to the parameters of `spec`."""
     given: dict[str, JSON] = {}
     attached: dict[str, Value] = {}
+    labels: dict[str, frozenset[str]] = {}
     open_slots = [name for name in spec.properties if name != spec.body]
     for argument in arguments:
         if argument.key is None and spec.rest is not None:
@@ -164,7 +169,7 @@ def bind(
                     spec,
                     f"parameter `{slot}` expects {_type(spec.properties[slot])}; ${argument.text} is too long",
                 )
-            argument = Argument(slot, value.text().strip(), "reference")
+            argument, labels[slot] = Argument(slot, value.text().strip(), "reference"), value.labels
         fitted = _fit(spec, slot, argument)
         if isinstance(fitted, Mistake):
             return fitted
@@ -181,7 +186,7 @@ def bind(
             return _wrong(
                 spec, f"parameter `{name}`{where} of type {_type(spec.properties.get(name, {}))} is missing"
             )
-    return Bound(given, attached)
+    return Bound(given, attached, labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 _MENTION: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?!\w)")
@@ -99,11 +99,16 @@ class Table(Mapping[str, Value]):
         return name
 
     def receive(self, name: str, value: Value) -> str:
-        """Bind a value that came with a message; the clash rule gives a newcomer `name_2`, `name_3`, …"""
+        """Bind a value that came with a message; the clash rule gives a newcomer `name_2`, `name_3`, …
+
+        The same content under the same name is one value, which then comes from both sources.
+        """
         free, count = name, 1
         while free in self._values and self._values[free] != value:
             count += 1
             free = f"{name}_{count}"
+        if free in self._values:
+            value = replace(value, labels=value.labels | self._values[free].labels)
         self._values[free] = value
         return free
 

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from core.errors import ModuleFault, SandboxError
-from core.gate.gate import CallRequest, Denial, Ticket, decide
-from core.gate.impact import impact_of
+from core.gate.gate import Denial, Ticket
 from core.journal.record import Record
 from core.journal.spool import Spool
 from core.language.grammar import Bound
@@ -26,6 +25,7 @@ from core.tree.agent import Agent, Pending
 from core.tree.events import Notice, Output
 from core.tree.interpret import argument_text, digest_of, ready, satisfied
 from core.tree.live import Live, stored
+from core.tree.monitor import Monitor
 
 NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
@@ -34,9 +34,10 @@ NotRun = Literal["cancelled", "incomplete"]
 class Acting:
     """The calls of one session that are under way."""
 
-    def __init__(self, live: Live, door: Modules) -> None:
+    def __init__(self, live: Live, door: Modules, monitor: Monitor) -> None:
         self._live = live
         self._door = door
+        self._monitor = monitor
         self._scopes: dict[str, asyncio.Timeout] = {}
 
     async def act(self, agent: Agent, pending: Pending) -> None:
@@ -119,30 +120,21 @@ class Acting:
         if pending.call and spec.impact > 0 and not spec.idempotent:
             self._record_result(agent, pending, {"status": "interrupted"})
             return
-        request = CallRequest(agent.path, spec.name, digest_of(bound))
-        texts = {name: argument_text(bound, name) for name in (*bound.arguments, *bound.attached)}
-        impact = impact_of(spec.name, spec.impact, texts, live=live.tree.workspace != "scratch")
-        decision = decide(request, impact, live.tree.grant_of(agent.path))
-        self._record_gate(agent, pending, decision)
+        decision = await self._monitor.decide(agent, pending)
+        if decision is None:
+            return
         if isinstance(decision, Denial):
-            self._record_result(agent, pending, {"status": "incomplete"})
+            await self._monitor.linger()
+            if pending in agent.actions:
+                self._record_result(agent, pending, {"status": "incomplete"})
             return
         if not pending.call:
-            fields = {**self._where(agent, pending), "impact": decision.impact, "args": request.arguments}
+            arguments = decision.request.arguments
+            fields = {**self._where(agent, pending), "impact": decision.impact, "args": arguments}
             call = live.record("call", agent.path, fields)
             if decision.impact > 0:
                 await live.durable(call)
         await self._dispatch(agent, pending, bound, decision)
-
-    def _record_gate(self, agent: Agent, pending: Pending, decision: Ticket | Denial) -> None:
-        fields = {
-            **self._where(agent, pending),
-            "allow": isinstance(decision, Ticket),
-            "impact": decision.impact,
-        }
-        if isinstance(decision, Denial):
-            fields |= {"by": decision.by, "reason": decision.reason}
-        self._live.record("gate", agent.path, fields)
 
     async def _dispatch(self, agent: Agent, pending: Pending, bound: Bound, ticket: Ticket) -> None:
         live, started = self._live, self._live.clock.monotonic()
@@ -159,7 +151,7 @@ class Acting:
         self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
     ) -> Outcome | NotRun:
         """Go through the door; what kept the call from ending is told to people only."""
-        live = self._live
+        live, started = self._live, self._live.clock.monotonic()
         scope = self._scopes[agent.path] = asyncio.timeout(None)
         try:
             async with scope:
@@ -173,6 +165,7 @@ class Acting:
         except TimeoutError:
             return "cancelled"
         except (SandboxError, ModuleFault) as error:
+            self._monitor.failed(live.clock.monotonic() - started)
             if pending in agent.actions:
                 live.record("notice", agent.path, {"level": "warning", "code": "module"}, str(error))
             return "incomplete"

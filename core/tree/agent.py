@@ -13,7 +13,9 @@ from typing import Literal
 
 from core.context.history import History
 from core.context.tail import Told
+from core.gate.gate import Answer
 from core.gate.grant import Grant
+from core.gate.provenance import NOTHING, Labels
 from core.language.actions import ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Table, Value
@@ -27,7 +29,8 @@ Rest = Literal["idle", "done", "failed", "cancelled"]
 class Incoming:
     """A message that waits for the agent's next turn. `n`: its record; `values`: variables that it brings.
 
-    `mode`: of an intervention (queue, deliver, interrupt). `child`, `status`: of a child's reply.
+    `mode`: of an intervention (queue, deliver, interrupt). `child`, `status`: of a child's reply. `labels`: where its
+    text comes from.
     """
 
     n: int
@@ -38,6 +41,7 @@ class Incoming:
     mode: str = ""
     child: str = ""
     status: str = "ok"
+    labels: Labels = NOTHING
 
 
 @dataclass(slots=True)
@@ -47,6 +51,8 @@ class Pending:
     `index`: its place among the actions of that reply; `written`: its name as the agent wrote it.
     `bound` is None until its turn comes, because results before it may define what it names.
     `call`: number of its `call` record once it was dispatched, else 0. `child`: whom a CALL is for.
+    `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`) and at which impact;
+    `answer`: what they said.
     """
 
     index: int
@@ -57,6 +63,10 @@ class Pending:
     bound: Bound | None = None
     call: int = 0
     child: str = ""
+    asked: int = 0
+    asked_of: str = ""
+    asked_impact: float = 0
+    answer: Answer | None = None
 
 
 @dataclass(slots=True)
@@ -69,6 +79,7 @@ class Agent:
     next tail must be whole. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and `lender` belong to
     `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
+    `labels`: where all that it has read comes from (`core.tree.origin`).
     """
 
     path: str
@@ -79,6 +90,7 @@ class Agent:
     patterns: Sequence[str] | None = None
     intent: int | None = None
     table: Table = field(default_factory=Table)
+    labels: Labels = NOTHING
     active: bool = False
     rest: Rest = "idle"
     paused: bool = False
@@ -129,6 +141,11 @@ class Agent:
     def called(self) -> bool:
         """Whether it waits for the reply to a CALL."""
         return bool(self.actions) and self.actions[0].spec.name == "CALL" and self.actions[0].call > 0
+
+    @property
+    def asks(self) -> bool:
+        """Whether its call waits for clearance."""
+        return bool(self.actions) and self.actions[0].asked > 0 and self.actions[0].answer is None
 
 
 @dataclass(frozen=True, slots=True)

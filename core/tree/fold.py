@@ -17,7 +17,10 @@ from core.context.prompt import STANDARD
 from core.context.tail import Seen, Told
 from core.context.tokens import Calibration, estimate, estimate_messages
 from core.errors import JournalError, ReplayMismatch
+from core.gate.clearance import kept
+from core.gate.gate import Answer, Question, Ticket
 from core.gate.grant import Grant
+from core.gate.policy_file import policy_from_json
 from core.journal.record import Record
 from core.language import labels
 from core.language.scanner import scan
@@ -25,9 +28,10 @@ from core.language.variables import mentions, text_value
 from core.modules.manifest import Manifest
 from core.modules.registry import specs_of
 from core.ports import JSON, ChatMessage
-from core.tree import budget, loops
+from core.tree import budget, loops, origin
 from core.tree.agent import Agent, Incoming, Pending
 from core.tree.bounds import Bounds
+from core.tree.decision import decide_again
 from core.tree.inputs import Prepared, choose_notes, heard, noted, prepare, receive
 from core.tree.interpret import (
     advance,
@@ -41,7 +45,7 @@ from core.tree.interpret import (
     running_children,
 )
 from core.tree.roles import Role
-from core.tree.tree import Tree
+from core.tree.tree import Source, Tree
 
 
 def apply(tree: Tree, record: Record) -> None:
@@ -100,6 +104,7 @@ def _open(tree: Tree, record: Record) -> None:
     tree.layout = "changes" if record.text("tail") == "changes" else "whole"
     tree.bounds = Bounds.from_json(record.fields.get("bounds"))
     tree.grant = Grant.from_json(record.fields.get("grant"))
+    tree.policy = policy_from_json(record.fields.get("policy"))
     models = record.fields.get("models")
     for name, data in models.items() if isinstance(models, dict) else ():
         role, digest = Role.from_json(data)
@@ -121,7 +126,9 @@ def _create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
 
 
 def _say(tree: Tree, record: Record) -> None:
-    _deliver(tree, tree.root, Incoming(record.n, "say", "the user", record.body), record.at)
+    tree.said.append(record.body)
+    said = Incoming(record.n, "say", "the user", record.body, labels=origin.WRITTEN)
+    _deliver(tree, tree.root, said, record.at)
 
 
 def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
@@ -162,6 +169,9 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input))
     agent.told = Told(prepared.seen, prepared.table.copy()) if stays else None
     agent.history.push(ChatMessage("assistant", record.body))
+    for message in agent.inbox:
+        if message.n in prepared.took:
+            origin.read(agent, message.labels)
     agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
     agent.first = prepared.input if agent.fresh else agent.first
     agent.table, agent.feedback, agent.fresh = prepared.table, [], False
@@ -242,8 +252,16 @@ def _left_behind(tree: Tree, agent: Agent) -> list[str]:
     # As it may have been sent already, with its notes (the first journals gave them to the turn alone).
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
     agent.known.update(notes)
+    for message in agent.inbox:
+        origin.read(agent, message.labels)
     parts = heard(tree, agent, agent.inbox, notes, agent.table)
     return [*parts, labels.note("Your work was cancelled here by the user.")]
+
+
+def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
+    """An agent reads a message before its next turn begins."""
+    origin.read(agent, message.labels)
+    return receive(tree, message, agent.table)
 
 
 def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str) -> None:
@@ -251,12 +269,15 @@ def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str
     waiting = next((one for one in caller.actions if one.call and one.child == child.path), None)
     values = mentions(record.body, child.table)
     status = record.text("bound") or status
-    reply = Incoming(record.n, "child", child.path, record.body, values, child=child.path, status=status)
+    reply = Incoming(
+        record.n, "child", child.path, record.body, values,
+        child=child.path, status=status, labels=origin.by(child),
+    )  # fmt: skip
     if waiting is None:
         _deliver(tree, caller, reply, record.at)
         return
     caller.actions.remove(waiting)
-    caller.feedback.append(receive(tree, reply, caller.table))
+    caller.feedback.append(_hear(tree, caller, reply))
     if waiting.bound is not None:
         _watch_repeats(caller, "CALL", digest_of(waiting.bound), record.body)
     advance(tree, caller)
@@ -274,7 +295,7 @@ def _select(tree: Tree, record: Record) -> None:
     agent.actions.remove(pending)
     for message in [one for one in agent.inbox if one.n in wanted]:
         agent.inbox.remove(message)
-        agent.feedback.append(receive(tree, message, agent.table))
+        agent.feedback.append(_hear(tree, agent, message))
     left = running_children(tree, agent)
     if left or not wanted:
         agent.feedback.append(
@@ -295,6 +316,7 @@ def _spawn(tree: Tree, record: Record) -> None:
     child.patterns = tuple(str(one) for one in patterns) if isinstance(patterns, list) else None
     child.intent = intent if isinstance(intent, int) else None
     child.step, child.record = 1, record.n
+    origin.read(child, origin.by(caller))
     if record.fields.get("fork") is True:
         child.forked, child.history, child.table = True, caller.history.copy(), caller.table.copy()
         child.known = set(caller.known)
@@ -320,6 +342,9 @@ def _call(tree: Tree, record: Record) -> None:
     same = pending.spec.name == record.text("function") and digest_of(pending.bound) == record.text("args")
     _expect(tree, record, same, f"calls {record.text('function')} other than its turn says")
     pending.call = record.n
+    impact = record.fields.get("impact")
+    if isinstance(impact, int | float) and impact > 0:
+        origin.change_files(tree, agent, pending.bound, pending.spec.name)
     if pending.spec.name in ("CALL", "CALL_ASYNC"):
         _address(tree, agent, pending.child, argument_text(pending.bound, "message"), record)
 
@@ -333,9 +358,10 @@ def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> 
         _expect(tree, record, tokens == record.number("budget"), f"reserves other than {tokens} tokens")
         budget.reserve(tree, agent, child, record.number("budget"))
         values = mentions(text, agent.table)
-        _deliver(
-            tree, child, Incoming(record.n, "caller", f"your caller {agent.path}", text, values), record.at
+        message = Incoming(
+            record.n, "caller", f"your caller {agent.path}", text, values, labels=origin.by(agent)
         )
+        _deliver(tree, child, message, record.at)
     started = next((one for one in agent.actions if one.call == record.n), None)
     if started is not None and started.spec.name == "CALL_ASYNC":
         agent.actions.remove(started)
@@ -344,8 +370,38 @@ def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> 
 
 
 def _gate(tree: Tree, record: Record) -> None:
-    """A decision changes nothing by itself; it must be about an action that waits for one."""
-    _pending(tree, _agent(tree, record), record)
+    """A decision must be the one that the gate comes to again; what it counts is counted."""
+    agent = _agent(tree, record)
+    pending = _pending(tree, agent, record)
+    if pending is None or pending.bound is None:
+        return
+    decision = decide_again(tree, agent, pending, record)
+    said = (record.fields.get("allow"), record.fields.get("by"), record.fields.get("impact"))
+    came = (isinstance(decision.verdict, Ticket), decision.by, decision.impact.level)
+    _expect(tree, record, said == came, f"decides {said}, where the gate says {came}")
+    tree.tally = decision.tally
+
+
+def _clearance(tree: Tree, record: Record) -> None:
+    """Somebody is asked about a call, or answers."""
+    agent = _agent(tree, record)
+    pending = _pending(tree, agent, record)
+    if pending is None or pending.bound is None:
+        return
+    decision = decide_again(tree, agent, pending, record)
+    if record.text("op") == "ask":
+        asks = isinstance(decision.verdict, Question) and decision.by == record.text("rule")
+        _expect(tree, record, asks, "asks about a call that needs no clearance")
+        tree.tally = decision.tally
+        pending.asked, pending.asked_of = record.n, record.text("to")
+        pending.asked_impact = decision.impact.level
+        return
+    _expect(tree, record, agent.asks and pending.asked == record.number("ask"), "answers what was not asked")
+    allow = record.fields.get("allow") is True
+    if decision.asked is not None and "remember" in record.fields and allow:
+        question = decision.asked.question
+        tree.remembered = tree.remembered.keep(kept(record.fields["remember"], question, decision.asked.user))
+    pending.answer = Answer(allow, record.text("reason"))
 
 
 def _result(tree: Tree, record: Record) -> None:
@@ -355,6 +411,8 @@ def _result(tree: Tree, record: Record) -> None:
         return
     agent.actions.remove(pending)
     agent.feedback.append(outcome(tree, agent, pending, record))
+    if record.text("status") in ("ok", "error"):
+        origin.read(agent, origin.of_tool(tree, pending.spec.name))
     _judge(agent, pending, record)
     data = record.fields.get("data")
     if isinstance(data, dict) and isinstance(data.get("cwd"), str):
@@ -416,16 +474,28 @@ def _control(tree: Tree, record: Record) -> None:
             agent.latches[-1] = (agent.latches[-1][0], record.at)
         case "inject":
             kind: Final = "say" if agent.caller == "user" else "intervention"
-            message = Incoming(record.n, kind, "the user", record.body, mode=record.text("mode"))
+            tree.said.append(record.body)
+            message = Incoming(
+                record.n, kind, "the user", record.body, mode=record.text("mode"), labels=origin.WRITTEN
+            )
             _deliver(tree, agent, message, record.at)
         case "intent":
             tree.grant = dataclasses.replace(tree.grant, intent=record.number("value"))
+            _start_afresh(tree)
+        case "policy":
+            tree.policy = policy_from_json(record.fields.get("policy"))
+            tree.grant = dataclasses.replace(tree.grant, scope=tree.policy.scope())
+            tree.forget_registries()
+            _start_afresh(tree)
+        case "lockdown":
+            tree.lockdown = record.fields.get("value") is True
             _start_afresh(tree)
 
 
 def _module(tree: Tree, record: Record) -> None:
     manifest = Manifest.from_json(record.body.removeprefix("```json\n").removesuffix("\n```"))
     tree.modules[manifest.name] = manifest
+    tree.sources[manifest.name] = Source(record.text("origin"), record.text("digest"))
     kept = {name: spec for name, spec in tree.functions.items() if spec.module != manifest.name}
     tree.functions = {**kept, **{spec.name: spec for spec in specs_of(manifest)}}
     tree.forget_registries()
@@ -453,6 +523,7 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "discard": _discard,
     "call": _call,
     "gate": _gate,
+    "clearance": _clearance,
     "result": _result,
     "select": _select,
     "spawn": _spawn,

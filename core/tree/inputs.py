@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final
 
 from core.context.tail import Seen, changes, tail
+from core.gate.provenance import Labels
 from core.language import labels
 from core.language.actions import ActionSpec
 from core.language.scanner import scan
@@ -173,26 +174,28 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
     names = {name: table.receive(name, value) for name, value in message.values.items()}
     text = rename(message.text, names)
     if message.kind == "intervention":
-        _capture(text, table, message.source)
+        _capture(text, table, message)
         return labels.intervention(text)
     brought = {new: table[new] for new in names.values()}
     if message.kind != "child":
-        _capture(text, table, message.source)
+        _capture(text, table, message)
         return labels.message(message.source, text, brought)
-    reply = text_value(text, media="text/markdown", origin=message.child)
+    reply = text_value(text, media="text/markdown", labels=message.labels, origin=message.child)
     variable = table.keep(message.child.rsplit("/", 1)[1], reply)
-    _capture(text, table, message.child)
+    _capture(text, table, message)
     shown = labels.shorten(text, tree.bounds.shown, variable)
     return labels.message(f"your child {message.child}, kept as ${variable}", shown, brought)
 
 
-def _capture(text: str, table: Table, origin: str) -> None:
+def _capture(text: str, table: Table, message: Incoming) -> None:
     """Every fenced code block of an incoming message becomes `code_1`, `code_2`, …"""
     for block in scan(text, lambda name: False).blocks:
-        table.keep("code", code_value(block.info, block.body, origin))
+        table.keep(
+            "code", code_value(block.info, block.body, message.child or message.source, message.labels)
+        )
 
 
-def code_value(info: str, body: str, origin: str) -> Value:
+def code_value(info: str, body: str, origin: str, provenance: Labels) -> Value:
     """A code block as a value; the first word of its info string is kept as the type."""
     language = info.split(None, 1)[0].lower() if info else "plain"
-    return text_value(body, media=f"text/{language}", origin=origin)
+    return text_value(body, media=f"text/{language}", labels=provenance, origin=origin)

@@ -18,7 +18,7 @@ from core.language.grammar import Bound, Mistake, bind, split
 from core.language.scanner import Block, scan
 from core.language.variables import NAME, Value, text_value
 from core.ports import JSON, ChatMessage
-from core.tree import loops
+from core.tree import loops, origin
 from core.tree.agent import Agent, Pending
 from core.tree.inputs import code_value
 from core.tree.tree import Tree
@@ -54,7 +54,8 @@ def name_block(agent: Agent, block: Block) -> None:
         return
     for argument in taken[1]:
         if argument.key == "name" and NAME.fullmatch(argument.text):
-            agent.table.define(argument.text, code_value(block.info, block.body, "you"))
+            value = code_value(block.info, block.body, "you", origin.by(agent))
+            agent.table.define(argument.text, value)
 
 
 def _pend(registry: Registry, index: int, block: Block) -> Pending:
@@ -185,8 +186,11 @@ def _define(agent: Agent, bound: Bound) -> str:
     name = argument_text(bound, "name")
     given = bound.attached.get("value")
     media = str(bound.arguments.get("type", "text/plain"))
+    written = argument_text(bound, "value")
     value = (
-        given if given is not None else text_value(argument_text(bound, "value"), media=media, origin="you")
+        given
+        if given is not None
+        else text_value(written, media=media, labels=origin.by(agent), origin="you")
     )
     agent.table.define(name, value)
     return f"Kept {labels.describe(name, value)}."
@@ -200,6 +204,7 @@ def _show(tree: Tree, agent: Agent, bound: Bound) -> str:
         return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
     if not value.is_text:
         return f"`SHOW` was not run: {labels.describe(name, value)} is not text."
+    origin.read(agent, value.labels)
     lines = value.text().split("\n")
     wanted = str(bound.arguments.get("lines", ""))
     first, last = _line_range(wanted, len(lines))
@@ -264,16 +269,14 @@ def _shown(tree: Tree, value: Value, variable: str) -> str:
 
 def result_value(tree: Tree, record: Record) -> Value:
     """The value that a `result` record holds, in its body or in a blob."""
-    media, origin = record.text("media") or "text/plain", record.text("function")
+    media, function = record.text("media") or "text/plain", record.text("function")
     blob = record.fields.get("blob")
     if isinstance(blob, dict):
-        return _blob_value(tree, blob, media, origin)
-    return text_value(record.body, media=media, labels=frozenset({f"tool:{origin}"}), origin=origin)
+        return _blob_value(tree, blob, media, function)
+    return text_value(record.body, media=media, labels=origin.of_tool(tree, function), origin=function)
 
 
-def _blob_value(tree: Tree, blob: Mapping[str, JSON], media: str, origin: str) -> Value:
+def _blob_value(tree: Tree, blob: Mapping[str, JSON], media: str, function: str) -> Value:
     digest, size, blobs = str(blob.get("sha256", "")), blob.get("size"), tree.blobs
-    provenance = frozenset({f"tool:{origin}"})
-    return Value(
-        digest, size if isinstance(size, int) else 0, media, lambda: blobs(digest), provenance, origin
-    )
+    size = size if isinstance(size, int) else 0
+    return Value(digest, size, media, lambda: blobs(digest), origin.of_tool(tree, function), function)

@@ -50,15 +50,19 @@ class Live:
         fields: Mapping[str, JSON] | None = None,
         body: str = "",
         blobs: Mapping[str, bytes] | None = None,
+        *,
+        at: str = "",
     ) -> Record:
         """Append a record about `agent` and apply it; it is durable when `durable(record)` returns.
+
+        `at`: its time, if that was looked at before; default: now.
 
         Raises:
             JournalUnwritable: the session has stopped.
         """
         known = self.tree.agents.get(agent)
         step = known.step + 1 if known is not None else 1
-        at = timestamp(self.clock.now())
+        at = at or timestamp(self.clock.now())
         record = self.journal.append(kind, agent, step, at, fields or {}, body, blobs)
         apply(self.tree, record)
         if self._moved is not None:

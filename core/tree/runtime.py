@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import Final
 
 from core.context.tail import LAYOUT
 from core.errors import IactError, JournalError, UsageError
-from core.gate.grant import DEFAULT_SCOPE, Grant, Scope
+from core.gate.grant import Grant
+from core.gate.policy_file import DEFAULT, Policies, policy_json
 from core.journal.file import FILE, Contents, Journal, last_number
 from core.journal.record import FORMAT, Parser, Record
 from core.models.roles import Models
@@ -24,6 +25,7 @@ from core.tree.bounds import Bounds
 from core.tree.fold import read_tree
 from core.tree.fork import fork, new_session
 from core.tree.live import Live
+from core.tree.monitor import Authorities
 from core.tree.roles import Role
 from core.tree.session import Session
 from core.tree.tree import Tree
@@ -72,18 +74,23 @@ class Runtime:
         *,
         clock: Clock | None = None,
         bounds: Bounds | None = None,
-        scopes: Sequence[Scope] = (),
+        policies: Callable[[], Policies] = Policies,
+        scope: str = DEFAULT,
+        authorities: Authorities | None = None,
         workspace: Path | None = None,
         open_modules: OpenModules = Door,
     ) -> None:
+        """`policies`: reads the scopes that sessions can have, whenever one is opened. `scope`: of new ones."""
         self._open_modules = open_modules
+        self._policies = policies
+        self._scope = scope
+        self._authorities = authorities or Authorities()
         self._sessions_path: Final = data / "sessions"
         self._models = models
         self._host = host
         self._clock: Clock = clock or SystemClock()
         self._bounds = bounds or Bounds()
         self._workspace = workspace
-        self._scopes = {scope.name: scope for scope in (DEFAULT_SCOPE, *scopes)}
         self._group = asyncio.TaskGroup()
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
@@ -117,12 +124,13 @@ class Runtime:
         session_id: str | None = None,
         *,
         intent: int = 1,
-        scope: str = "default",
+        scope: str | None = None,
         workspace: Path | None = None,
     ) -> Session:
         """A new session (None), or a stored one to go on with; one that is open is given as it is.
 
-        `workspace`: a directory of the user's in place of the session's own, for a new session.
+        `scope`: of a new session, one of the policies' or several with "+" between. `workspace`: a directory of
+        the user's in place of the session's own, for a new session.
 
         Raises:
             UsageError: no such session, scope, intent or directory.
@@ -135,13 +143,15 @@ class Runtime:
             live = (
                 self._resume(session_id)
                 if session_id
-                else self._create(intent, scope, workspace or self._workspace)
+                else self._create(intent, scope or self._scope, workspace or self._workspace)
             )
             tree = live.tree
             folder = (
                 live.journal.directory / "workspace" if tree.workspace == "scratch" else Path(tree.workspace)
             )
-            session = Session(live, self._models, self._host, self._group, folder, self._open_modules)
+            session = Session(
+                live, self._models, self._host, self._group, folder, self._open_modules, self._authorities
+            )
             self._open[session.id] = session
             session.start()
             return session
@@ -197,8 +207,7 @@ class Runtime:
     def _create(self, intent: int, scope: str, workspace: Path | None) -> Live:
         if intent not in (0, 1, 2):
             raise UsageError(f"An intent is 0, 1 or 2, not {intent!r}.")
-        if scope not in self._scopes:
-            raise UsageError(f"There is no scope {scope!r}; there are {', '.join(sorted(self._scopes))}.")
+        policy = self._policies().chosen(scope)
         if workspace is not None and not workspace.is_dir():
             raise UsageError(f"There is no directory {workspace} to work in.")
         now = self._clock.now()
@@ -215,7 +224,8 @@ class Runtime:
                 "format": FORMAT,
                 "session": session,
                 "models": models,
-                "grant": Grant(self._scopes[scope], intent).to_json(),
+                "grant": Grant(policy.scope(), intent).to_json(),
+                "policy": policy_json(policy),
                 "bounds": self._bounds.to_json(),
                 "tail": LAYOUT,
                 "workspace": str(workspace.resolve()) if workspace is not None else "scratch",
@@ -244,6 +254,7 @@ class Runtime:
                 f"The last {contents.torn} bytes of the journal were an unfinished append and were dropped."
             )
             live.record("notice", "/", {"level": "warning", "code": "torn"}, text)
+        self._renew_policy(live)
         known = set(live.tree.roles)
         for name in self._models.roles():
             live.tree.roles[name] = live.tree.roles.get(name) or Role.of(self._models.profile(name))
@@ -251,6 +262,18 @@ class Runtime:
         if missing:
             text = f"The roles {', '.join(sorted(missing))} of this session are served by “smart” now."
             live.record("notice", "/", {"level": "warning", "code": "roles"}, text)
+
+    def _renew_policy(self, live: Live) -> None:
+        """What a person wrote into the policy since the session was last open holds from here on."""
+        known = live.tree.policy
+        try:
+            policy = self._policies().chosen("+".join(sorted(known.names)))
+        except UsageError as error:
+            text = f"{error} The session goes on under the policy that it had."
+            live.record("notice", "/", {"level": "warning", "code": "policy"}, text)
+            return
+        if policy != known:
+            live.record("control", "/", {"op": "policy", "by": "user", "policy": policy_json(policy)})
 
     def _info(self, path: Path) -> SessionInfo | None:
         """Read no more than the head of a journal; the number of records is that of the last one."""

@@ -17,11 +17,12 @@ from core.journal.record import Record
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
 from core.modules.manifest import Manifest
-from core.ports import CatalogueEntry, ModuleHost
+from core.ports import JSON, CatalogueEntry, ModuleHost
 from core.tree.acting import Acting
 from core.tree.agent import Act, Agent, End, Step, Think
 from core.tree.events import NodeView, Notice
 from core.tree.live import Live
+from core.tree.monitor import Authorities, Monitor
 from core.tree.thinking import StopReason, Thinking
 from core.tree.tree import Tree
 from core.tree.watch import Watcher
@@ -43,6 +44,7 @@ class Session:
         group: asyncio.TaskGroup,
         workspace: Path,
         open_modules: OpenModules = Door,
+        authorities: Authorities | None = None,
     ) -> None:
         self._live = live
         self._models = models
@@ -50,7 +52,8 @@ class Session:
         self._group = group
         self._door = open_modules(host, live.tree.session, workspace)
         self._thinking = Thinking(live, models, self._cancel_children)
-        self._acting = Acting(live, self._door)
+        self._monitor = Monitor(live, authorities or Authorities())
+        self._acting = Acting(live, self._door, self._monitor)
         self._drivers: dict[str, asyncio.Task[None]] = {}
         self._ready = asyncio.Event()
         self._closing = False
@@ -171,6 +174,26 @@ class Session:
         return await self._live.durable(
             self._live.record("control", "/", {"op": "intent", "by": "user", "value": value})
         )
+
+    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
+        """Answer the call that waits for clearance since record `call`.
+
+        `remember`: of a yes, "call" for exactly this call from now on, or `{"function": pattern, "arguments":
+        {name: pattern}}` for a rule; None: it is good for this once.
+
+        Raises:
+            UsageError: nothing waits there (any more), or that can't be remembered.
+        """
+        if self._live.failure is not None:
+            raise self._live.failure
+        return await self._live.durable(self._monitor.person(call, allow=allow, remember=remember))
+
+    async def lockdown(self, value: bool) -> Record:
+        """Deny every call of this session from now on, whoever makes it; or end that."""
+        if self._live.failure is not None:
+            raise self._live.failure
+        fields: dict[str, JSON] = {"op": "lockdown", "by": "user", "value": value}
+        return await self._live.durable(self._live.record("control", "/", fields))
 
     async def ask(self, text: str) -> Record:
         """Say something and wait for the root's answer; the `reply` record tells how it went.

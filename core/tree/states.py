@@ -9,10 +9,12 @@ has not settled (*head*). So there is one state for each way of being at rest, a
     no action left                  thinking    the model is to speak
     head: a call to be carried out  acting
     head: a CALL under way, a WAIT  waiting     for a child
+    head: a call asked about        waiting     for clearance
 
 A record changes an agent's state by an *event*, which says what the record is to that agent: its own
-(`turn`, `call`, `result`, `select`, `reply`), or something that reaches it from outside (`message`: the
-user, its caller or an intervention; `child`: a reply by a child; `pause`, `resume`: at it or above it).
+(`turn`, `call`, `result`, `select`, `ask`, `reply`), or something that reaches it from outside (`message`: the
+user, its caller or an intervention; `child`: a reply by a child; `answer`: to what it asked; `pause`,
+`resume`: at it or above it).
 Where an event can lead to several states, a *guard* tells them apart: what now is the head of its
 actions, how it replied, or whether it is latched. State, event and guard have one outcome.
 
@@ -35,8 +37,10 @@ from core.tree.agent import Agent
 from core.tree.events import AgentState
 from core.tree.tree import Tree
 
-Event = Literal["message", "turn", "call", "result", "select", "reply", "child", "pause", "resume"]
-Guard = Literal["open", "latched", "action", "child", "nothing", "ok", "failed", "cancelled", ""]
+Event = Literal[
+    "message", "turn", "call", "result", "select", "ask", "reply", "child", "answer", "pause", "resume"
+]
+Guard = Literal["open", "latched", "action", "child", "clearance", "nothing", "ok", "failed", "cancelled", ""]
 Latch = Literal["open", "closed"]
 
 
@@ -74,6 +78,8 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("acting", "result", "nothing", "thinking", "its last call has its outcome"),
     Transition("acting", "select", "child", "waiting", "QUERY took what was there, and WAIT is next"),
     Transition("acting", "select", "nothing", "thinking", "QUERY took what was there, and was the last"),
+    Transition("acting", "ask", "clearance", "waiting", "its call needs clearance"),
+    Transition("waiting", "answer", "action", "acting", "it was answered whether its call may be made"),
     Transition("waiting", "child", "action", "acting", "the child replied, and a call is next"),
     Transition("waiting", "child", "nothing", "thinking", "the child replied to the last CALL"),
     Transition("waiting", "select", "action", "acting", "WAIT ended, and a call is next"),
@@ -87,6 +93,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("paused", "resume", "nothing", "thinking", "the last closed latch opens"),
     Transition("paused", "resume", "action", "acting", "the last closed latch opens"),
     Transition("paused", "resume", "child", "waiting", "the last closed latch opens"),
+    Transition("paused", "resume", "clearance", "waiting", "the last closed latch opens"),
     Transition("paused", "reply", "cancelled", "cancelled", "it is cancelled"),
 )  # fmt: skip
 
@@ -119,6 +126,8 @@ def event_of(record: Record, agent: Agent) -> Event | None:
             return "message"
         case "turn" | "select" | "result" if own:
             return record.kind
+        case "clearance" if own:
+            return "ask" if record.text("op") == "ask" else "answer"
         case "call" if own or record.text("to") == agent.path:
             return "call" if own else "message"
         case "reply" if own or record.text("to") == agent.path:
@@ -152,4 +161,6 @@ def guard_of(event: Event, record: Record, tree: Tree, agent: Agent) -> Guard:
             return "cancelled" if status == "cancelled" else "failed" if status == "failed" else "ok"
     if not agent.actions:
         return "nothing"
+    if agent.asks:
+        return "clearance"
     return "child" if agent.called or agent.actions[0].spec.name == "WAIT" else "action"

@@ -7,11 +7,16 @@ here is a question about its state.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from core.context.tail import Layout
 from core.context.tokens import Calibration, estimate
+from core.gate.clearance import Remembered
 from core.gate.grant import Grant
+from core.gate.policy import Policy
+from core.gate.provenance import NOTHING, Labels
+from core.gate.rate import Tally
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from core.modules.manifest import Manifest
 from core.ports import Usage
@@ -21,8 +26,18 @@ from core.tree.events import AgentState, NodeView
 from core.tree.roles import Role
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a module comes from: shipped, user or agent, and the digest of its source."""
+
+    origin: str
+    digest: str
+
+
 class Tree:
     """All agents of one session. `blobs` reads a blob by its SHA-256.
+
+    `sources`: of modules, by name. `said`: what the user wrote. `files`: labels of what the workspace holds.
 
     With `strict`, folding checks every record against what the core itself would have done.
     """
@@ -36,7 +51,14 @@ class Tree:
         self.functions: dict[str, ActionSpec] = {}
         self.modules: dict[str, Manifest] = {}
         self.calibrations: dict[str, Calibration] = {}
+        self.sources: dict[str, Source] = {}
         self.grant = Grant.from_json(None)
+        self.policy = Policy()
+        self.lockdown = False
+        self.tally = Tally()
+        self.remembered = Remembered()
+        self.said: list[str] = []
+        self.files: Labels = NOTHING
         self.session = ""
         self.workspace = "scratch"
         self.layout: Layout = "whole"
@@ -52,6 +74,12 @@ class Tree:
         """What an agent may do: never more than its caller."""
         agent = self.agents[path]
         return self.grant if agent.caller == "user" else agent.narrowed(self.grant_of(agent.caller))
+
+    def at_stake(self, module: str | None) -> bool:
+        """Whether calls of a module can do harm outside the session: a directory of the user's, egress, a secret."""
+        manifest = self.modules.get(module or "")
+        reaches = manifest is not None and bool(manifest.needs.egress or manifest.needs.secrets)
+        return self.workspace != "scratch" or reaches
 
     def registry(self, path: str) -> Registry:
         """The actions that exist for an agent."""
@@ -105,7 +133,8 @@ class Tree:
             return "paused"
         if not agent.actions:
             return "thinking"
-        return "waiting" if agent.called or agent.actions[0].spec.name == "WAIT" else "acting"
+        waits = agent.called or agent.asks or agent.actions[0].spec.name == "WAIT"
+        return "waiting" if waits else "acting"
 
     def usage(self) -> Usage:
         """Token counts over the whole tree."""
@@ -127,6 +156,7 @@ class Tree:
         if agent.active and agent.actions:
             head = agent.actions[0]
             doing = f"waiting for {head.child}" if agent.called else head.spec.name
+            doing = f"{doing} waits for clearance" if agent.asks else doing
         role = self.roles.get(agent.model)
         return NodeView(
             path=agent.path,

@@ -15,7 +15,7 @@ _MEANINGS: Final = {
     "idle": "was created and has not been called yet",
     "thinking": "its model is to speak, or speaks",
     "acting": "an action that it wrote is carried out",
-    "waiting": "a child is to reply",
+    "waiting": "a child is to reply, or somebody is to say whether a call may be made",
     "paused": "it has work, and a latch is closed at it or above it",
     "done": "it has answered; it can be called again",
     "failed": "its model failed; it can be called again",
@@ -33,9 +33,9 @@ What the tree shows of an agent, and what changes it. The tables are data in the
 
 _GUARDS: Final = """\
 The events: `message` is a word of the user, of its caller or an intervention; `child` is a reply by a
-child; `pause` and `resume` come from a latch at the agent or above it; the others are the agent's own
-records. The condition says what comes first among the actions that it has not settled (`action`, `child`
-or `nothing`), how it replied, or whether it stands behind a closed latch.
+child, `answer` one to a question for clearance; `pause` and `resume` come from a latch at the agent or above it; the others are the agent's own
+records. The condition says what comes first among the actions that it has not settled (`action`, `child`,
+`clearance` or `nothing`), how it replied, or whether it stands behind a closed latch.
 """
 
 _LATCH: Final = """\

@@ -158,6 +158,14 @@ class FakeSession:
         self.intent = value
         return self.append("control", op="intent", by="user", value=value)
 
+    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
+        self._note("clear", str(call), str(allow), str(remember))
+        return self.append("clearance", op="answer", ask=call, allow=allow, by="user")
+
+    async def lockdown(self, value: bool) -> Record:
+        self._note("lockdown", str(value))
+        return self.append("control", op="lockdown", by="user", value=value)
+
     def records(self, since: int = 0) -> Sequence[Record]:
         return self._records[since:]
 

@@ -637,6 +637,10 @@ def test_every_control_reaches_the_session_and_is_answered_with_its_record() -> 
                 {"type": "resume", "path": "/a"},
                 {"type": "cancel", "path": "/a"},
                 {"type": "intent", "value": 2},
+                {"type": "clear", "call": 3, "allow": True},
+                {"type": "clear", "call": 4, "allow": True, "remember": "call"},
+                {"type": "clear", "call": 5, "allow": True, "remember": {"function": "m.*"}},
+                {"type": "lockdown", "value": True},
             ]
             for number, message in enumerate(messages, 1):
                 await send(client, id=number, **message)
@@ -648,8 +652,12 @@ def test_every_control_reaches_the_session_and_is_answered_with_its_record() -> 
                 ("resume", "/a"),
                 ("cancel", "/a"),
                 ("intent", "2"),
+                ("clear", "3", "True", "None"),
+                ("clear", "4", "True", "call"),
+                ("clear", "5", "True", "{'function': 'm.*', 'arguments': {}}"),
+                ("lockdown", "True"),
             ]
-            await send(client, type="hello", session="s", since=6)
+            await send(client, type="hello", session="s", since=10)
             assert (await until(client, type="session"))[-1]["intent"] == 2
 
     run(test)
@@ -686,7 +694,10 @@ def test_a_changed_intent_is_told_to_everyone() -> None:
         ('{"type":"hello","session":"../../etc","id":1}', "usage"),
         ('{"type":"hello","session":"locked","id":1}', "locked"),
         ('{"type":"pause","path":"/nobody","id":1}', "usage"),
-        ('{"type":"clear","call":1,"allow":true,"id":1}', "unsupported"),
+        ('{"type":"clear","call":1,"id":1}', "invalid"),
+        ('{"type":"clear","call":1,"allow":1,"id":1}', "invalid"),
+        ('{"type":"clear","call":1,"allow":true,"remember":"all","id":1}', "invalid"),
+        ('{"type":"lockdown","value":1,"id":1}', "invalid"),
         ('{"type":"module.add","source":"x","id":1}', "unsupported"),
         ('{"type":"module.remove","name":"x","id":1}', "unsupported"),
         ('{"type":"fork","at":0,"text":"x","id":1}', "invalid"),

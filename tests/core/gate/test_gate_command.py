@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 
 from core.errors import UsageError
+from core.gate import policy_file
 from iact import gate
 from iact.settings import Settings, load
 
@@ -69,13 +70,13 @@ def test_an_unknown_function_is_not_believed(settings: Settings, capsys: pytest.
 
 def test_scopes_of_the_policy_file(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     text = "[scope.look]\nfunctions = ['shell.*']\ncaps = { '*' = 0 }\n[scope.none]\nfunctions = []\n"
-    (settings.data / gate.POLICY_FILE).write_text(text, encoding="utf-8")
+    (settings.data / policy_file.FILE).write_text(text, encoding="utf-8")
     assert ask(settings, capsys, "shell.run", body="ls", scope="look")["allow"] is True
     assert ask(settings, capsys, "shell.run", body="mkdir x", scope="look")["by"] == "impact"
     assert ask(settings, capsys, "shell.run", body="ls", scope="none")["by"] == "scope"
     with pytest.raises(UsageError, match="no scope 'other'"):
         ask(settings, capsys, "shell.run", body="ls", scope="other")
-    (settings.data / gate.POLICY_FILE).write_text("lockdown = true", encoding="utf-8")
+    (settings.data / policy_file.FILE).write_text("lockdown = true", encoding="utf-8")
     assert ask(settings, capsys, "shell.run", body="ls")["by"] == "lockdown"
 
 

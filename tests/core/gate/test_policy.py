@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from core.errors import UsageError
 from core.gate.delay import Delays
-from core.gate.policy import ImpactRule, Policies, Policy, Rate
+from core.gate.policy import ImpactRule, Policy, Rate
+from core.gate.policy_file import Policies
 from core.gate.provenance import Provenance, declassify, join, untrusted
 from core.gate.rate import Tally
 from core.gate.rules import call_impact, host_allowed, inside, sql_impact

@@ -12,6 +12,7 @@ from typing import Literal
 
 from core.errors import ModuleLost
 from core.gate.gate import Ticket
+from core.gate.policy_file import Policies
 from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome, Raised
 from core.modules.door import FunctionCall, Modules
@@ -30,6 +31,7 @@ from core.ports import (
     UsageReport,
 )
 from core.tree.bounds import Bounds
+from core.tree.monitor import Authorities
 from core.tree.runtime import Runtime
 from tests.prefix import Conversation
 
@@ -59,12 +61,50 @@ MANIFEST = Manifest.model_validate(
 )
 
 
+WEB = Manifest.model_validate(
+    {
+        "name": "web",
+        "version": "1",
+        "purpose": "Outside.",
+        "functions": ({**_function, "name": "fetch", "alias": ""},),
+    }
+)
+"""A shipped module whose results come from outside."""
+
+MAIL = Manifest.model_validate(
+    {
+        "name": "mail",
+        "version": "1",
+        "purpose": "Sends.",
+        "functions": (
+            {
+                "name": "send",
+                "summary": "Sends.",
+                "documentation": "",
+                "schema_text": '{"type":"object","properties":{"to":{"type":"string"},"text":{"type":"string"},'
+                '"copies":{"type":"integer"}},"required":["to","text"]}',
+                "body": "text",
+                "impact": 2,
+            },
+        ),
+    }
+)
+"""A module of the user's."""
+
+
 class TickingClock:
-    """Every look is a microsecond later than the one before; waiting takes no time."""
+    """Every look is a microsecond later than the one before; waiting takes no time, and `slept` says how long.
+
+    `advance` lets time pass.
+    """
 
     def __init__(self) -> None:
         self._now = datetime(2026, 1, 1, tzinfo=UTC)
         self._ticks = 0
+        self.slept: list[float] = []
+
+    def advance(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
 
     def now(self) -> datetime:
         self._ticks += 1
@@ -74,6 +114,7 @@ class TickingClock:
         return self._ticks / 1e6
 
     async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
         await asyncio.sleep(0)
 
 
@@ -198,12 +239,19 @@ class FakeModules:
 
 
 class FakeHost:
-    """A catalogue with the module `t`; nothing can be started."""
+    """A catalogue with the shipped modules `t` and, if wanted, `web`, and the user's `mail`; nothing can be started."""
 
     backend: Literal["docker", "bubblewrap", "off"] = "docker"
 
+    def __init__(self, *, more: bool = False, digest: str = "1" * 64) -> None:
+        self._more = more
+        self.digest = digest
+
     async def catalogue(self) -> Sequence[CatalogueEntry]:
-        return [CatalogueEntry("t", "0" * 64, "shipped", "For tests.", MANIFEST.to_proto())]
+        own = [CatalogueEntry("t", "0" * 64, "shipped", "For tests.", MANIFEST.to_proto())]
+        web = CatalogueEntry("web", "0" * 64, "shipped", "Outside.", WEB.to_proto())
+        mail = CatalogueEntry("mail", self.digest, "user", "Sends.", MAIL.to_proto())
+        return [*own, web, mail] if self._more else own
 
     async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
         raise AssertionError("the fake modules start nothing")
@@ -226,15 +274,30 @@ def runtime(
     bounds: Bounds | None = None,
     chunk: int = 16,
     model: ScriptedModel | None = None,
+    host: FakeHost | None = None,
+    policy: str = "",
+    scope: str = "default",
+    authorities: Authorities | None = None,
+    clock: TickingClock | None = None,
 ) -> Runtime:
-    """A runtime whose models say what `script` says, with the module `t` of `world`."""
+    """A runtime whose models say what `script` says, with the module `t` of `world`, under a policy as TOML."""
     it = world or World()
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return FakeModules(it)
 
     models = Models({"smart": model or ScriptedModel(script, chunk=chunk)})
-    return Runtime(data, models, FakeHost(), clock=TickingClock(), bounds=bounds, open_modules=open_modules)
+    return Runtime(
+        data,
+        models,
+        host or FakeHost(),
+        clock=clock or TickingClock(),
+        bounds=bounds,
+        policies=lambda: Policies.from_toml(policy),
+        scope=scope,
+        authorities=authorities,
+        open_modules=open_modules,
+    )
 
 
 def replies(by_path: Mapping[str, Sequence[str]]) -> Script:

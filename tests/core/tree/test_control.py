@@ -255,7 +255,7 @@ def test_the_intent_is_the_users_to_set(tmp_path: Path) -> None:
     records = replay(asyncio.run(main()), verify=True).records
     assert [text for _, _, text in world.done] == ["b"]
     gates = [(record.fields["allow"], record.text("by")) for record in records if record.kind == "gate"]
-    assert gates == [(False, "impact"), (True, "")]
+    assert gates == [(False, "impact"), (True, "impact")]
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,20 @@ async def every_action(data: Path) -> Path:
         return session.journal.parent
 
 
+async def asking(data: Path) -> Path:
+    """A call waits for clearance, once behind a latch that opens again."""
+    policy = '[scope.default]\nfunctions = ["*"]\nclearance = ["t.write"]'
+    async with runtime(data, replies({"/": ["```WRITE\na\n```", "Done."]}), policy=policy) as opened:
+        session = await opened.open()
+        said = await session.say("Go")
+        await until(lambda: session.tree()[0].state == "waiting")
+        await session.pause("/")
+        await session.resume("/")
+        await session.clear(next(one.n for one in session.records() if one.kind == "clearance"), True)
+        await session.answer(said.n)
+        return session.journal.parent
+
+
 async def random_one(seed: int, data: Path) -> Path:
     story = Story(seed, data)
     tree, _ = await live(story)
@@ -200,6 +214,7 @@ def observed() -> Counter[Row | LatchTransition]:
             stopped_while_writing,
             stopped_while_acting,
             every_action,
+            asking,
             *(partial(random_one, seed) for seed in SEEDS),
         ]
         for number, scene in enumerate(scenes):

@@ -1,0 +1,196 @@
+"""Policy files: `policy.toml` in the data directory, written by people, and policies as journals hold them.
+
+lockdown = false                            # true: nothing is allowed
+
+[sets]                                      # values that rules can name
+address-book = ["ann@example.com"]
+
+[scope.office]
+functions = ["mail.*", "files.read"]        # what is not named is denied
+caps = { "mail.*" = 2, "files.*" = 0 }      # most impact, by pattern; may lie between 0, 1 and 2
+trusted = ["tool:files.*"]                  # sources whose values count as the user's own
+clearance = ["mail.send"]                   # every call of these needs somebody's yes
+remember = false                            # a person's yes is good for one call only (default: may be kept)
+
+[[scope.office.require]]                    # a rule about one parameter
+function = "mail.send"
+parameter = "recipients"
+within = ["user", "address-book"]           # the user wrote it, or it is in a named set
+hosts = ["example.com", "*.example.org"]    # or: the host of every address is one of these
+otherwise = "ask"                           # or "deny"
+
+[[scope.office.impact]]                     # raises (never lowers) the impact of matching calls
+function = "http.request"
+parameter = "method"
+kind = "method"                             # method | sql | path | host | shell | equals
+values = []                                 # for path and host: the ones that stay low
+impact = 2
+
+[[scope.office.rate]]
+function = "mail.*"
+calls = 10
+per = 60.0                                  # seconds
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.errors import UsageError
+from core.gate.policy import OPEN, ImpactRule, Otherwise, Policy, Rate, Require, RuleKind, merged
+from core.ports import JSON
+
+FILE: Final = "policy.toml"
+"""Its name in the data directory."""
+
+DEFAULT: Final = "default"
+"""The scope of a session for which nobody chose another."""
+
+_Level = Annotated[float, Field(ge=-1, le=2, allow_inf_nan=False)]
+_Pattern = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Require(_Strict):
+    function: _Pattern
+    parameter: _Pattern
+    within: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    links: bool = False
+    otherwise: Otherwise = "ask"
+
+
+class _Impact(_Strict):
+    function: _Pattern
+    parameter: _Pattern
+    kind: RuleKind
+    values: tuple[str, ...] = ()
+    impact: _Level = 2
+
+
+class _Rate(_Strict):
+    function: _Pattern
+    calls: Annotated[int, Field(ge=0, le=1_000_000)]
+    per: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+
+class _Scope(_Strict):
+    functions: tuple[_Pattern, ...]
+    caps: dict[_Pattern, _Level] = {}
+    trusted: tuple[_Pattern, ...] = ()
+    require: tuple[_Require, ...] = ()
+    impact: tuple[_Impact, ...] = ()
+    rate: tuple[_Rate, ...] = ()
+    clearance: tuple[_Pattern, ...] = ()
+    remember: bool = True
+
+    def policy(self, names: Iterable[str], sets: Mapping[str, Iterable[str]], *, lockdown: bool) -> Policy:
+        return Policy(
+            frozenset(names),
+            frozenset(self.functions),
+            frozenset(self.caps.items()),
+            frozenset(self.trusted),
+            frozenset(Require(**one.model_dump()) for one in self.require),
+            frozenset(ImpactRule(**one.model_dump()) for one in self.impact),
+            frozenset(Rate(**one.model_dump()) for one in self.rate),
+            frozenset(self.clearance),
+            frozenset((name, value) for name, values in sets.items() for value in values),
+            self.remember,
+            lockdown,
+        )
+
+
+class Policies(_Strict):
+    """All scopes of a policy file, by name."""
+
+    lockdown: bool = False
+    sets: dict[_Pattern, tuple[str, ...]] = {}
+    scope: dict[Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_-]{0,63}\z")], _Scope] = {}
+
+    @classmethod
+    def from_toml(cls, text: str, *, where: str = "the policy") -> Self:
+        """Read a policy file.
+
+        Raises:
+            UsageError: it is no TOML, or holds something that a policy can't; says where.
+        """
+        try:
+            return cls.model_validate(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{where} is no TOML: {error}; correct it there.") from error
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise UsageError(f"{where} is wrong at {place}: {first['msg']}; correct it there.") from error
+
+    def named(self, names: Iterable[str]) -> Policy:
+        """The scopes of these names, merged.
+
+        Raises:
+            UsageError: there is no scope of one of the names.
+        """
+        many = list(names)
+        for name in many:
+            if name not in self.scope:
+                known = ", ".join(sorted(self.scope)) or "none"
+                raise UsageError(f"There is no scope {name!r} in the policy; there are {known}.")
+        return merged(self.scope[name].policy([name], self.sets, lockdown=self.lockdown) for name in many)
+
+    def chosen(self, text: str) -> Policy:
+        """The scopes that a person names with `+` between them. "default" is there if the file has none.
+
+        Raises:
+            UsageError: there is no scope of one of the names.
+        """
+        if text == DEFAULT and DEFAULT not in self.scope:
+            return dataclasses.replace(OPEN, lockdown=self.lockdown)
+        return self.named(text.split("+"))
+
+
+# --- journals --------------------------------------------------------------------------------------------
+
+
+class _Stored(_Scope):
+    """A policy as it stands in a journal: a scope as in a file, with what the file says beside it."""
+
+    names: tuple[str, ...]
+    sets: dict[_Pattern, tuple[str, ...]] = {}
+    lockdown: bool = False
+
+
+def policy_json(policy: Policy) -> JSON:
+    """A policy as it stands in a journal."""
+    stored = _Stored(
+        names=tuple(sorted(policy.names)),
+        functions=tuple(sorted(policy.functions)),
+        caps=dict(sorted(policy.caps)),
+        trusted=tuple(sorted(policy.trusted)),
+        require=tuple(_Require(**dataclasses.asdict(one)) for one in sorted(policy.requires)),
+        impact=tuple(_Impact(**dataclasses.asdict(one)) for one in sorted(policy.impacts)),
+        rate=tuple(_Rate(**dataclasses.asdict(one)) for one in sorted(policy.rates)),
+        clearance=tuple(sorted(policy.clearance)),
+        sets={name: tuple(sorted(values)) for name, values in sorted(policy.known.items())},
+        remember=policy.remember,
+        lockdown=policy.lockdown,
+    )
+    found: JSON = stored.model_dump(mode="json", exclude_defaults=True)
+    return found
+
+
+def policy_from_json(data: JSON) -> Policy:
+    """Back from a journal. What is malformed allows nothing; a journal without one is from before there were any."""
+    if data is None:
+        return OPEN
+    try:
+        stored = _Stored.model_validate(data)
+    except ValidationError:
+        return Policy(lockdown=True)
+    return stored.policy(stored.names, stored.sets, lockdown=stored.lockdown)

@@ -1,0 +1,162 @@
+"""The reference monitor of a session: every call of a module's function passes here, and nowhere else.
+
+What follows from the tree is decided by `core.tree.decision`. This is the shell around it: it asks who has to be
+asked, waits for the answer, records question, answer and decision, and lets a denial take as long as a failure.
+A question stands in the journal before anybody is asked, so one that a crash cut off is asked again, and one that
+was answered is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import Literal
+
+from core.errors import UsageError
+from core.gate.clearance import PERSON_SECONDS, ClearancePort, ClearanceRequest, kept
+from core.gate.delay import Delays
+from core.gate.gate import Answer, Denial, Question, Ticket
+from core.journal.record import Record, timestamp
+from core.modules.approval import Approvals
+from core.ports import JSON
+from core.tree.agent import Agent, Pending
+from core.tree.decision import Decision, answer_fields, ask_fields, decide_call, gate_fields
+from core.tree.live import Live
+
+Asked = Literal["person", "endpoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Authorities:
+    """Who has a say in calls. `endpoint`: asked about every call, in place of a person. `seconds`: a person's time.
+
+    `approvals`: what persons approved of modules that do not ship with the product. `delays`: of real failures.
+    """
+
+    endpoint: ClearancePort | None = None
+    seconds: float = PERSON_SECONDS
+    approvals: Approvals | None = None
+    delays: Delays = field(default_factory=Delays)
+    chance: random.Random = field(default_factory=random.Random)
+
+
+class Monitor:
+    """The gate of one running session."""
+
+    def __init__(self, live: Live, authorities: Authorities) -> None:
+        self._live = live
+        self._authorities = authorities
+
+    async def decide(self, agent: Agent, pending: Pending) -> Ticket | Denial | None:
+        """Decide an agent's call. None: it was withdrawn, or must wait behind a latch; nothing was decided."""
+        at, believed, decision = self._look(agent, pending)
+        if isinstance(decision.verdict, Question):
+            assert decision.asked is not None
+            await self._ask(agent, pending, decision, decision.asked, believed=believed)
+            if pending not in agent.actions or self._live.tree.latched(agent.path):
+                return None
+            # What changed while the question stood open counts: the intent may be lower now.
+            at, believed, decision = self._look(agent, pending)
+        assert not isinstance(decision.verdict, Question)
+        fields = gate_fields(decision, believed=believed, endpoint=self._endpoint, asked=pending.asked)
+        self._live.record("gate", agent.path, {**_place(agent, pending), **fields}, at=at)
+        return decision.verdict
+
+    async def linger(self) -> None:
+        """Let a denial take as long as a failure does (law 7)."""
+        await self._live.clock.sleep(self._authorities.delays.draw(self._authorities.chance))
+
+    def failed(self, seconds: float) -> None:
+        """A module could not be reached, after so long."""
+        self._authorities.delays.record(seconds)
+
+    @property
+    def _endpoint(self) -> bool:
+        return self._authorities.endpoint is not None
+
+    def _look(self, agent: Agent, pending: Pending) -> tuple[str, bool, Decision]:
+        """What the gate says at this moment: the time, whether the function's manifest is believed, the decision."""
+        at, believed = timestamp(self._live.clock.now()), self._believed(pending)
+        tree = self._live.tree
+        decision = decide_call(tree, agent, pending, at=at, believed=believed, endpoint=self._endpoint)
+        return at, believed, decision
+
+    def _believed(self, pending: Pending) -> bool:
+        tree, approvals = self._live.tree, self._authorities.approvals
+        module, function = pending.spec.name.split(".", 1)
+        source = tree.sources.get(module)
+        if source is None or source.origin == "shipped":
+            return source is not None
+        return approvals is not None and approvals.approved(module, source.digest, function)
+
+    # --- clearance ------------------------------------------------------------------------------
+
+    async def _ask(
+        self, agent: Agent, pending: Pending, decision: Decision, asked: ClearanceRequest, *, believed: bool
+    ) -> None:
+        """Get the answer to a question into the journal, unless it is there already."""
+        to: Asked = "endpoint" if self._endpoint else "person"
+        if pending.answer is None and pending.asked_of != to:
+            assert pending.bound is not None
+            fields, blobs = ask_fields(asked, decision.impact, agent, pending.bound, believed=believed)
+            if to == "person":
+                fields["seconds"] = self._authorities.seconds
+            place = _place(agent, pending)
+            record = self._live.record(
+                "clearance", agent.path, {**place, "op": "ask", "to": to, **fields}, "", blobs
+            )
+            await self._live.durable(record)
+        self._live.changed()
+        if self._authorities.endpoint is not None and pending.answer is None:
+            answer = await self._authorities.endpoint.ask(asked)
+            self._answer(agent, pending, answer, "endpoint")
+        else:
+            await self._wait(agent, pending)
+
+    def _answer(self, agent: Agent, pending: Pending, answer: Answer, by: str) -> None:
+        if pending in agent.actions and pending.answer is None:
+            fields = answer_fields(pending, answer, by)
+            self._live.record("clearance", agent.path, {**_place(agent, pending), **fields})
+
+    async def _wait(self, agent: Agent, pending: Pending) -> None:
+        """Wait for a person; their time passes only while no latch above is closed."""
+        live, loop, left = self._live, asyncio.get_running_loop(), self._authorities.seconds
+        while pending in agent.actions and pending.answer is None:
+            latched, since = live.tree.latched(agent.path), loop.time()
+            try:
+                async with asyncio.timeout(None if latched else left):
+                    await live.moved()
+            except TimeoutError:
+                late = Answer(False, f"Nobody answered within {self._authorities.seconds:g} s.")
+                self._answer(agent, pending, late, "time")
+            if not latched:
+                left -= loop.time() - since
+
+    def person(self, call: int, *, allow: bool, remember: JSON) -> Record:
+        """A person answers the question at record `call`.
+
+        Raises:
+            UsageError: no call waits for an answer to it, or what is to be remembered can't be.
+        """
+        for agent in self._live.tree.agents.values():
+            for pending in agent.actions:
+                if pending.asked == call and pending.asked_of == "person" and pending.answer is None:
+                    return self._take(agent, pending, allow=allow, remember=remember)
+        raise UsageError(f"No call waits for an answer to record {call}.")
+
+    def _take(self, agent: Agent, pending: Pending, *, allow: bool, remember: JSON) -> Record:
+        if remember is not None:
+            if not allow or not self._live.tree.policy.remember:
+                raise UsageError("Only a yes can be remembered, and only where the policy lets it.")
+            decision = self._look(agent, pending)[2]
+            if decision.asked is not None:
+                kept(remember, decision.asked.question, decision.asked.user)
+        fields = answer_fields(pending, Answer(allow, ""), "user")
+        if remember is not None:
+            fields["remember"] = remember
+        return self._live.record("clearance", agent.path, {**_place(agent, pending), **fields})
+
+
+def _place(agent: Agent, pending: Pending) -> dict[str, JSON]:
+    return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}

@@ -1,0 +1,109 @@
+"""Asks the person at the terminal about calls that wait for clearance, one after the other.
+
+The same question may be answered elsewhere, or run out of time: the terminal then goes on with the next. Lines are
+read when they are there, by the loop itself, so that a question which nobody answers keeps no thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from core import Session
+from core.errors import UsageError
+from core.journal.record import Record
+from core.language.labels import clean
+from core.ports import JSON
+
+_QUESTION: Final = "Allow it? [y]es, [a]lways exactly this, [N]o: "
+_VERDICTS: Final[dict[str, tuple[bool, JSON]]] = {
+    "y": (True, None), "yes": (True, None), "a": (True, "call"), "always": (True, "call"),
+}  # fmt: skip
+
+
+def is_question(record: Record) -> bool:
+    """Whether a record asks a person."""
+    return record.kind == "clearance" and record.text("op") == "ask" and record.text("to") == "person"
+
+
+def words(record: Record) -> str:
+    """A question in full, for a terminal."""
+    params, origins = record.fields.get("params"), record.fields.get("provenance")
+    lines = [
+        f"{record.agent} asks to call {record.text('function')}, impact {record.fields.get('impact')}.",
+        *(record.text(name) for name in ("reason", "why") if record.text(name)),
+    ]
+    for name, value in params.items() if isinstance(params, dict) else ():
+        labels = origins.get(name) if isinstance(origins, dict) else None
+        source = f" (from {', '.join(map(str, labels))})" if isinstance(labels, list) and labels else ""
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines.append(f"  {name}{source}: {text}")
+    attached = record.fields.get("attached")
+    for name, about in attached.items() if isinstance(attached, dict) else ():
+        if isinstance(about, dict) and "sha256" in about:
+            lines.append(f"  {name}: {about.get('size')} bytes of {about.get('media')}")
+    return clean("\n".join(lines))
+
+
+class Asking:
+    """The questions of one session, for the person at a terminal."""
+
+    def __init__(self, session: Session, spawn: Callable[[Coroutine[object, object, None]], object]) -> None:
+        self._session = session
+        self._spawn = spawn
+        self._waiting: list[Record] = []
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Read answers from standard input meanwhile, if that is a terminal."""
+        if not sys.stdin.isatty():
+            yield
+            return
+        loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+        loop.add_reader(descriptor, self._line)
+        try:
+            yield
+        finally:
+            loop.remove_reader(descriptor)
+
+    def take(self, record: Record) -> None:
+        """The next record of the session."""
+        if is_question(record):
+            self._waiting.append(record)
+            if len(self._waiting) == 1:
+                self._show()
+        elif record.kind in ("clearance", "result"):
+            self._over(record)
+
+    def _over(self, record: Record) -> None:
+        """A question was answered, or its call withdrawn."""
+        shown = self._waiting[:1]
+        place = (record.agent, record.number("turn"), record.number("action"))
+        self._waiting = [
+            one for one in self._waiting if (one.agent, one.number("turn"), one.number("action")) != place
+        ]
+        if shown and self._waiting[:1] != shown:
+            print("(settled)", file=sys.stderr)
+            self._show()
+
+    def _show(self) -> None:
+        if self._waiting and sys.stdin.isatty():
+            print(f"{words(self._waiting[0])}\n{_QUESTION}", end="", file=sys.stderr, flush=True)
+
+    def _line(self) -> None:
+        line = sys.stdin.readline()
+        if not line:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        elif self._waiting:
+            allow, remember = _VERDICTS.get(line.strip().lower(), (False, None))
+            self._spawn(self._answer(self._waiting[0].n, allow, remember))
+
+    async def _answer(self, call: int, allow: bool, remember: JSON) -> None:
+        try:
+            await self._session.clear(call, allow, remember)
+        except UsageError as error:
+            print(f"note: {error}", file=sys.stderr, flush=True)
