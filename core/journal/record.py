@@ -66,7 +66,7 @@ FORMAT: Final = "1.0"
 
 Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
-    "spawn", "select", "control", "clearance", "recall", "notice", "module",
+    "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "draw", "compress", "fork", "close",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))

@@ -34,7 +34,7 @@ class Incoming:
     """
 
     n: int
-    kind: Literal["say", "caller", "child", "intervention"]
+    kind: Literal["say", "caller", "child", "intervention", "upload"]
     source: str
     text: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -42,6 +42,11 @@ class Incoming:
     child: str = ""
     status: str = "ok"
     labels: Labels = NOTHING
+
+    @property
+    def wakes(self) -> bool:
+        """Whether an agent at rest has to answer it; a child's late reply and a file are only there to be used."""
+        return self.kind not in ("child", "upload")
 
 
 @dataclass(slots=True)

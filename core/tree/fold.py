@@ -28,7 +28,7 @@ from core.language.variables import mentions, text_value
 from core.modules.manifest import Manifest
 from core.modules.registry import specs_of
 from core.ports import JSON, ChatMessage
-from core.tree import budget, loops, origin
+from core.tree import budget, loops, origin, uploads
 from core.tree.agent import Agent, Incoming, Pending
 from core.tree.bounds import Bounds
 from core.tree.decision import decide_again
@@ -131,10 +131,14 @@ def _say(tree: Tree, record: Record) -> None:
     _deliver(tree, tree.root, said, record.at)
 
 
+def _upload(tree: Tree, record: Record) -> None:
+    _deliver(tree, tree.root, uploads.incoming(tree, record), record.at)
+
+
 def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
-    """Put a message into an agent's inbox; all but a child's late reply wake it."""
+    """Put a message into an agent's inbox, which wakes it if it has to answer."""
     agent.inbox.append(message)
-    if message.kind == "child":
+    if not message.wakes:
         return
     agent.incomplete.clear()
     if not agent.active:
@@ -239,7 +243,7 @@ def _reply(tree: Tree, record: Record) -> None:
     agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
     if status == "cancelled":
         agent.inbox, agent.feedback = [], _left_behind(tree, agent)
-    elif "context" in record.fields and any(message.kind != "child" for message in agent.inbox):
+    elif "context" in record.fields and any(message.wakes for message in agent.inbox):
         _activate(agent, record.at)
     if agent.caller != "user":
         if not agent.active:
@@ -518,6 +522,7 @@ def _fork(tree: Tree, record: Record) -> None:
 _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "open": _open,
     "say": _say,
+    "upload": _upload,
     "turn": _turn,
     "reply": _reply,
     "discard": _discard,

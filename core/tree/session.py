@@ -25,6 +25,7 @@ from core.tree.live import Live
 from core.tree.monitor import Authorities, Monitor
 from core.tree.thinking import StopReason, Thinking
 from core.tree.tree import Tree
+from core.tree.uploads import upload_fields
 from core.tree.watch import Watcher
 
 InjectMode = Literal["queue", "deliver", "interrupt"]
@@ -110,6 +111,17 @@ class Session:
         record = self._live.record("say", "/", body=_text(text))
         self._drive("/")
         return await self._live.durable(record)
+
+    async def upload(self, name: str, media: str, content: bytes) -> Record:
+        """Hand the root a file, as a variable that it has from its next turn on; the record's `var` names it.
+
+        Raises:
+            UsageError: the file is too large or has no name.
+        """
+        if self._live.failure is not None:
+            raise self._live.failure
+        fields, body, blobs = upload_fields(self._live.tree.root, name, media, content)
+        return await self._live.durable(self._live.record("upload", "/", fields, body, blobs))
 
     async def inject(self, path: str, text: str, mode: InjectMode = "deliver") -> Record:
         """Put a message by the user into any agent's dialogue.
