@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from iact import address
+from iact.around import Around
 from iact.settings import Settings
 from iact.wiring import make_data_directory, open_runtime, read_policies
 from web.server import WebServer
@@ -39,7 +40,7 @@ async def _serve(
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
     async with open_runtime(settings, workspace, scope=scope) as runtime:
-        server = WebServer(runtime, host=host, port=port)
+        server = WebServer(runtime, around=Around(settings), host=host, port=port)
         await server.start()
         try:
             started = datetime.now(UTC).isoformat(timespec="seconds")

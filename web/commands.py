@@ -5,14 +5,20 @@ A new message is a new row. The actions know a `Client` only as the few things t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
+from core.journal.record import Record
 from web import looking
 from web.messages import (
+    About,
     Clear,
+    Download,
+    EndUpload,
+    Export,
     Fork,
     Hello,
     Inject,
@@ -28,9 +34,10 @@ from web.messages import (
     SetIntent,
     ShowContext,
     ShowVariable,
+    Upload,
 )
 from web.past import Past
-from web.ports import Session
+from web.ports import Session, Surroundings
 from web.records import Fields
 
 
@@ -55,6 +62,22 @@ class Client(Protocol):
 
     async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
         """The HTML of records of the watched session."""
+        ...
+
+    def begin_upload(self, name: str, media: str, size: int) -> None:
+        """A file is announced."""
+        ...
+
+    async def end_upload(self) -> Record:
+        """It is complete: hand it to the session, which is opened if there is none yet."""
+        ...
+
+    def offer(self, name: str, content: bytes) -> str:
+        """Lay a file ready to be downloaded; gives its address."""
+        ...
+
+    def around(self) -> Surroundings:
+        """What the product around the server can tell and make."""
         ...
 
     async def seek(self, at: int | None) -> None:
@@ -159,6 +182,39 @@ async def _fork(client: Client, message: Fork) -> Fields:
     return {"session": session, "n": n}
 
 
+async def _upload(client: Client, message: Upload) -> Fields:
+    client.begin_upload(message.name, message.media, message.size)
+    return {}
+
+
+async def _end_upload(client: Client, message: EndUpload) -> Fields:
+    record = await client.end_upload()
+    return {"n": record.n, "name": record.text("var")}
+
+
+async def _download(client: Client, message: Download) -> Fields:
+    value, content = await client.past().variable(message.path, message.name, message.at)
+    return {"href": client.offer(f"{message.name}{looking.suffix(value)}", content)}
+
+
+async def _export(client: Client, message: Export) -> Fields:
+    client.past()
+    session = await client.session()
+    page = await asyncio.to_thread(client.around().export, session.journal, message.at)
+    return {"href": client.offer(f"{session.id}.html", page.encode("utf-8", "replace"))}
+
+
+async def _about(client: Client, message: About) -> Fields:
+    around = client.around()
+    settings, checks = await asyncio.to_thread(lambda: (around.settings(), around.checks()))
+    return {
+        "settings": [[name, value] for name, value in settings],
+        "checks": [
+            {"check": one.check, "ok": one.ok, "detail": one.detail, "remedy": one.remedy} for one in checks
+        ],
+    }
+
+
 async def _context(client: Client, message: ShowContext) -> Fields:
     return looking.context_fields(await client.past().context(message.path, message.at))
 
@@ -192,6 +248,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "seek": _command(Seek, _seek),
     "render": _command(Render, _render),
     "fork": _command(Fork, _fork),
+    "upload": _command(Upload, _upload),
+    "upload.end": _command(EndUpload, _end_upload),
+    "download": _command(Download, _download),
+    "export": _command(Export, _export),
+    "about": _command(About, _about),
     "context": _command(ShowContext, _context),
     "variables": _command(ListVariables, _variables),
     "variable": _command(ShowVariable, _variable),

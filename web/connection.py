@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from pydantic import ValidationError
@@ -18,16 +19,19 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from core.errors import IactError, JournalLocked, JournalUnwritable, UsageError
+from core.journal.record import Record
 from web.commands import COMMANDS, UNSUPPORTED
 from web.follower import Follower, node_fields
 from web.line import Line, SlowReader
 from web.past import Past
-from web.ports import Runtime, Session
+from web.ports import Runtime, Session, Surroundings
 from web.rate import Bucket
 from web.records import Fields
 from web.rendered import Rendered
+from web.shelf import Shelf
 from web.stored import read_stored
 from web.timeline import node_of
+from web.uploads import Arriving, Landing
 
 _log = logging.getLogger("iact.web")
 
@@ -42,6 +46,16 @@ _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all connections of one server share."""
+
+    around: Surroundings | None = None
+    rendered: Rendered = field(default_factory=Rendered)
+    landing: Landing = field(default_factory=Landing)
+    shelf: Shelf = field(default_factory=Shelf)
+
+
 class Connection:
     """Serves one open websocket until it closes. Times are in seconds."""
 
@@ -49,7 +63,7 @@ class Connection:
         self,
         socket: ServerConnection,
         runtime: Runtime,
-        rendered: Rendered,
+        desk: Desk,
         *,
         send_timeout: float = 10.0,
         hello_timeout: float = 10.0,
@@ -57,7 +71,8 @@ class Connection:
         self._socket = socket
         self._line = Line(socket, timeout=send_timeout)
         self._runtime = runtime
-        self._rendered = rendered
+        self._desk = desk
+        self._arriving: Arriving | None = None
         self._lazy = False
         self._hello_timeout = hello_timeout
         self._session: Session | None = None
@@ -74,6 +89,7 @@ class Connection:
                 try:
                     await self._read()
                 finally:
+                    self._no_upload()
                     await self._unfollow()
         except* (ConnectionClosed, SlowReader):
             pass
@@ -93,6 +109,10 @@ class Connection:
             await self._take(frame)
 
     async def _take(self, frame: str | bytes) -> None:
+        if isinstance(frame, bytes) and self._arriving is not None:
+            # These are bounded by what was announced, not by a rate.
+            await self._feed(self._arriving, frame)
+            return
         if not self._bucket.take(time.monotonic()):
             await self._refuse_flood(frame)
             return
@@ -101,6 +121,13 @@ class Connection:
             await self._line.error(None, "invalid", "A message must be a JSON object in a text frame.")
             return
         await self._dispatch(raw)
+
+    async def _feed(self, arriving: Arriving, data: bytes) -> None:
+        try:
+            arriving.feed(data)
+        except UsageError as error:
+            self._no_upload()
+            await self._line.error(None, "usage", str(error))
 
     async def _refuse_flood(self, frame: str | bytes) -> None:
         self._refused += 1
@@ -181,7 +208,47 @@ class Connection:
 
     async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
         """The HTML of records of the watched session; none if none is watched."""
-        return [] if self._session is None else await self._rendered.several(self._session, numbers)
+        return [] if self._session is None else await self._desk.rendered.several(self._session, numbers)
+
+    def begin_upload(self, name: str, media: str, size: int) -> None:
+        """A file is announced; one that was on its way is given up."""
+        self._no_upload()
+        self._arriving = self._desk.landing.begin(name, media, size)
+
+    async def end_upload(self) -> Record:
+        """It is complete.
+
+        Raises:
+            UsageError: none was announced, or a part of it is missing.
+        """
+        if self._arriving is None:
+            raise UsageError("No file is on its way; announce it with an upload message.")
+        arriving = self._arriving
+        try:
+            content = arriving.whole()
+            session = await self.session()
+            return await session.upload(arriving.name, arriving.media, content)
+        finally:
+            self._no_upload()
+
+    def _no_upload(self) -> None:
+        if self._arriving is not None:
+            self._arriving = None
+            self._desk.landing.end()
+
+    def offer(self, name: str, content: bytes) -> str:
+        """Lay a file ready to be downloaded; gives its address."""
+        return self._desk.shelf.put(name, content)
+
+    def around(self) -> Surroundings:
+        """What the product around the server can tell and make.
+
+        Raises:
+            UsageError: the server stands alone.
+        """
+        if self._desk.around is None:
+            raise UsageError("This server was started without what this needs; start it with: iact serve.")
+        return self._desk.around
 
     async def seek(self, at: int | None) -> None:
         """Send the tree as it was behind record `at`, or as it is now."""
@@ -228,7 +295,7 @@ class Connection:
     def _follow(self, session: Session, since: int) -> None:
         self._session, self._past = session, Past(session)
         self._follower = self._tasks.create_task(
-            Follower(self._line, session, since, self._rendered, lazy=self._lazy).run()
+            Follower(self._line, session, since, self._desk.rendered, lazy=self._lazy).run()
         )
 
     async def _leave(self) -> None:

@@ -6,6 +6,7 @@ at loses its middle and says how much.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from core.language.variables import Table, Value
@@ -51,6 +52,24 @@ def content_fields(name: str, value: Value, content: bytes) -> Fields:
         return {**fields, "text": None, "left_out": 0}
     text, left_out = _cut(content.decode("utf-8", "replace"), _CONTENT_HEAD, _CONTENT_TAIL)
     return {**fields, "text": text, "left_out": left_out}
+
+
+_SUFFIXES: Final[Mapping[str, str]] = {
+    "text/plain": ".txt",
+    "text/markdown": ".md",
+    "text/csv": ".csv",
+    "text/python": ".py",
+    "text/html": ".html.txt",
+    "application/json": ".json",
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "application/pdf": ".pdf",
+}
+
+
+def suffix(value: Value) -> str:
+    """The end of a file's name for a value of this type; "" for types that are not known."""
+    return _SUFFIXES.get(value.media.lower().partition(";")[0].strip(), "")
 
 
 def _described(name: str, value: Value) -> Fields:

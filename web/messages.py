@@ -119,6 +119,39 @@ class Inject(Message):
     mode: InjectMode = "deliver"
 
 
+class Upload(Message):
+    """A file comes, in binary frames behind the `ok`, `size` bytes in all; `upload.end` follows them."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    media: Annotated[str, StringConstraints(max_length=200)] = ""
+    size: int = Field(ge=0)
+
+
+class EndUpload(Message):
+    """All of a file was sent. The `ok` has `n` and `name`, the variable that the root has from its next turn on."""
+
+
+class Download(Message):
+    """The content of one variable as a file. The `ok` has `href`, an address that can be fetched once."""
+
+    path: AgentPath
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+    at: int | None = Field(default=None, ge=1)
+
+
+class Export(Message):
+    """The watched session up to record `at` (null: all) as one HTML page; the `ok` has `href` as for `download`."""
+
+    at: int | None = Field(default=None, ge=1)
+
+
+class About(Message):
+    """What is in force and what works on the server's machine.
+
+    The `ok` has `settings`, pairs of name and value, and `checks`, each with `check`, `ok`, `detail`, `remedy`.
+    """
+
+
 class OnAgent(Message):
     """`pause`, `resume` and `cancel`."""
 

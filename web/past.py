@@ -16,6 +16,7 @@ from core.journal.record import Record
 from core.language.variables import Table, Value
 from core.tree.replay import SeenContext, context, replay
 from core.tree.tree import Tree
+from core.tree.uploads import waiting
 from web.ports import Session
 from web.timeline import Node, Timeline
 
@@ -63,7 +64,8 @@ class Past:
         tree = await self._tree(at)
         if path not in tree.agents:
             raise UsageError(f"There is no agent {path!r} in this session.")
-        return tree.agents[path].table
+        # What waits to be read counts, so that a file that was uploaded is there at once.
+        return waiting(tree.agents[path])
 
     async def variable(self, path: str, name: str, at: int | None) -> tuple[Value, bytes]:
         """One variable and its content.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -72,6 +73,10 @@ class Session(Protocol):
     async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record: ...
     async def lockdown(self, value: bool) -> Record: ...
 
+    async def upload(self, name: str, media: str, content: bytes) -> Record:
+        """Hand the root a file; the record's `var` names the variable."""
+        ...
+
     def records(self, since: int = 0) -> Sequence[Record]:
         """All durable records with a number above `since`, in order."""
         ...
@@ -86,6 +91,37 @@ class Session(Protocol):
         ...
 
     def tree(self) -> tuple[NodeView, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one check of the machine went; `remedy`: what to do about it, "" if nothing."""
+
+    check: str
+    ok: bool
+    detail: str
+    remedy: str
+
+
+class Surroundings(Protocol):
+    """What the product around the server can tell and make. Both methods block; neither raises but as said."""
+
+    def settings(self) -> Sequence[tuple[str, str]]:
+        """The settings in force, as names and values for people; secrets are not among them."""
+        ...
+
+    def checks(self) -> Sequence[Finding]:
+        """What works on this machine and what doesn't."""
+        ...
+
+    def export(self, journal: Path, at: int | None) -> str:
+        """A journal up to record `at` (None: all) as one self-contained HTML page.
+
+        Raises:
+            JournalError: it can't be read.
+            UsageError: there is no such record.
+        """
+        ...
 
 
 class Runtime(Protocol):

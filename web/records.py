@@ -37,7 +37,7 @@ _EXIT_NAMES: Final = ("exit", "exit_status", "exit_code")
 def blob_of(record: Record) -> str | None:
     """The SHA-256 of the blob that holds the record's content, if it stands beside the journal as text."""
     blob = record.fields.get("blob")
-    digest = blob.get("sha256") if isinstance(blob, dict) else None
+    digest = blob.get("sha256") if isinstance(blob, dict) and record.kind != "upload" else None
     media = record.text("media") or "text/plain"
     return digest if isinstance(digest, str) and media.startswith("text/") else None
 
@@ -254,6 +254,17 @@ def _close(record: Record, known: Known) -> str:
     return '<p class="aside">The session was closed.</p>'
 
 
+def _upload(record: Record, known: Known) -> str:
+    blob = record.fields.get("blob")
+    size = blob.get("size") if isinstance(blob, dict) else 0
+    # The variable is the root's only from its next turn on, and can be looked at all the same.
+    return (
+        f'<p class="aside">Uploaded {plain(record.text("file"))} as '
+        f'<button class="chip">{plain("$" + record.text("var"))}</button> '
+        f"{plain(record.text('media'))}, {size:,} bytes</p>"
+    )
+
+
 def _select(record: Record, known: Known) -> str:
     took = record.fields.get("took")
     numbers = ", ".join(str(n) for n in took) if isinstance(took, list) else ""
@@ -278,6 +289,7 @@ def _other(record: Record, known: Known) -> str:
 _BY_KIND: Final[Mapping[str, Callable[[Record, Known], str]]] = {
     "open": _open,
     "say": _text,
+    "upload": _upload,
     "reply": _reply,
     "discard": _discard,
     "call": _call,

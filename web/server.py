@@ -23,9 +23,8 @@ from websockets.http11 import Request, Response
 from core.errors import UsageError
 from web import safety
 from web.assets import load
-from web.connection import Connection
-from web.ports import Runtime
-from web.rendered import Rendered
+from web.connection import Connection, Desk
+from web.ports import Runtime, Surroundings
 
 MAX_MESSAGE: Final = 256 * 1024
 MAX_SOCKETS: Final = 64
@@ -50,6 +49,7 @@ class WebServer:
     """Serves the page and `/ws` for the sessions of `runtime`.
 
     Args:
+        around: what the product around it can tell and make; without, those messages are refused.
         host: the address to bind; anything but loopback needs `allow_remote`.
         port: 0 takes a free one; `port` tells which.
         token: the secret of this run; a fresh one of 256 bits if not given.
@@ -65,6 +65,7 @@ class WebServer:
         self,
         runtime: Runtime,
         *,
+        around: Surroundings | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         token: str | None = None,
@@ -88,7 +89,7 @@ class WebServer:
         self._hello_timeout = hello_timeout
         self._open_timeout = open_timeout
         self._assets = load(_STATIC)
-        self._rendered = Rendered()
+        self._desk = Desk(around)
         self._server: Server | None = None
         self._policy: safety.Policy | None = None
 
@@ -108,6 +109,10 @@ class WebServer:
         everywhere = {"", "0.0.0.0", "::"}
         host = "127.0.0.1" if self._host in everywhere else safety.bracketed(self._host)
         return f"http://{host}:{self._port}/?token={self._token}"
+
+    def offer(self, name: str, content: bytes) -> str:
+        """Lay a file ready to be downloaded once; gives its path on this server."""
+        return self._desk.shelf.put(name, content)
 
     async def start(self) -> None:
         """Bind and accept.
@@ -162,7 +167,7 @@ class WebServer:
         await Connection(
             socket,
             self._runtime,
-            self._rendered,
+            self._desk,
             send_timeout=self._send_timeout,
             hello_timeout=self._hello_timeout,
         ).serve()
@@ -183,6 +188,10 @@ class WebServer:
                 return self._room()
 
     def _asset(self, path: str) -> Response:
+        parcel = self._desk.shelf.take(path)
+        if parcel is not None:
+            headers = [("Content-Disposition", parcel.disposition)]
+            return _response(200, parcel.content, "application/octet-stream", headers)
         asset = self._assets.get(path)
         if asset is None:
             return _refusal(404, "There is nothing at this address.")

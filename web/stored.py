@@ -98,6 +98,10 @@ class Stored:
         """Refused."""
         _refuse()
 
+    async def upload(self, name: str, media: str, content: bytes) -> Record:
+        """Refused."""
+        _refuse()
+
 
 def read_stored(runtime: Runtime, journal: str) -> Stored:
     """The stored session with this id, or whose directory or journal stands at this path.

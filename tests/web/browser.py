@@ -12,7 +12,7 @@ from playwright import sync_api
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from web import WebServer
-from web.ports import Runtime
+from web.ports import Runtime, Surroundings
 
 PATIENCE: Final = 60_000
 """Milliseconds that anything in a page may take: these tests run on small machines that do much else."""
@@ -96,9 +96,9 @@ class Browsing:
 
 
 @asynccontextmanager
-async def browsing(runtime: Runtime) -> AsyncIterator[Browsing]:
+async def browsing(runtime: Runtime, around: Surroundings | None = None) -> AsyncIterator[Browsing]:
     """A server over `runtime` and a browser; at the end nothing may have gone wrong in any page."""
-    async with WebServer(runtime) as server, async_playwright() as playwright:
+    async with WebServer(runtime, around=around) as server, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         opened = Browsing(server, browser, Wrongs(f"http://127.0.0.1:{server.port}"))
         try:

@@ -7,6 +7,7 @@ be seen. Its watch is as strict as the real one: a bounded queue that raises whe
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -165,6 +166,13 @@ class FakeSession:
     async def lockdown(self, value: bool) -> Record:
         self._note("lockdown", str(value))
         return self.append("control", op="lockdown", by="user", value=value)
+
+    async def upload(self, name: str, media: str, content: bytes) -> Record:
+        self._note("upload", name, media, content.decode("utf-8", "replace"))
+        blob: JSON = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+        return self.append(
+            "upload", "/", f"The file {name}.", file=name, var="file_1", media=media, blob=blob
+        )
 
     def records(self, since: int = 0) -> Sequence[Record]:
         return self._records[since:]

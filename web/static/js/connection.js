@@ -7,6 +7,8 @@
 const FIRST_WAIT = 250;
 const LONGEST_WAIT = 8000;
 const HANDSHAKE = 8000;
+/** Bytes of a file that may wait in the browser to be sent. */
+const ROOM = 1 << 20;
 
 /** A request was refused or could not be sent. `code` is the server's, or "offline". */
 export class RequestError extends Error {
@@ -86,6 +88,17 @@ export class Connection {
       this.#waiting.set(id, { resolve, reject });
       socket.send(JSON.stringify({ ...fields, type, id }));
     });
+  }
+
+  /**
+   * Send a piece of a file; settles when there is room for more.
+   * @param {ArrayBuffer} piece
+   */
+  async sendBytes(piece) {
+    const socket = this.#socket;
+    if (socket?.readyState !== WebSocket.OPEN) throw new RequestError("offline", "The connection was lost on the way; send the file again.");
+    socket.send(piece);
+    while (socket.bufferedAmount > ROOM && socket.readyState === WebSocket.OPEN) await new Promise((done) => setTimeout(done, 10));
   }
 
   /** @param {any} message */

@@ -39,6 +39,7 @@ export function entryOf(record, path, find) {
  */
 function own(record) {
   if (record.kind === "say") return { from: "You", look: "incoming" };
+  if (record.kind === "upload") return { from: "", look: "minor" };
   if (record.kind === "control" && record.op === "inject") return { from: "You", look: "intervention" };
   if (record.kind === "gate" && record.allow) return null;
   if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: "", look: "minor" };

@@ -13,7 +13,7 @@ import { variableList } from "./variables.js";
 /** @typedef {"facts"|"plan"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
 
 /** @type {[Tab, string][]} */
-const TABS = [["facts", "Facts"], ["plan", "Plan"], ["context", "Context"], ["variables", "Variables"], ["memory", "Memory"], ["gate", "Gate"], ["records", "Records"]];
+export const TABS = [["facts", "Facts"], ["plan", "Plan"], ["context", "Context"], ["variables", "Variables"], ["memory", "Memory"], ["gate", "Gate"], ["records", "Records"]];
 /** Milliseconds of rest before the server is asked again while things move. */
 const REST = 160;
 /** How many turns' memories are shown. */
@@ -63,6 +63,15 @@ export class Inspector {
       update();
     });
     this.show("facts");
+  }
+
+  /** Go to a tab, where the pane is hidden too. @param {Tab} tab */
+  reach(tab) {
+    const opener = document.querySelector('[data-drawer="inspector"]');
+    const open = this.#pane.closest(".pane")?.classList.contains("open");
+    if (!open && opener instanceof HTMLElement && opener.offsetParent !== null) opener.click();
+    this.show(tab);
+    /** @type {HTMLElement|null} */ (this.#tabs.querySelector('[aria-selected="true"]'))?.focus();
   }
 
   /** @param {Tab} tab */

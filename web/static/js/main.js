@@ -2,15 +2,19 @@
 // #replay:SESSION/agent/path for a stored session that is only looked at).
 
 import { Approvals } from "./approvals.js";
+import { commandsOf } from "./commands.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
 import { controls } from "./controls.js";
 import { Dialogue } from "./dialogue.js";
 import { icon, onceAFrame, part, setText } from "./dom.js";
 import { agentName } from "./format.js";
+import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
+import { Palette } from "./palette.js";
 import { Replay } from "./replay.js";
 import { Sessions } from "./sessions.js";
+import { SettingsDialog } from "./settings.js";
 import { Store } from "./store.js";
 import { Tree } from "./tree.js";
 import { VariableDialog } from "./variables.js";
@@ -56,18 +60,25 @@ const dialogue = new Dialogue(store, (text) => composer.put(text), (record) => {
 });
 /** @type {import("./inspector.js").Ask} */
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
-const variable = new VariableDialog(ask);
+const fetchFile = (/** @type {string} */ type, /** @type {Record<string, unknown>} */ fields) =>
+  attempt(ask(type, fields).then(({ href }) => download(href)));
+const variable = new VariableDialog(ask, (path, name) => fetchFile("download", { path, name }));
 new Tree(store, actions, choose);
-new Inspector(store, ask, (n) => {
+const inspector = new Inspector(store, ask, (n) => {
   closeDrawers();
   const record = store.record(n);
   if (record) choose(record.agent);
   requestAnimationFrame(() => requestAnimationFrame(() => dialogue.reveal(n)));
 }, (path, name) => variable.show(path, name));
-new Approvals(store, (call, allow, remember) => connection.request("clear", { call, allow, remember }), choose);
+const approvals = new Approvals(store, (call, allow, remember) => connection.request("clear", { call, allow, remember }), choose);
 part("replay-open").append(icon("history"));
-new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), () => openSession(store.session.id));
-new Sessions(store, () => attempt(connection.request("sessions")), openSession);
+part("palette-open").append(icon("commands"));
+part("settings-open").append(icon("settings"));
+part("attach").append(icon("attach"));
+const files = new Files(connection, (text, bad) => composer.say(text, bad), () => !store.past);
+const settings = new SettingsDialog(() => connection.request("about"), () => store.session.model);
+const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), () => openSession(store.session.id));
+const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);
 
 // A chip in a dialogue stands in a record, whose agent has the variable.
 part("dialogue").addEventListener("click", (event) => {
@@ -75,6 +86,13 @@ part("dialogue").addEventListener("click", (event) => {
   const path = /** @type {HTMLElement|null|undefined} */ (chip?.closest(".entry"))?.dataset.agent;
   if (chip && path) variable.show(path, (chip.textContent ?? "").slice(1));
 });
+
+new Palette(() => commandsOf({
+  store, actions, choose, composer, inspector, approvals, replay, sessions, settings, files,
+  open: openSession,
+  setIntent: (value) => attempt(connection.request("intent", { value })),
+  exportPage: () => fetchFile("export", {}),
+}));
 
 /**
  * Say something in a fork of what is shown; the server goes on with the fork, and so does the page.

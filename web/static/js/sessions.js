@@ -20,16 +20,19 @@ export class Sessions {
     this.open = open;
     store.addEventListener("sessions", () => this.#update());
     this.#search.addEventListener("input", () => this.#update());
-    part("sessions").addEventListener("click", () => {
-      this.#search.value = "";
-      this.#update();
-      this.#dialog.showModal();
-      refresh();
-    });
+    this.refresh = refresh;
+    part("sessions").addEventListener("click", () => this.show());
     part("new-session").addEventListener("click", () => this.#choose(null));
     this.#dialog.addEventListener("click", (event) => {
       if (event.target === this.#dialog) this.#dialog.close();
     });
+  }
+
+  show() {
+    this.#search.value = "";
+    this.#update();
+    this.#dialog.showModal();
+    this.refresh();
   }
 
   /**

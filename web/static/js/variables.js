@@ -32,9 +32,13 @@ export class VariableDialog {
   #dialog = /** @type {HTMLDialogElement} */ (part("variable-dialog"));
   #content = part("variable-content");
 
-  /** @param {Ask} ask */
-  constructor(ask) {
+  /**
+   * @param {Ask} ask
+   * @param {(path: string, name: string) => void} download
+   */
+  constructor(ask, download) {
     this.ask = ask;
+    this.download = download;
     this.#dialog.addEventListener("click", (event) => {
       if (event.target === this.#dialog) this.#dialog.close();
     });
@@ -49,18 +53,23 @@ export class VariableDialog {
     this.#content.replaceChildren();
     if (!this.#dialog.open) this.#dialog.showModal();
     try {
-      this.#fill(await this.ask("variable", { path, name }));
+      this.#fill(path, await this.ask("variable", { path, name }));
     } catch (error) {
       this.#content.replaceChildren(el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error)));
     }
   }
 
-  /** @param {Variable & {text: string|null, sha256: string}} value */
-  #fill(value) {
+  /**
+   * @param {string} path
+   * @param {Variable & {text: string|null, sha256: string}} value
+   */
+  #fill(path, value) {
+    const button = el("button", { type: "button" }, "Download");
+    button.addEventListener("click", () => this.download(path, value.name));
     const facts = [value.media, bytes(value.size), value.origin && `from ${value.origin}`, `SHA-256 ${value.sha256.slice(0, 12)}…`];
     const content = value.text === null
       ? el("p", { className: "nothing" }, "This content is no text, so it can't be shown here.")
       : el("pre", { tabIndex: 0 }, value.text);
-    this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content);
+    this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button));
   }
 }

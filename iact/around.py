@@ -1,0 +1,40 @@
+"""What the page is told of the product around it: settings, what works here, and journals as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from iact.doctor import checks
+from iact.export import page
+from iact.settings import Settings
+from web.ports import Finding
+
+
+class Around:
+    """Of one server (`web.ports.Surroundings`)."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def settings(self) -> Sequence[tuple[str, str]]:
+        """The settings in force; of the key only whether there is one."""
+        one = self._settings
+        return [
+            ("Data directory", str(one.data)),
+            ("Endpoint", one.base_url or ("" if one.embedded else "OpenAI")),
+            ("Key", "set" if one.api_key else "not set"),
+            ("Model", one.model or ("embedded" if one.embedded else "the endpoint's")),
+            ("Smart model", one.model_smart or ""),
+            ("Fast model", one.model_fast or ""),
+            ("Context", f"{one.context:,} tokens"),
+            ("Sandbox", one.sandbox),
+        ]
+
+    def checks(self) -> Sequence[Finding]:
+        """What `iact doctor` finds."""
+        return [Finding(one.check, one.ok, one.detail, one.remedy) for one in checks(self._settings.data)]
+
+    def export(self, journal: Path, at: int | None) -> str:
+        """What `iact journal html` writes."""
+        return page(journal, at=at)

@@ -1,0 +1,153 @@
+"""What an agent must not do without leave is asked in sight of whoever looks, wherever they look."""
+
+from __future__ import annotations
+
+from playwright.async_api import expect
+
+from core.errors import UsageError
+from core.journal.record import Record
+from tests.web.fake import FakeSession, node
+from tests.web.scene import busy_session
+from tests.web.test_page import run, stage
+
+
+def ask(session: FakeSession, agent: str, function: str = "mail.send", *, turn: int = 900) -> Record:
+    """A call that waits for clearance, as the gate records it."""
+    return session.append(
+        "clearance",
+        agent,
+        op="ask",
+        turn=turn,
+        action=0,
+        function=function,
+        rule="provenance",
+        impact=2,
+        why="It sends something out.",
+        reason="The call has impact 2 and is touched by tool:web.fetch.",
+        user="you",
+        params={"to": "ann@example.com", "text": "<b>All</b> the figures.\n" + "line\n" * 40},
+        provenance={"to": ["user"], "text": ["model", "tool:web.fetch"]},
+        read=["tool:web.fetch"],
+        attached={"text": {"media": "text/plain", "size": 223}},
+    )
+
+
+def test_a_question_is_in_sight_everywhere_and_shows_the_call_in_full() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            bar = page.get_by_role("region", name="Approvals")
+            await expect(bar).to_be_hidden()
+            asked = ask(session, "/analyst/checker")
+            await expect(bar).to_be_in_viewport()
+            await expect(bar).to_contain_text("Root agent › analyst › checker")
+            await expect(bar).to_contain_text("mail.send")
+            await expect(bar).to_contain_text("impact 2")
+            await expect(bar).to_contain_text("ann@example.com")
+            await expect(bar).to_contain_text("<b>All</b> the figures.")
+            await expect(bar).to_contain_text("touched by tool:web.fetch")
+            await expect(bar.locator(".badge.strange")).to_have_count(2)
+            await expect(page.locator("[data-role=live]")).to_contain_text("asks for leave to call mail.send")
+            # Whichever tab, agent or time is looked at.
+            await page.get_by_role("tab", name="Records").click()
+            await page.locator('[data-path="/analyst"] > .node').click()
+            await expect(bar).to_be_in_viewport()
+            await page.get_by_role("button", name="Replay", exact=True).click()
+            await page.keyboard.press("Home")
+            await expect(bar.get_by_role("button", name="Approve")).to_be_in_viewport()
+            await page.get_by_role("button", name="Back to now").click()
+            await page.reload()
+            await expect(bar).to_contain_text("ann@example.com")
+            await bar.get_by_role("button", name="/analyst/checker").click()
+            await expect(page.locator("[data-role=agent-name]")).to_have_text("/analyst/checker")
+            await bar.get_by_role("button", name="Approve").click()
+            await expect(bar).to_be_hidden()
+            assert session.calls == [("clear", str(asked.n), "True", "None")]
+
+    run(test)
+
+
+def test_two_people_see_one_question_and_one_answer() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            one, other = await scene.page("demo"), await scene.page("demo", width=360, height=720)
+            first = ask(session, "/analyst")
+            second = ask(session, "/", "files.delete", turn=901)
+            bars = [page.get_by_role("region", name="Approvals") for page in (one, other)]
+            for bar in bars:
+                await expect(bar).to_contain_text("1 of 2")
+                await expect(bar.get_by_role("button", name="Deny")).to_be_in_viewport()
+            assert await other.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            await bars[1].get_by_role("button", name="Next").click()
+            await expect(bars[1]).to_contain_text("files.delete")
+            await bars[1].get_by_role("button", name="Deny").click()
+            await expect(bars[0]).not_to_contain_text("of 2")
+            await expect(bars[0]).to_contain_text("mail.send")
+            await bars[0].get_by_label("and remember:").select_option("function")
+            await bars[0].get_by_role("button", name="Approve").click()
+            for bar in bars:
+                await expect(bar).to_be_hidden()
+            rule = "{'function': 'mail.send', 'arguments': {}}"
+            assert session.calls == [
+                ("clear", str(second.n), "False", "None"),
+                ("clear", str(first.n), "True", rule),
+            ]
+
+    run(test)
+
+
+def test_an_answer_that_is_refused_says_so_and_the_question_stays() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            ask(session, "/analyst")
+            session.fail = UsageError("Nothing waits there any more.")
+            bar = page.get_by_role("region", name="Approvals")
+            await bar.get_by_label("and remember:").select_option("call")
+            await bar.get_by_role("button", name="Approve").click()
+            await expect(bar.get_by_role("alert")).to_have_text("Nothing waits there any more.")
+            await expect(bar.get_by_role("button", name="Approve")).to_be_enabled()
+            # A script's click is nobody's answer.
+            session.fail = None
+            await bar.get_by_role("button", name="Approve").evaluate("button => button.click()")
+            await bar.get_by_role("button", name="Deny").focus()
+            await page.keyboard.press("Enter")
+            await expect(bar).to_be_hidden()
+            assert [call[2] for call in session.calls] == ["False"]
+
+    run(test)
+
+
+def test_a_call_that_ends_otherwise_asks_no_more() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            bar = page.get_by_role("region", name="Approvals")
+            ask(session, "/analyst", turn=900)
+            await expect(bar).to_be_visible()
+            session.append("result", "/analyst", turn=900, action=0, function="mail.send", status="cancelled")
+            await expect(bar).to_be_hidden()
+            ask(session, "/analyst", turn=901)
+            await expect(bar).to_be_visible()
+            session.append("reply", "/analyst", "Enough.", to="/", status="cancelled")
+            await expect(bar).to_be_hidden()
+
+    run(test)
+
+
+def test_a_stored_session_asks_nobody() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        session.append("say", body="one")
+        ask(session, "/")
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            session.show(node("/", "waiting"))
+            await expect(page.get_by_role("region", name="Approvals")).to_be_visible()
+            await expect(page).to_have_title("(1 to approve) one · iact")
+
+    run(test)

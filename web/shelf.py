@@ -1,0 +1,51 @@
+"""What a client asked to download, waiting for it under an address that nobody can guess.
+
+The websocket answers with an address, and the browser fetches that once. It is always an attachment of a type
+that no browser opens, so a file that an agent made is never a page of ours, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+PREFIX: Final = "/download/"
+MOST: Final = 16
+"""Files that wait; the oldest makes way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A file to be downloaded."""
+
+    name: str
+    content: bytes
+
+    @property
+    def disposition(self) -> str:
+        """The header `Content-Disposition` (RFC 6266), with a plain name beside the real one."""
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", self.name)[:100] or "file"
+        return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(self.name[:200], safe='')}"
+
+
+class Shelf:
+    """The files that wait, by address."""
+
+    def __init__(self) -> None:
+        self._parcels: OrderedDict[str, Parcel] = OrderedDict()
+
+    def put(self, name: str, content: bytes) -> str:
+        """Lay a file down; gives its address on this server."""
+        address = f"{PREFIX}{secrets.token_urlsafe(24)}"
+        self._parcels[address] = Parcel(name.encode("utf-8", "replace").decode(), content)
+        while len(self._parcels) > MOST:
+            self._parcels.popitem(last=False)
+        return address
+
+    def take(self, address: str) -> Parcel | None:
+        """The file at an address, which is then gone."""
+        return self._parcels.pop(address, None)

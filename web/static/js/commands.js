@@ -1,0 +1,62 @@
+// What the palette offers: every control of the page, every tab, every agent.
+
+import { cancellable } from "./controls.js";
+import { part } from "./dom.js";
+import { agentName } from "./format.js";
+import { TABS } from "./inspector.js";
+
+/** @typedef {import("./palette.js").Command} Command */
+/**
+ * @typedef {object} Page
+ * @property {import("./store.js").Store} store
+ * @property {import("./controls.js").Actions} actions
+ * @property {(path: string) => void} choose
+ * @property {import("./composer.js").Composer} composer
+ * @property {import("./inspector.js").Inspector} inspector
+ * @property {import("./approvals.js").Approvals} approvals
+ * @property {import("./replay.js").Replay} replay
+ * @property {import("./sessions.js").Sessions} sessions
+ * @property {import("./settings.js").SettingsDialog} settings
+ * @property {import("./files.js").Files} files
+ * @property {(id: string|null, readonly?: boolean) => void} open
+ * @property {(value: number) => void} setIntent
+ * @property {() => void} exportPage
+ */
+
+const INTENTS = ["Observe: agents may look, but change nothing", "Operate: agents may change things in the sandbox", "Override: agents may do what can't be undone"];
+
+/**
+ * @param {Page} page
+ * @returns {Command[]}
+ */
+export function commandsOf(page) {
+  const { store } = page;
+  const node = store.node(store.selected);
+  const live = () => store.session.id !== null && !store.past;
+  const name = agentName(store.selected);
+  return [
+    { name: "Write a message", keys: "Alt+Shift+M", run: () => page.composer.focus() },
+    { name: "Go to what waits for approval", keys: "Alt+Shift+A", run: () => page.approvals.focus(), when: () => store.asked.size > 0 },
+    { name: "Go to the tree of agents", keys: "Alt+Shift+T", run: () => focusTree() },
+    { name: "New session", keys: "Alt+Shift+N", run: () => page.open(null) },
+    { name: "Sessions: search and open", keys: "Alt+Shift+S", run: () => page.sessions.show() },
+    { name: "Look back through this session (replay)", keys: "Alt+Shift+R", run: () => page.replay.open(), when: live },
+    { name: "Upload a file", keys: "Alt+Shift+U", run: () => page.files.choose(), when: () => !store.past },
+    { name: "Export this session as an HTML page", keys: "Alt+Shift+E", run: () => page.exportPage(), when: () => store.session.id !== null },
+    { name: "Settings, and what works here", keys: "Alt+Shift+G", run: () => page.settings.show() },
+    ...(node ? [
+      { name: `${node.paused ? "Resume" : "Pause"} ${name}`, keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },
+      { name: `Intervene in ${name}`, keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
+      { name: `Cancel ${name} and all below it`, run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
+    ] : []),
+    ...INTENTS.map((words, value) => ({ name: `Intent ${words}`, run: () => page.setIntent(value), when: live })),
+    ...TABS.map(([tab, label]) => ({ name: `Details: ${label}`, run: () => page.inspector.reach(tab) })),
+    ...store.nodes.map(({ path }) => ({ name: `Go to ${agentName(path)}`, run: () => page.choose(path) })),
+  ];
+}
+
+function focusTree() {
+  const opener = part("tree").closest(".pane")?.classList.contains("open") ? null : document.querySelector('[data-drawer="tree"]');
+  if (opener instanceof HTMLElement && opener.offsetParent !== null) opener.click();
+  /** @type {HTMLElement|null} */ (part("tree").querySelector('[tabindex="0"]'))?.focus();
+}

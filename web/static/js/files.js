@@ -1,0 +1,97 @@
+// Files in and out: what is dropped on the page, pasted or chosen becomes a variable; what is asked for is downloaded.
+
+import { el, part } from "./dom.js";
+import { bytes } from "./format.js";
+
+/** Bytes of one frame; the server takes no longer ones. */
+const PIECE = 128 * 1024;
+
+/** @typedef {import("./connection.js").Connection} Connection */
+
+export class Files {
+  #input = /** @type {HTMLInputElement} */ (part("file"));
+  #zone = part("drop");
+  /** How deep in the page's elements a drag is; 0: none. */ #depth = 0;
+  /** One after the other: a connection has one file on its way. @type {Promise<unknown>} */ #queue = Promise.resolve();
+
+  /**
+   * @param {Connection} connection
+   * @param {(text: string, bad?: boolean) => void} say
+   * @param {() => boolean} allowed whether something can be handed in here
+   */
+  constructor(connection, say, allowed) {
+    this.connection = connection;
+    this.say = say;
+    this.allowed = allowed;
+    part("attach").addEventListener("click", () => this.choose());
+    this.#input.addEventListener("change", () => {
+      this.send([...(this.#input.files ?? [])]);
+      this.#input.value = "";
+    });
+    addEventListener("dragenter", (event) => this.#drag(event, 1));
+    addEventListener("dragleave", (event) => this.#drag(event, -1));
+    addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+    addEventListener("drop", (event) => {
+      this.#depth = 0;
+      this.#zone.hidden = true;
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      this.send([...(event.dataTransfer?.files ?? [])]);
+    });
+    addEventListener("paste", (event) => {
+      const files = [...(event.clipboardData?.files ?? [])];
+      if (!files.length) return;
+      event.preventDefault();
+      this.send(files);
+    });
+  }
+
+  choose() {
+    this.#input.click();
+  }
+
+  /** @param {File[]} files */
+  send(files) {
+    if (!this.allowed()) {
+      this.say("A file can only be handed in where a session goes on; leave the replay first.", true);
+      return;
+    }
+    for (const file of files) this.#queue = this.#queue.then(() => this.#upload(file)).catch((error) => this.say(error.message, true));
+  }
+
+  /** @param {File} file */
+  async #upload(file) {
+    const { connection } = this;
+    await connection.request("upload", { name: file.name, media: file.type.split(";")[0], size: file.size });
+    for (let at = 0; at < file.size; at += PIECE) {
+      await connection.sendBytes(await file.slice(at, at + PIECE).arrayBuffer());
+      if (file.size > 4 * PIECE) this.say(`Uploading ${file.name}: ${bytes(Math.min(at + PIECE, file.size))} of ${bytes(file.size)}`);
+    }
+    const { name } = await connection.request("upload.end");
+    this.say(`${file.name} is $${name} from the root agent's next turn on.`);
+  }
+
+  /**
+   * @param {DragEvent} event
+   * @param {number} by
+   */
+  #drag(event, by) {
+    if (!hasFiles(event)) return;
+    this.#depth += by;
+    this.#zone.hidden = this.#depth <= 0 || !this.allowed();
+  }
+}
+
+/** @param {DragEvent} event */
+function hasFiles(event) {
+  return event.dataTransfer?.types.includes("Files") ?? false;
+}
+
+/** Let the browser fetch an address of ours as a file. @param {string} href */
+export function download(href) {
+  const link = /** @type {HTMLAnchorElement} */ (el("a", { href, download: "" }));
+  link.hidden = true;
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
