@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from core.errors import ModuleFault, SandboxError
+from core.errors import JournalUnwritable, ModuleFault, SandboxError
 from core.gate.gate import Denial, Ticket
 from core.journal.record import Record
 from core.journal.spool import Spool
@@ -23,7 +23,7 @@ from core.ports import JSON
 from core.tree import budget
 from core.tree.agent import Agent, Pending
 from core.tree.events import Notice, Output
-from core.tree.interpret import argument_text, digest_of, ready, satisfied
+from core.tree.interpret import argument_text, digest_of, ready, satisfied, together
 from core.tree.live import Live, stored
 from core.tree.monitor import Monitor
 
@@ -38,7 +38,7 @@ class Acting:
         self._live = live
         self._door = door
         self._monitor = monitor
-        self._scopes: dict[str, asyncio.Timeout] = {}
+        self._scopes: dict[tuple[str, int], asyncio.Timeout] = {}
 
     async def act(self, agent: Agent, pending: Pending) -> None:
         """Carry out the first pending action of an agent."""
@@ -51,20 +51,17 @@ class Acting:
             case "QUERY":
                 self._select(agent, pending, timed_out=False)
             case _:
-                await self._call_function(agent, pending, pending.bound)
+                await self._call_functions(agent, together(agent))
 
     def stop(self, agent: Agent) -> None:
-        """Cancel the agent's running call, if there is one; the module kills what it runs."""
-        scope = self._scopes.get(agent.path)
-        if scope is not None:
-            scope.reschedule(asyncio.get_running_loop().time())
+        """Cancel the agent's running calls; their modules kill what they run."""
+        for (path, _), scope in self._scopes.items():
+            if path == agent.path:
+                scope.reschedule(asyncio.get_running_loop().time())
 
     def drop(self, agent: Agent, status: str) -> None:
         """Give every pending action of an agent that waits for no reply its outcome: `status`."""
-        running = (
-            agent.actions[0] if status == "skipped" and agent.actions and agent.actions[0].call else None
-        )
-        for pending in [one for one in agent.actions if one is not running]:
+        for pending in [one for one in agent.actions if not (one.call and status == "skipped")]:
             self._record_result(agent, pending, {"status": status})
 
     def _call_child(self, agent: Agent, pending: Pending, bound: Bound) -> None:
@@ -115,17 +112,40 @@ class Acting:
     def _where(self, agent: Agent, pending: Pending) -> dict[str, JSON]:
         return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}
 
-    async def _call_function(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        live, spec = self._live, pending.spec
+    async def _call_functions(self, agent: Agent, calls: Sequence[Pending]) -> None:
+        """Make calls that may overlap; each outcome is recorded when all before it have theirs."""
+        if len(calls) == 1:
+            await self._call_function(agent, calls[0])
+            return
+        try:
+            async with asyncio.TaskGroup() as group:
+                for pending in calls:
+                    group.create_task(self._call_function(agent, pending))
+        except ExceptionGroup as several:
+            stopped = several.subgroup(JournalUnwritable)
+            raise stopped.exceptions[0] if stopped else several from None
+
+    async def _in_turn(self, agent: Agent, pending: Pending) -> bool:
+        """Wait until every action before this one has its outcome; False if it was given one meanwhile."""
+        while pending in agent.actions and agent.actions[0] is not pending:
+            await self._live.moved()
+        return pending in agent.actions
+
+    async def _call_function(self, agent: Agent, pending: Pending) -> None:
+        live, spec, bound = self._live, pending.spec, pending.bound
+        assert bound is not None
         if pending.call and spec.impact > 0 and not spec.idempotent:
             self._record_result(agent, pending, {"status": "interrupted"})
             return
+        first = agent.actions[0] is pending or not self._monitor.would_ask(agent, pending)
+        if not (first or await self._in_turn(agent, pending)):
+            return  # an agent has one question at a time, and it is the one about its first action
         decision = await self._monitor.decide(agent, pending)
         if decision is None:
             return
         if isinstance(decision, Denial):
             await self._monitor.linger()
-            if pending in agent.actions:
+            if await self._in_turn(agent, pending):
                 self._record_result(agent, pending, {"status": "incomplete"})
             return
         if not pending.call:
@@ -142,17 +162,16 @@ class Acting:
         call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout)
         with Spool(live.journal.directory) as spool:
             outcome = await self._invoke(agent, pending, ticket, call, spool)
-            if pending not in agent.actions:
-                return  # it was cancelled meanwhile, and has its outcome
             elapsed = round((live.clock.monotonic() - started) * 1000)
-            self._record_outcome(agent, pending, outcome, elapsed, spool)
+            if await self._in_turn(agent, pending):
+                self._record_outcome(agent, pending, outcome, elapsed, spool)
 
     async def _invoke(
         self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
     ) -> Outcome | NotRun:
         """Go through the door; what kept the call from ending is told to people only."""
         live, started = self._live, self._live.clock.monotonic()
-        scope = self._scopes[agent.path] = asyncio.timeout(None)
+        scope = self._scopes[agent.path, pending.call] = asyncio.timeout(None)
         try:
             async with scope:
                 return await self._door.call(
@@ -170,7 +189,7 @@ class Acting:
                 live.record("notice", agent.path, {"level": "warning", "code": "module"}, str(error))
             return "incomplete"
         finally:
-            del self._scopes[agent.path]
+            del self._scopes[agent.path, pending.call]
 
     def _record_outcome(
         self, agent: Agent, pending: Pending, outcome: Outcome | NotRun, elapsed: int, spool: Spool

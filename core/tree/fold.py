@@ -413,6 +413,8 @@ def _result(tree: Tree, record: Record) -> None:
     pending = _pending(tree, agent, record)
     if pending is None:
         return
+    in_turn = agent.actions[0] is pending or record.text("status") in _NOT_RUN
+    _expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
     agent.actions.remove(pending)
     agent.feedback.append(outcome(tree, agent, pending, record))
     if record.text("status") in ("ok", "error"):

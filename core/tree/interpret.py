@@ -3,11 +3,16 @@
 Actions are settled strictly in the order written. What needs nothing from outside (VAR, SHOW, a
 mistake) is settled here, when its turn comes; a CALL or a module function stays at the head of
 the queue until a record brings its outcome.
+
+Consecutive calls that only read may overlap in time: those behind the head are bound ahead of their
+turn, as far as none of them needs what one before it brings. Their outcomes are still recorded in the
+order written, so neither feedback nor the names of results depend on which ended first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice, takewhile
 from typing import Final
 
 from core.gate.gate import arguments_digest
@@ -24,6 +29,8 @@ from core.tree.inputs import code_value
 from core.tree.tree import Tree
 
 _NOTHING: Final = ActionSpec("", "", core=True)
+_TOGETHER: Final = 8
+"""Calls of one agent that are under way at a time, at most."""
 
 KEPT: Final = 5
 """Messages that survive a compression: the last two turns, and the reply before them."""
@@ -73,9 +80,43 @@ def advance(tree: Tree, agent: Agent) -> None:
     while agent.actions and not agent.actions[0].call:
         feedback = _settle(tree, agent, agent.actions[0])
         if feedback is None:
-            return
+            break
         agent.feedback.append(feedback)
         agent.actions.pop(0)
+    _look_ahead(agent)
+
+
+def _reads(pending: Pending) -> bool:
+    return pending.spec.module is not None and pending.spec.impact == 0
+
+
+def _look_ahead(agent: Agent) -> None:
+    """Bind the reading calls that follow a reading head, up to the first that must wait for its turn.
+
+    That is one that does more than read, names what is not there yet, or was made before without completing.
+    """
+    made = set(agent.incomplete)
+    for pending in agent.actions if agent.actions and agent.actions[0].bound else ():
+        if not _reads(pending):
+            return
+        if pending.bound is None:
+            taken = split(pending.info)
+            bound = (
+                taken
+                if isinstance(taken, Mistake)
+                else bind(pending.spec, taken[1], pending.body, agent.table)
+            )
+            if isinstance(bound, Mistake) or (pending.spec.name, digest_of(bound)) in made:
+                return
+            pending.bound = bound
+            agent.known.add(pending.spec.name)
+        made.add((pending.spec.name, digest_of(pending.bound)))
+
+
+def together(agent: Agent) -> list[Pending]:
+    """The calls to be made now: the first pending action, and those bound behind it that may overlap with it."""
+    now = takewhile(lambda pending: _reads(pending) and pending.bound is not None, agent.actions)
+    return list(islice(now, _TOGETHER)) or agent.actions[:1]
 
 
 def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:

@@ -63,6 +63,10 @@ class Monitor:
         self._live.record("gate", agent.path, {**_place(agent, pending), **fields}, at=at)
         return decision.verdict
 
+    def would_ask(self, agent: Agent, pending: Pending) -> bool:
+        """Whether somebody would have to be asked about a call now."""
+        return isinstance(self._look(agent, pending)[2].verdict, Question)
+
     async def linger(self) -> None:
         """Let a denial take as long as a failure does (law 7)."""
         await self._live.clock.sleep(self._authorities.delays.draw(self._authorities.chance))

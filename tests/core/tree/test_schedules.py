@@ -30,7 +30,10 @@ SCRIPT = {
     "/a": ["```CALL d\nDeeper.\n```\n```READ\na\n```", "From a."],
     "/b": ["```WRITE\nb1\n```\n```WRITE\nb2\n```", "From b.", "Again from b."],
     "/c": ["```t.fail\nc\n```", "```t.lose\nc\n```", "From c."],
-    "/a/d": ["```VAR v\nvalue\n```\n```READ text=$v\n```", "From d: $v"],
+    "/a/d": [
+        "```VAR v\nvalue\n```\n```READ text=$v\n```\n```READ\nd1\n```\n```READ\nd2\n```\n```WRITE\nd3\n```",
+        "From d: $v",
+    ],
 }
 _PASSING = {"call", "turn", "took", "ms", "first_ms", "usage", "context", "seen"}
 """Fields that hold record numbers or times."""
