@@ -83,6 +83,8 @@ def _wait(wire: Wire, answer: Answer, n: int, session: str) -> Reply:
             )
             told = True
         answer.take(wire.receive(None))
+        if answer.failure:
+            raise IactError(answer.failure)
     return reply
 
 
@@ -98,11 +100,15 @@ class Reply:
 
 @dataclass(slots=True)
 class Answer:
-    """Watches the root in a stream of frames: its replies, and whether it rests. Takes frames in any order."""
+    """Watches the root in a stream of frames: its replies, and whether it rests. Takes frames in any order.
+
+    `failure`: why the session has stopped, if it has.
+    """
 
     replies: list[Reply] = field(default_factory=list)
     state: str = ""
     record: int = 0
+    failure: str = ""
 
     def take(self, frame: Frame) -> None:
         """The next frame."""
@@ -113,6 +119,8 @@ class Answer:
                 self.replies.append(Reply(n, body, status if isinstance(status, str) else "ok", whole))
             case {"type": "tree", "nodes": [{"path": "/", "state": str(state), "record": int(n)}, *_]}:
                 self.state, self.record = state, n
+            case {"type": "notice", "level": "error", "text": str(text)}:
+                self.failure = text
 
     def to(self, n: int) -> Reply | None:
         """The root's last reply behind record `n`, once it rests with that; None before."""

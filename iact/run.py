@@ -12,6 +12,7 @@ from core.errors import IactError, UsageError
 from core.journal.record import Record
 from core.ports import Usage
 from core.tree.events import Notice, RecordAppended
+from core.tree.watch import Lagging
 from iact.asking import Asking, is_question
 from iact.journals import usage_json
 from iact.settings import Settings
@@ -52,6 +53,8 @@ async def _run(
         session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
         if session_id is not None and intent is not None and intent != session.intent:
             await session.set_intent(intent)
+        if not release:
+            _tell_of_latches(session)
         before, calls = session.state.usage(), _calls(session)
         async with asyncio.TaskGroup() as group:
             asking = Asking(session, group.create_task)
@@ -90,6 +93,25 @@ class _Failed(IactError):
     """The report on stdout said it already."""
 
 
+def _tell_of_latches(session: Session) -> None:
+    """Nobody else can resume an agent here, for the session is this process's own.
+
+    Raises:
+        IactError: the root is paused.
+    """
+    resume = "iact serve, and then: iact resume --session " + session.id
+    for node in session.tree():
+        if node.paused and node.path == "/":
+            raise IactError(
+                f"The root of session {session.id} is paused and can't answer. Let it go on with {resume}"
+            )
+        if node.paused:
+            print(
+                f"note: {node.path} is paused; let it go on with {resume} --agent {node.path}",
+                file=sys.stderr,
+            )
+
+
 async def _release(session: Session) -> None:
     for node in session.tree():
         if node.paused:
@@ -110,15 +132,31 @@ def _since(now: Usage, before: Usage) -> Usage:
 
 
 async def _progress(session: Session, asking: Asking) -> None:
-    async with session.watch() as events:
-        async for event in events:
-            match event:
-                case Notice(text):
-                    print(text, file=sys.stderr, flush=True)
-                case RecordAppended(record):
-                    if line := _line(record):
-                        print(line, file=sys.stderr, flush=True)
-                    asking.take(record)
+    """Tell on stderr what happens, from here on, until this is cancelled or the session is closed."""
+    last, behind = len(session.records()), True
+    while behind:
+        behind = False
+        async with session.watch() as events:
+            for record in session.records(last):
+                last = _tell(record, asking)
+            try:
+                async for event in events:
+                    match event:
+                        case Notice(text):
+                            print(text, file=sys.stderr, flush=True)
+                        case RecordAppended(record) if record.n > last:
+                            last = _tell(record, asking)
+            except Lagging:
+                behind = True
+
+
+def _tell(record: Record, asking: Asking) -> int:
+    """Print the line about a record, if there is one, and ask what it asks; gives the record's number."""
+    line = _line(record)
+    if line:
+        print(line, file=sys.stderr, flush=True)
+    asking.take(record)
+    return record.n
 
 
 def _line(record: Record) -> str:

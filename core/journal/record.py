@@ -45,7 +45,7 @@ Kinds and their own fields (a reader ignores fields that it does not know):
     notice   for people, never in a context: level, code
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),
              workspace (current|live|none: files as they were when it was forked, a directory of the user's, none)
-    close
+    close    the session was closed in order; it can be opened again, and then goes on behind this
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def apply(tree: Tree, record: Record) -> None:
     Raises:
         ReplayMismatch: the record can't follow here, or, in a strict tree, the core would have done something else.
     """
-    tree.records = record.n
+    tree.records, tree.closed = record.n, record.kind == "close"
     agent = tree.agents.get(record.agent)
     if agent is not None:
         agent.step += 1

@@ -35,6 +35,7 @@ class Live:
         self.clock: Final = clock
         self.records: Final = records
         self.failure: IactError | None = None
+        self.closed = False
         self.writing: dict[str, str] = {}
         """What each agent's model has written so far in the generation under way."""
         self._watchers: set[Watcher] = set()
@@ -103,14 +104,12 @@ class Live:
 
     def _durable(self, records: Sequence[Record]) -> None:
         self.records.extend(records)
-        if self.journal.failed is not None and self.failure is None:
-            self.failure = self.journal.failed
-            self.publish(Notice(str(self.failure)))
+        if self.journal.failed is not None:
+            self.stop(self.journal.failed)
         for record in records:
             self.publish(RecordAppended(record))
         self.changed()
-        self.grew.set()
-        self.grew = asyncio.Event()
+        self._wake()
 
     def elapsed(self, agent: Agent, now: datetime) -> float:
         """Seconds since the agent's activation began, less those in which a latch above it was closed."""
@@ -129,10 +128,32 @@ class Live:
             until = max(until, end)
         return (now - began).total_seconds() - stood
 
+    def stop(self, error: IactError) -> None:
+        """The session can't go on: whoever watches it or waits for an answer is told."""
+        if self.failure is None:
+            self.failure = error
+            self.publish(Notice(str(error)))
+        self._wake()
+
+    def end(self) -> None:
+        """Record that the session is closed, unless nothing happened since it was before.
+
+        Raises:
+            JournalUnwritable: the session has stopped.
+        """
+        if not self.tree.closed:
+            self.record("close", "/")
+
     def close(self) -> None:
         """End every watcher's stream."""
+        self.closed = True
         for watcher in self._watchers:
             watcher.close()
+        self._wake()
+
+    def _wake(self) -> None:
+        self.grew.set()
+        self.grew = asyncio.Event()
 
 
 def _time(at: str) -> datetime:

@@ -7,6 +7,7 @@ there is none. All other methods append a record and let the tree decide who run
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -227,6 +228,8 @@ class Session:
             found = next((one for one in reversed(fresh) if one.kind == "reply" and one.agent == "/"), found)
             if found is not None and not live.tree.root.active:
                 return found
+            if live.closed:
+                raise JournalUnwritable("The session was closed before its root had answered.")
             await live.grew.wait()
 
     # --- life -----------------------------------------------------------------------------------
@@ -246,6 +249,8 @@ class Session:
         if tasks:
             await asyncio.wait(tasks)
         await self._door.close()
+        with contextlib.suppress(JournalUnwritable):
+            self._live.end()
         await self._live.journal.close()
         self._live.close()
 
@@ -286,7 +291,7 @@ class Session:
                         self._thinking.end(agent, step)
                 live.changed()
         except JournalUnwritable as error:
-            live.failure = error
+            live.stop(error)
         except Exception:
             _LOG.exception("Agent %s of session %s met a bug.", path, self.id)
             self._fail(agent)
@@ -312,7 +317,7 @@ class Session:
                 "reply", agent.path, fields, "An internal error ended this agent's work; the log has it."
             )
         except IactError as error:
-            self._live.failure = error
+            self._live.stop(error)
 
     async def _load_modules(self) -> None:
         """Make the functions of the catalogue known; agents begin when this is done."""
@@ -322,7 +327,7 @@ class Session:
         except SandboxError as error:
             self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))
         except JournalUnwritable as error:
-            self._live.failure = error
+            self._live.stop(error)
         finally:
             self._drivers.pop("modules", None)
             self._ready.set()

@@ -31,6 +31,10 @@ _TELL: Final = 0.7
 _COMPRESS: Final = 0.9
 """Share from which the core does it."""
 
+_UNWRITTEN: Final = 32
+"""How many records an agent may be ahead of the disk when a reply of its model counts. A crash takes the turns
+that are not on disk, and the model is asked for them again; no effect and no acknowledgement ever follows from one."""
+
 
 @dataclass(slots=True)
 class Generation:
@@ -147,6 +151,8 @@ class Thinking:
         try:
             async with generation.scope:
                 await self._stream(generation, model, agent.history.context(newest))
+                # Models write while the disk does: a slow disk must slow the agent, not only lengthen a queue.
+                await live.journal.durable(agent.record - _UNWRITTEN)
         except ModelError as error:
             if not generation.stopped:
                 self._fail(agent, error)

@@ -63,6 +63,7 @@ class Tree:
         self.workspace = "scratch"
         self.layout: Layout = "whole"
         self.records = 0
+        self.closed = False
         self._registries: dict[str, Registry] = {}
 
     @property

@@ -42,6 +42,15 @@ def copied(session: Path, folder: Path) -> Path:
     return journal
 
 
+def unclosed(session: Path, folder: Path) -> Path:
+    """A journal of one's own, as it stood before its session was closed."""
+    journal = copied(session, folder)
+    *_, last = read_journal(journal).records
+    assert last.kind == "close"
+    os.truncate(journal, journal.stat().st_size - len(encode(last)[0]))
+    return journal
+
+
 # --- check ------------------------------------------------------------------------------------------
 
 
@@ -164,7 +173,7 @@ def read_lines(stream: IO[str], count: int) -> list[str]:
 def test_follow_prints_what_comes_and_ends_with_the_session(
     product: Product, session: Path, tmp_path: Path
 ) -> None:
-    journal = copied(session, tmp_path / "followed")
+    journal = unclosed(session, tmp_path / "followed")
     with product.started("journal", "tail", "-n", "1", "--follow", str(journal)) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
@@ -181,11 +190,17 @@ def test_follow_prints_what_comes_and_ends_with_the_session(
         assert process.stdout.readline().split()[-1] == "close"
         assert process.wait(20) == 0
         assert process.stdout.read() == ""
-    assert int(first.split()[0]) == len(read_journal(session).records)
+    assert int(first.split()[0]) == len(read_journal(session).records) - 1
 
 
-def test_following_ends_well_by_an_interrupt(product: Product, session: Path) -> None:
-    with product.started("journal", "tail", "--follow", "-n", "1", session.name) as process:
+def test_following_a_session_that_is_closed_ends_at_once(product: Product, session: Path) -> None:
+    ran = product.run("journal", "tail", "--follow", "-n", "1", session.name)
+    assert (ran.status, ran.stdout.split()[-1]) == (0, "close")
+
+
+def test_following_ends_well_by_an_interrupt(product: Product, session: Path, tmp_path: Path) -> None:
+    journal = unclosed(session, tmp_path / "followed")
+    with product.started("journal", "tail", "--follow", "-n", "1", str(journal)) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
@@ -195,7 +210,7 @@ def test_following_ends_well_by_an_interrupt(product: Product, session: Path) ->
 def test_following_says_so_when_the_journal_is_damaged(
     product: Product, session: Path, tmp_path: Path
 ) -> None:
-    journal = copied(session, tmp_path / "followed")
+    journal = unclosed(session, tmp_path / "followed")
     with product.started("journal", "tail", "--follow", "-n", "1", str(journal)) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -277,4 +292,17 @@ def test_a_fork_of_a_paused_session_goes_on_and_says_so(tmp_path: Path) -> None:
             ran = product.run("journal", "fork", session, "--say", "Go on.")
         assert (ran.status, ran.stdout) == (0, "Answer.\n"), ran
         assert "note: / was paused here; it goes on." in ran.stderr
+        endpoint.assert_used()
+
+
+def test_a_message_to_a_paused_root_is_refused_and_says_how_to_go_on(tmp_path: Path) -> None:
+    with Endpoint({"/": ["Ready."]}) as endpoint:
+        product = Product.at(tmp_path / "data", endpoint, **NO_MODULES)
+        session = product.ask("Are you ready?").session
+        with product.serving():
+            assert product.run("pause", "--session", session).status == 0
+        ran = product.run("run", "--session", session, "Go on.")
+        assert (ran.status, ran.stdout) == (1, ""), ran
+        assert f"The root of session {session} is paused" in ran.stderr
+        assert f"iact resume --session {session}" in ran.stderr
         endpoint.assert_used()

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import IactError
 from core.journal import Record, read_journal
-from iact.remote import Answer
+from iact.remote import Answer, Frame, Wire, _wait
 from tests.acceptance.product import NO_MODULES, Product, Server, kill, until
 from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request
 
@@ -314,3 +315,15 @@ def test_an_answer_is_the_last_reply_with_which_the_root_rests(
         answer.take(frame)  # type: ignore[arg-type]
     taken = answer.to(5)
     assert (taken.n if taken else None) == found
+
+
+def test_whoever_waits_is_told_when_the_session_has_stopped() -> None:
+    class Stopped(Wire):
+        def __init__(self) -> None:
+            pass
+
+        def receive(self, seconds: float | None) -> Frame:
+            return {"type": "notice", "level": "error", "text": "The journal can't be written."}
+
+    with pytest.raises(IactError, match=r"The journal can't be written\."):
+        _wait(Stopped(), Answer(), 5, "s")

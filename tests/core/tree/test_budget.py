@@ -19,14 +19,14 @@ from tests.core.tree.fakes import Asked, ScriptedModel, replies, runtime
 
 
 def play(data: Path, model: ScriptedModel, bounds: Bounds) -> tuple[Tree, list[Record]]:
-    async def main() -> Path:
+    async def main() -> tuple[Path, list[Record]]:
         async with runtime(data, replies({}), model=model, bounds=bounds) as opened:
             session = await opened.open()
             await session.ask("Go")
-            return session.journal
+            return session.journal, list(session.records())
 
-    found = replay(asyncio.run(main()), verify=True)
-    return found.tree, list(found.records)
+    journal, records = asyncio.run(main())
+    return replay(journal, verify=True).tree, records
 
 
 def spent(records: list[Record]) -> int:

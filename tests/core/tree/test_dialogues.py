@@ -46,7 +46,7 @@ def seen_by(model: ScriptedModel, path: str, turn: int) -> str:
 def test_a_reply_without_actions_goes_to_the_user(tmp_path: Path) -> None:
     records, _ = play(tmp_path, {"/": ["Hello."]}, "Hi")
     assert last_reply(records) == "Hello."
-    assert sorted(record.kind for record in records) == ["module", "open", "reply", "say"]
+    assert sorted(record.kind for record in records) == ["close", "module", "open", "reply", "say"]
 
 
 def test_the_first_message_says_who_is_called_by_whom(tmp_path: Path) -> None:

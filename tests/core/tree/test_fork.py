@@ -102,7 +102,7 @@ def forked_at(recorded: Path, data: Path, records: list[Record], at: int) -> Non
 
     after = go_on(data, made.session, world)
     assert after[at].kind == "fork"
-    assert (after[-1].kind, after[-1].agent) == ("reply", "/")
+    assert [(one.kind, one.agent) for one in after[-2:]] == [("reply", "/"), ("close", "/")]
     # What could change something and had begun when it was forked is not run again.
     begun = {one.n for one in records[:at] if one.kind == "call"}
     assert not [call for call, function, _ in world.done if function != "t.read" and call in begun]
