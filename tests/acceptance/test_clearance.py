@@ -1,0 +1,305 @@
+"""Clearance, against the running product: by a person over the websocket, the command line and a terminal, and by
+an HTTP endpoint that answers, or misbehaves in each way that it can.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from websockets.sync.client import ClientConnection
+
+from core.journal import Record, read_journal
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import Product, Server, acknowledged, kill, until
+
+ASKS = '[scope.default]\nfunctions = ["*"]\nclearance = ["shell.*"]\n'
+MAKE = "I make it.\n\n```shell.run\ntouch made\n```"
+
+
+def asking(product: Product) -> Product:
+    """With a policy under which every command needs clearance."""
+    (product.data / "policy.toml").write_text(ASKS, encoding="utf-8")
+    return product
+
+
+def records(product: Product) -> list[Record]:
+    """The records of the only session."""
+    (journal,) = product.journals()
+    return read_journal(journal).records
+
+
+@contextmanager
+def serving(product: Product) -> Iterator[Server]:
+    """`iact serve`, which is ended as a person ends it unless it was killed."""
+    with product.serving() as server:
+        yield server
+        if server.process.poll() is None:
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(60) == 0
+
+
+def clearances(found: Sequence[Record], op: str) -> list[Record]:
+    return [one for one in found if one.kind == "clearance" and one.text("op") == op]
+
+
+def question(socket: ClientConnection, within: float = 60.0) -> dict[str, object]:
+    """The next question to a person, as the page gets it."""
+    end = time.monotonic() + within
+    while True:
+        frame = json.loads(socket.recv(timeout=max(0.0, end - time.monotonic())))
+        if (frame.get("type"), frame.get("kind"), frame.get("op")) == ("record", "clearance", "ask"):
+            return dict(frame)
+
+
+def answered(product: Product) -> Callable[[], bool]:
+    return lambda: any(one.kind == "reply" and one.agent == "/" for one in records(product))
+
+
+def made(product: Product) -> bool:
+    (journal,) = product.journals()
+    return (journal.parent / "workspace" / "made").exists()
+
+
+@pytest.mark.parametrize("allow", [True, False])
+def test_a_person_at_the_page_answers(stage: Stage, allow: bool) -> None:
+    product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]})))
+    with serving(product) as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": None})
+        socket.send(json.dumps({"type": "say", "text": "Make it."}))
+        asked = question(socket)
+        assert asked["function"] == "shell.run"
+        assert asked["params"] == {"command": "touch made"}
+        assert asked["provenance"] == {"command": ["model"]}
+        assert asked["impact"] == 1
+        assert "touch made" in str(asked["html"])
+        until(lambda: records(product)[-1].n >= int(str(asked["n"])), "the question on disk")
+        assert not made(product)
+        acknowledged(socket, {"type": "clear", "call": asked["n"], "allow": allow})
+        until(answered(product), "the reply")
+    assert made(product) == allow
+    shown = product.run("gate", "explain", str(next(iter(product.journals()))), str(records(product)[-3].n))
+    assert shown.status == 0
+    assert ("allowed" if allow else "denied by clearance") in shown.stdout
+
+
+def test_a_question_outlives_kills_and_an_answer_is_not_asked_for_again(stage: Stage) -> None:
+    """Killed while the question stands open, and again right behind the answer."""
+    endpoint = stage.endpoint({"/": [MAKE, "Over."]}, by_turn=True, crashes=True)
+    product = asking(stage.product(endpoint))
+    with serving(product) as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": None})
+        acknowledged(socket, {"type": "say", "text": "Make it."})
+        until(lambda: bool(clearances(records(product), "ask")), "the question")
+        kill(server.process)
+    session = next(iter(product.journals())).parent.name
+    (asked,) = clearances(records(product), "ask")
+    with serving(product) as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": session})
+        acknowledged(socket, {"type": "clear", "call": asked.n, "allow": True})
+        kill(server.process)
+    with serving(product) as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": session})
+        until(answered(product), "the reply")
+    found = records(product)
+    assert len(clearances(found, "ask")) == len(clearances(found, "answer")) == 1
+    statuses = [one.text("status") for one in found if one.kind == "result"]
+    assert statuses in (["ok"], ["interrupted"])
+    assert made(product) or statuses == ["interrupted"]
+
+
+def test_the_command_line_answers_and_locks_down(stage: Stage) -> None:
+    script = {"/": [MAKE, "Over.", MAKE.replace("made", "more"), "Nothing."]}
+    product = asking(stage.product(stage.endpoint(script)))
+    with serving(product) as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": None})
+        acknowledged(socket, {"type": "say", "text": "Make it."})
+        until(lambda: bool(clearances(records(product), "ask")), "the question")
+        session = next(iter(product.journals())).parent.name
+        (asked,) = clearances(records(product), "ask")
+        ran = product.run("clear", "--session", session, str(asked.n), "--allow", "--remember", "--json")
+        assert ran.status == 0, ran
+        assert json.loads(ran.stdout)["n"] > asked.n
+        until(answered(product), "the reply")
+        again = product.run("clear", "--session", session, str(asked.n), "--deny")
+        assert again.status == 2
+        assert again.sentence == f"No call waits for an answer to record {asked.n}."
+        assert product.run("lockdown", "--session", session).status == 0
+        assert product.run("say", "--session", session, "--wait", "And more.").stdout == "Nothing.\n"
+        gates = [one.text("by") for one in records(product) if one.kind == "gate"]
+        assert gates == ["clearance", "lockdown"]
+        assert product.run("lockdown", "--session", session, "--off").status == 0
+
+
+@pytest.mark.parametrize(("typed", "allow"), [("y\n", True), ("\n", False)])
+def test_a_person_at_the_terminal_answers(stage: Stage, typed: str, allow: bool) -> None:
+    product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]})))
+    master, slave = pty.openpty()
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-m", "iact", "run", "Make it."],
+            env=product.environment, cwd=product.data.parent, stdin=slave, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            try:
+                assert process.stderr is not None
+                shown = ""
+                while "[N]o: " not in shown:
+                    piece = os.read(process.stderr.fileno(), 4096).decode()
+                    assert piece, f"it ended without a question: {shown}"
+                    shown += piece
+                assert "command (from model): touch made" in shown
+                os.write(master, typed.encode())
+                stdout, _ = process.communicate(timeout=60)
+            finally:
+                process.kill()
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert stdout == "Over.\n"
+    assert made(product) == allow
+
+
+def test_without_a_terminal_the_time_runs_out(stage: Stage) -> None:
+    product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_SECONDS="0.1"))
+    answer = product.ask("Make it.")
+    (late,) = clearances(answer.records, "answer")
+    assert (late.fields["allow"], late.text("by")) == (False, "time")
+    assert not made(product)
+
+
+# --- an endpoint --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Authority:
+    """An HTTP endpoint that answers with `body` and notes what it was asked. `redirect`: to where instead."""
+
+    body: str = '{"allow": true}'
+    status: int = 200
+    redirect: str = ""
+    hold: threading.Event | None = None
+    asked: list[object] = field(default_factory=list)
+    url: str = ""
+
+    @contextmanager
+    def serving(self) -> Iterator[Authority]:
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                outer.asked.append(json.loads(self.rfile.read(length)))
+                if outer.hold is not None:
+                    outer.hold.wait(60)
+                try:
+                    self.send_response(307 if outer.redirect else outer.status)
+                    if outer.redirect:
+                        self.send_header("Location", outer.redirect)
+                    self.send_header("Content-Length", str(len(outer.body)))
+                    self.end_headers()
+                    self.wfile.write(outer.body.encode())
+                except OSError:
+                    return  # who asked has given up
+
+            def log_message(self, format: str, *args: object) -> None:
+                return None
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.url = f"http://127.0.0.1:{server.server_address[1]}/clear"
+        try:
+            yield self
+        finally:
+            if self.hold is not None:
+                self.hold.set()
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+
+def test_an_endpoint_says_yes(stage: Stage) -> None:
+    with Authority().serving() as authority:
+        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=authority.url)
+        answer = product.ask("Make it.")
+    assert made(product)
+    assert authority.asked == [
+        {"function": "shell.run", "params": {"command": "touch made"}, "user": "local", "session": answer.session,
+         "agent": "/"}
+    ]  # fmt: skip
+    assert [one.text("by") for one in clearances(answer.records, "answer")] == ["endpoint"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ('{"allow": false, "reason": "not on a Sunday"}', 200, "not on a Sunday"),
+        ('{"allow": "true"}', 200, "no `allow`"),
+        ('{"allow": false, "allow": true}', 200, "not JSON"),
+        ("yes", 200, "not JSON"),
+        ('{"allow": true}', 500, "status 500"),
+        ('{"allow": true, "x": "%s"}' % ("x" * 70_000), 200, "longer than"),
+    ],
+)
+def test_an_endpoint_that_says_no_or_nonsense(stage: Stage, body: str, status: int, said: str) -> None:
+    with Authority(body, status).serving() as authority:
+        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=authority.url)
+        assert said in denial(product)
+
+
+def test_an_endpoint_that_redirects_is_not_followed(stage: Stage) -> None:
+    with Authority().serving() as other, Authority(redirect=other.url).serving() as authority:
+        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=authority.url)
+        assert "status 307" in denial(product)
+        assert other.asked == []
+
+
+def test_an_endpoint_that_is_slow(stage: Stage) -> None:
+    with Authority(hold=threading.Event()).serving() as authority:
+        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=authority.url)
+        assert "did not answer within 2 s" in denial(product)
+
+
+def test_an_endpoint_that_is_not_there(stage: Stage) -> None:
+    with Authority().serving() as authority:
+        gone = authority.url
+    product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=gone)
+    assert "can't be reached" in denial(product)
+
+
+def denial(product: Product) -> str:
+    """Ask for a call that is denied; why, as only the journal says."""
+    answer = product.ask("Make it.")
+    assert not made(product)
+    (gate,) = [one for one in answer.records if one.kind == "gate"]
+    assert (gate.fields["allow"], gate.text("by")) == (False, "clearance")
+    assert [one.text("status") for one in answer.records if one.kind == "result"] == ["incomplete"]
+    return gate.text("reason")
+
+
+def test_a_scope_that_is_not_there_is_refused_at_once(stage: Stage) -> None:
+    product = asking(stage.product(stage.endpoint({})))
+    for command in (["run", "--scope", "office", "Go."], ["serve", "--scope", "office"]):
+        ran = product.run(*command)
+        assert ran.status == 2
+        assert ran.sentence == "There is no scope 'office' in the policy; there are default."
+
+
+def test_a_policy_file_that_is_wrong_is_refused_with_its_place(stage: Stage) -> None:
+    product = stage.product(stage.endpoint({}))
+    (product.data / "policy.toml").write_text("[scope.default]\nfunctions = 1\n")
+    ran = product.run("run", "Go.")
+    assert ran.status == 2
+    assert "scope.default.functions" in ran.sentence
