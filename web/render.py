@@ -2,7 +2,7 @@
 
 Safe by what it can emit, not by cleaning up afterwards: raw HTML is off (escaped), an address is
 linked only if it is http, https or mailto, an image is never loaded but named, no attribute but
-`class`, `href`, `rel`, `target` and `start` is ever written, and no id comes from content. The name of a
+`class`, `href`, `rel`, `target`, `tabindex` and `start` is ever written, and no id comes from content. The name of a
 variable that exists becomes a chip, which is a button with nothing but the name in it.
 """
 
@@ -97,7 +97,7 @@ class _Renderer(RendererHTML):
     th_open = _aligned
 
     def table_open(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return '<div class="table"><table>'
+        return '<div class="table" tabindex="0"><table>'
 
     def table_close(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         return "</table></div>"
@@ -147,15 +147,21 @@ def code_block(text: str, info: str = "") -> str:
     """A code block; the first word of `info` is shown as its language."""
     language = info.split(None, 1)[0] if info else ""
     label = f'<span class="language">{escape(language)}</span>' if language else ""
-    return visible(f'<div class="code">{label}<pre><code>{escape(text)}</code></pre></div>')
+    return visible(f'<div class="code">{label}<pre{_stop(text)}><code>{escape(text)}</code></pre></div>')
+
+
+def _stop(text: str) -> str:
+    """Makes a block a stop of the Tab key if it may have to be scrolled, somewhere, on some width."""
+    lines = text.split("\n")
+    return ' tabindex="0"' if len(lines) > 12 or max(map(len, lines)) > 36 else ""
 
 
 def output(text: str) -> str:
     """What a tool printed, as preformatted text."""
     head, left_out, tail = shortened(without_escapes(text), head=_OUTPUT_HEAD, tail=_OUTPUT_TAIL)
-    parts = [f"<pre>{escape(visible(head))}</pre>"]
+    parts = [f"<pre{_stop(head)}>{escape(visible(head))}</pre>"]
     if left_out:
-        parts += [_gap(left_out), f"<pre>{escape(visible(tail))}</pre>"]
+        parts += [_gap(left_out), f"<pre{_stop(tail)}>{escape(visible(tail))}</pre>"]
     return f'<div class="output">{"".join(parts)}</div>'
 
 

@@ -56,7 +56,7 @@ TAGS = frozenset(
         "ul",
     ]
 )
-ATTRIBUTES = frozenset({"class", "href", "rel", "target", "start"})
+ATTRIBUTES = frozenset({"class", "href", "rel", "target", "start", "tabindex"})
 
 
 class Checker(HTMLParser):

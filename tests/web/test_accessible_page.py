@@ -1,0 +1,139 @@
+"""axe-core finds nothing wrong in any view, and the main way through the page needs no mouse."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final, Literal
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.web.fake import FakeSession
+from tests.web.scene import busy_session
+from tests.web.test_approvals_page import ask
+from tests.web.test_page import run, stage
+from tests.web.test_plan_page import planned
+
+AXE: Final = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+RUN: Final = """async () => {
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    return violations.flatMap(one => one.nodes.map(node => `${one.id}: ${node.target.join(" ")}: ${node.failureSummary}`));
+}"""
+
+
+async def check(page: Page, view: str) -> None:
+    """Fail on anything that axe finds in what is shown now."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(f"{AXE}\n; undefined")
+    assert await page.evaluate(RUN) == [], view
+
+
+def everything() -> FakeSession:
+    """A session with something in every view."""
+    session = busy_session()
+    for record in planned().records():
+        session.append(record.kind, record.agent, record.body, **record.fields)
+    session.append("recall", "/", "- The user likes short answers.", rows=[{"id": "a", "kind": "fact"}], ms=3)
+    session.append("upload", "/", file="a.csv", var="a_csv", media="text/csv", blob={"size": 3, "sha256": ""})
+    session.append("control", "/", "Stop.", op="inject", by="user", mode="queue")
+    session.append("notice", "/", "The disk is nearly full.", level="warning")
+    session.append("gate", "/", function="mail.send", allow=False, by="impact", impact=2, reason="No.")
+    return session
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dark"]) -> None:
+    async def test() -> None:
+        session = everything()
+        async with stage(session) as scene:
+            page = await scene.page("demo", width=width, height=800, scheme=scheme)
+            await expect(page.locator(".notice.warning")).to_be_visible()
+            await check(page, "dialogue")
+            if width < 700:
+                await page.get_by_role("button", name="Agents").click()
+                await check(page, "the tree's drawer")
+                await page.keyboard.press("Escape")
+                await page.get_by_role("button", name="Details", exact=True).click()
+            for tab in ("Facts", "Context", "Variables", "Memory", "Gate", "Records"):
+                await page.get_by_role("tab", name=tab).click()
+                await expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+                await check(page, tab)
+            await page.keyboard.press("Escape")
+            asked = ask(session, "/analyst")
+            await expect(page.get_by_role("button", name="Approve")).to_be_enabled()
+            await check(page, "approvals")
+            session.append("clearance", "/analyst", op="answer", ask=asked.n, allow=False, by="user")
+            await expect(page.get_by_role("region", name="Approvals")).to_be_hidden()
+            await page.get_by_role("button", name="Replay", exact=True).click()
+            await expect(page.get_by_role("slider", name="Record")).to_be_visible()
+            await check(page, "replay")
+            await page.get_by_role("button", name="Back to now").click()
+            await page.get_by_role("button", name="Commands").click()
+            await check(page, "palette")
+            await page.keyboard.press("Escape")
+            await page.locator("[data-role=sessions]").click()
+            await expect(page.locator("[data-role=sessions-list] li")).to_have_count(1)
+            await check(page, "sessions")
+            await page.get_by_role("button", name="New session").click()
+            await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+            await check(page, "new session")
+
+    run(test)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_a_plan(scheme: Literal["light", "dark"]) -> None:
+    async def test() -> None:
+        async with stage(planned()) as scene:
+            page = await scene.page("s/audit", scheme=scheme)
+            await expect(page.locator("svg .step")).to_have_count(4)
+            await check(page, "plan")
+            await page.get_by_role("button", name="Enlarge").click()
+            await check(page, "plan, large")
+
+    run(test)
+
+
+def test_the_main_way_by_keyboard_alone() -> None:
+    async def test() -> None:
+        async with stage() as scene:
+            page = await scene.page()
+            # The first stop of the Tab key leads to the message field.
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("link", name="Skip to the message field")).to_be_focused()
+            await page.keyboard.press("Enter")
+            await expect(page.locator("[data-role=text]")).to_be_focused()
+            await page.keyboard.type("Write to ann.")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".entry.incoming")).to_contain_text("Write to ann.")
+            session = scene.runtime.known["new-1"]
+            asked = ask(session, "/")
+            await expect(page.get_by_role("button", name="Deny")).to_be_enabled()
+            await page.keyboard.press("Alt+Shift+A")
+            await expect(page.get_by_role("button", name="Deny")).to_be_focused()
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("button", name="Approve")).to_be_focused()
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("region", name="Approvals")).to_be_hidden()
+            assert session.calls[-1] == ("clear", str(asked.n), "True", "None")
+            session.append("reply", body="It was *sent*.", to="user", status="ok")
+            await expect(page.locator("[data-role=live]")).to_contain_text("It was sent.")
+            await page.keyboard.press("Alt+Shift+T")
+            await expect(page.get_by_role("treeitem")).to_be_focused()
+            await page.keyboard.press("Alt+Shift+R")
+            slider = page.get_by_role("slider", name="Record")
+            await expect(slider).to_be_focused()
+            await page.keyboard.press("Home")
+            await expect(page.locator(".entry.reply")).to_have_count(0)
+            await page.keyboard.press("Escape")
+            await expect(page.locator(".entry.reply")).to_have_count(1)
+            await page.keyboard.press("Control+k")
+            await page.keyboard.type("intent override")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("radio", name="Override")).to_be_checked()
+            await page.keyboard.press("Alt+Shift+N")
+            await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+            await expect(page.locator("[data-role=text]")).to_be_focused()
+
+    run(test)
