@@ -88,6 +88,7 @@ _ATTRIBUTES: Final = frozenset(
         "rel",
         "target",
         "start",
+        "tabindex",
         "alt",
         "src",
     ]
