@@ -1,0 +1,81 @@
+"""The same questions to a real model, in real time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Self
+
+from benchmarks.seven_groups.model import Meter
+from core.plan.seams import Question
+from core.ports import JSON, ChatMessage, Model, ModelProfile, TextDelta
+
+
+class RealClock:
+    """The clock port over real time."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass
+class Real:
+    """A `Mind` behind an endpoint that speaks the OpenAI protocol."""
+
+    model: Model
+    meter: Meter = field(default_factory=Meter)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls) -> AsyncIterator[Self]:
+        """The model that the environment names.
+
+        Raises:
+            SystemExit: it names none.
+        """
+        from core.models.openai import OpenAIModel
+
+        url, name = os.environ.get("OPENAI_BASE_URL"), os.environ.get("IACT_MODEL")
+        if not url or not name:
+            raise SystemExit("benchmarks.seven_groups: --endpoint needs OPENAI_BASE_URL and IACT_MODEL.")
+        model = OpenAIModel(
+            base_url=url,
+            key=os.environ.get("OPENAI_API_KEY"),
+            profile=ModelProfile(name, 32_768, label=name),
+            clock=RealClock(),
+            rng=random.Random(),
+        )
+        try:
+            yield cls(model)
+        finally:
+            await model.close()
+
+    async def ask(self, question: Question) -> AsyncGenerator[str]:
+        yield await self._reply(question.text)
+
+    async def decide(self, text: str, *, careful: bool, planned: bool) -> str:
+        return await self._reply(text)
+
+    async def amend(self, text: str, failed: JSON, error: str) -> str:
+        return await self._reply(text)
+
+    def saw(self, output: str | None, error: str) -> None:
+        """It stands in the next text."""
+
+    async def _reply(self, text: str) -> str:
+        events = self.model.stream([ChatMessage("user", text)], max_tokens=2048)
+        said = "".join([event.text async for event in events if isinstance(event, TextDelta)])
+        self.meter.count(text, said)
+        return said

@@ -1,0 +1,112 @@
+"""The world in which tools run: deterministic, with known latencies, and the same for every group."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from benchmarks.seven_groups.tasks import PARTS, Step, Task, Tool, Trouble, tools
+from core.plan.seams import Failure, Outcome, Success
+from core.ports import JSON
+
+NEAR: Final = "-old"
+"""A literal with this ending is taken without a word and gives another value: an error that nobody is told of."""
+
+_BULK: Final = "0123456789 " * 100
+"""What a result holds beside its value: some three hundred tokens."""
+
+_TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in tools()}
+
+
+def value(tool: str, literal: str, inputs: tuple[str, ...]) -> str:
+    """What a call gives: a name that depends on everything that went into it."""
+    digest = hashlib.sha256(repr((tool, literal, inputs)).encode()).hexdigest()[:10]
+    return f"{tool}:{literal}#{digest}"
+
+
+@dataclass
+class World:
+    """One run's: counts attempts, remembers values. `calls`: how many reached a tool."""
+
+    task: Task
+    calls: int = 0
+    repeated: int = 0
+    values: dict[str, str] = field(default_factory=dict)
+    """Step id to its value, for steps that have been done as the task needs them."""
+    _tries: Counter[tuple[str, str, tuple[str, ...]]] = field(default_factory=Counter)
+    _done: set[tuple[str, str, tuple[str, ...]]] = field(default_factory=set)
+
+    def literal(self, step: Step) -> str:
+        """The literal that the step really needs."""
+        for one, trouble in self.task.troubles.items():
+            if (trouble.kind == "moved" and one == step.id) or (
+                trouble.kind == "upstream" and trouble.of == step.id
+            ):
+                return trouble.now
+        return step.literal
+
+    def wanted(self, one: str | None = None) -> str:
+        """The value that a step (by default the last) has to give."""
+        step = self.task.step(one or self.task.steps[-1].id)
+        return value(step.tool.name, self.literal(step), tuple(map(self.wanted, step.inputs)))
+
+    async def call(self, name: str, arguments: Mapping[str, JSON]) -> Outcome:
+        """Run a tool: takes its latency, also when it fails."""
+        tool = _TOOLS.get(name)
+        if tool is None:
+            return Failure("raised", f"There is no tool {name!r}.")
+        self.calls += 1
+        await asyncio.sleep(tool.seconds)
+        literal = str(arguments.get(tool.literal, ""))
+        inputs = tuple(str(arguments[one]) for one in tool.inputs if one in arguments)
+        key = (name, literal, inputs)
+        self._tries[key] += 1
+        outcome = self._answer(tool, literal, inputs, self._tries[key])
+        if isinstance(outcome, Failure):
+            return outcome
+        self.repeated += key in self._done
+        self._done.add(key)
+        for step in self.task.steps:
+            if outcome == self.wanted(step.id):
+                self.values[step.id] = outcome
+        return Success({"value": outcome, "text": _BULK})
+
+    def _answer(self, tool: Tool, literal: str, inputs: tuple[str, ...], attempt: int) -> str | Failure:
+        meant = [step for step in self.task.steps if step.tool is tool and self._meant(step, literal)]
+        if not meant:
+            names = sorted({step.literal for step in self.task.steps if step.tool is tool})
+            hint = f"; there is {', '.join(names)}" if names else ""
+            return Failure("raised", f"There is no {tool.literal} {literal!r}{hint}.")
+        # Of several steps with one literal, the one whose inputs fit best is meant.
+        step = max(meant, key=lambda one: sum(self.wanted(i) in inputs for i in one.inputs))
+        if len(inputs) < (1 if tool.inputs == PARTS else len(step.inputs)):
+            return Failure("raised", f"The parameter {tool.inputs[len(inputs)]!r} is missing.")
+        trouble = self.task.troubles.get(step.id)
+        if trouble is not None:
+            failure = self._trouble(trouble, step, literal, inputs, attempt)
+            if failure is not None:
+                return failure
+        return value(tool.name, literal, inputs)
+
+    def _meant(self, step: Step, literal: str) -> bool:
+        return literal in (step.literal, self.literal(step), f"{step.literal}{NEAR}")
+
+    def _trouble(
+        self, trouble: Trouble, step: Step, literal: str, inputs: tuple[str, ...], attempt: int
+    ) -> Failure | None:
+        if trouble.kind == "flaky" and attempt <= trouble.times:
+            return Failure("unavailable", "The tool did not answer.")
+        if trouble.kind == "moved" and literal == step.literal:
+            return Failure("raised", f"{literal!r} is called {trouble.now!r} now.")
+        if trouble.kind == "upstream" and self.wanted(trouble.of) not in inputs:
+            before = self.task.step(trouble.of)
+            return Failure(
+                "raised",
+                f"The input made by {before.tool.name} {before.literal!r} can't be used here; it has to be made "
+                f"with {before.tool.literal} {trouble.now!r}.",
+            )
+        return None
