@@ -222,9 +222,9 @@ class Happening:
     """Something in a session that may be worth remembering, reduced from one journal record by the tree.
 
     `at`: ISO 8601, UTC, as in the record. `occasion`: a user's message, a `REMEMBER`, a reply to a caller,
-    a failure, a person's correction, or what a compression cut. `first`: it opens the session. `kind`: as an
-    agent asked for it. `untrusted`: labels of the outside sources that the text came from; empty if none.
-    `project`: what groups sessions (a live workspace, a scope), empty if nothing does.
+    a failure, a person's correction, or what a compression cut. `first`: it opens the session. `kind`,
+    `supersedes` (ids of fragments): as an agent asked for it. `untrusted`: labels of the outside sources that
+    the text came from; empty if none. `project`: what groups sessions (a live workspace), empty if nothing does.
     """
 
     session: str
@@ -237,11 +237,12 @@ class Happening:
     kind: FragmentKind | None = None
     untrusted: tuple[str, ...] = ()
     project: str = ""
+    supersedes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What memory is asked for one turn. `input`, `recent`: what the agent reads now, and read last.
+    """What memory is asked for one turn. `input`: what the agent reads now; `recent`: its task, first of all.
 
     `history`: texts that the agent has before it, which need not be recalled. `tokens`: the budget.
     """
@@ -289,6 +290,10 @@ class Recollection:
 class Memory(Protocol):
     """One user's memory. Implemented by `hippocampus`."""
 
+    def wake(self) -> None:
+        """Get ready in the background; asked when there is time for it, and done at the first use otherwise."""
+        ...
+
     def remember(self, happening: Happening) -> None:
         """Take note of something; written behind, never blocks and never raises. Twice is as good as once."""
         ...
@@ -297,8 +302,13 @@ class Memory(Protocol):
         """What helps this agent with this turn, within the time budget; nothing if memory is slow or down."""
         ...
 
-    async def search(self, query: str, *, limit: int = 20) -> Sequence[Recalled]:
-        """What memory holds about `query`, for a person, or for an agent's `RECALL`.
+    async def search(
+        self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None
+    ) -> Sequence[Recalled]:
+        """What memory holds about `query`, best first.
+
+        Everything of the user's, for a person; for an agent's `RECALL` only what its `project` and `session`
+        can see.
 
         Raises:
             MemoryUnavailable: memory can't answer; the message says why.

@@ -51,26 +51,27 @@ class Finding:
             found.extend(self._on(Shelf(scope, self._embedder), asked))
         return found
 
-    def search(self, asked: Asked, limit: int) -> list[Recalled]:
-        """The best for a person: no floor, superseded ones behind the current."""
+    def search(self, asked: Asked, limit: int, session: str) -> list[Recalled]:
+        """The best for who asked: no floor, superseded ones behind the current; `session`: the one asked from."""
         query = Query.of(asked.text, asked.now)
         scored = ranking.rank(self.candidates(asked), query, self._weights)
         scored.sort(key=lambda one: bool(one.fragment.superseded_by))
         chosen = ranking.choose(scored, self._weights, fits=lambda one: True, limit=limit)
-        return [ranking.recalled(one, "", asked.now) for one in chosen]
+        return [ranking.recalled(one, session, asked.now) for one in chosen]
 
     def recall(self, ask: Ask, asked: Asked, goals: Sequence[Fragment]) -> list[Recalled]:
         """What an agent is shown: the goal for the deep ones, then what is relevant, within the budget."""
         chosen = ranking.pinned(goals, ask)
         room = ask.tokens - sum(ranking.cost(one, ask) for one in chosen)
         hidden = {one.id for one in goals}
+        read = [ranking.plain(one) for one in (*ask.history, ask.input)]
 
         def fits(one: Scored) -> bool:
             nonlocal room
             cost = ranking.cost(one, ask)
             if cost > room or one.fragment.id in hidden:
                 return False
-            if ranking.known(one.fragment.text, (*ask.history, ask.input)):
+            if ranking.known(one.fragment.text, read):
                 return False
             room -= cost
             return True

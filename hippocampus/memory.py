@@ -64,6 +64,10 @@ class Hippocampus:
         """Why memory is off now, as a sentence; empty if it works or is still being opened."""
         return self._upkeep.trouble
 
+    def wake(self) -> None:
+        """Open the store in the background, if that was not done yet: there is time for it now."""
+        self._upkeep.wake()
+
     async def settled(self) -> None:
         """Wait until everything that was asked for so far is stored or given up."""
         await self._upkeep.settled()
@@ -184,7 +188,7 @@ class Hippocampus:
             scopes = tuple(shelf.scope for shelf in opened.writing.shelves(user))
         for scope in scopes:
             opened.indexes.build(opened.writing.shelf(scope))
-        return opened.finding.search(Asked(query, vector, scopes, self._clock.now()), limit)
+        return opened.finding.search(Asked(query, vector, scopes, self._clock.now()), limit, session or "")
 
     async def show(self, user: str, identity: str) -> Fragment | None:
         """A fragment with everything that is known of it."""
@@ -233,6 +237,10 @@ class UserMemory:
     def __init__(self, hippocampus: Hippocampus, user: str) -> None:
         self._hippocampus = hippocampus
         self._user = user
+
+    def wake(self) -> None:
+        """See `core.ports.Memory`."""
+        self._hippocampus.wake()
 
     def remember(self, happening: Happening) -> None:
         """See `core.ports.Memory`."""
@@ -307,7 +315,7 @@ async def open_hippocampus(
     weights: Weights | None = None,
     open_store: OpenStore = ChromaStore,
 ) -> AsyncIterator[Hippocampus]:
-    """A memory in `directory` (or at the Chroma server `server`); opens in the background, never fails to come up.
+    """A memory in `directory` (or at the Chroma server `server`); opens in the background when it is first used, never fails to come up.
 
     `journals`: where to catch up from after a crash, damage or a time without a store.
     At the end what is queued is written, within ten seconds.
@@ -340,8 +348,10 @@ async def open_hippocampus(
 
 
 def _deep(ask: Ask) -> bool:
-    """Whether the agent is so far from the user that it may not know what all this is for."""
-    return ask.agent.strip("/").count("/") >= 1 and not ranking.closed(ask.input)
+    """Whether the agent is so far from the user that it may not know what all this is for, and could use it."""
+    return ask.agent.strip("/").count("/") >= 1 and not any(
+        ranking.closed(task) for task in (ask.input, *ask.recent[:1])
+    )
 
 
 def _scopes(user: str, project: str, session: str) -> tuple[Scope, ...]:

@@ -9,6 +9,7 @@ budget of tokens is full.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -197,13 +198,17 @@ def dot(left: Sequence[float], right: Sequence[float]) -> float:
     return float(sum(map(float.__mul__, map(float, left), map(float, right))))
 
 
+def plain(text: str) -> str:
+    """A text for comparing: folded case and white space."""
+    return " ".join(text.casefold().split())
+
+
 def known(text: str, history: Sequence[str]) -> bool:
-    """Whether an agent has this already: literally, or nearly all of its words in one message."""
-    plain = " ".join(text.split()).casefold()
+    """Whether an agent has this already: literally, or nearly all of its words in one of its messages, made `plain`."""
+    whole = plain(text)
     wanted = set(terms(text))
-    for message in history:
-        read = message.casefold()
-        if plain in read or plain in " ".join(read.split()):
+    for read in history:
+        if whole in read:
             return True
         if len(wanted) >= 4 and sum(term in read for term in wanted) >= 0.9 * len(wanted):
             return True
@@ -226,11 +231,12 @@ def pinned(goals: Sequence[Fragment], ask: Ask) -> list[Scored]:
     """The goals that an agent does not know and that fit half its budget: they need no likeness to its task."""
     chosen: list[Scored] = []
     room = ask.tokens // 2
+    read = [plain(one) for one in (*ask.history, ask.input)]
     for goal in goals:
         shown = Scored(
             Candidate(replace(goal, text=shorten(goal.text, _GOAL)), 0.0), 0.0, 1.0, "goal of the whole"
         )
-        if cost(shown, ask) <= room and not known(goal.text, (*ask.history, ask.input)):
+        if cost(shown, ask) <= room and not known(goal.text, read):
             room -= cost(shown, ask)
             chosen.append(shown)
     return chosen
@@ -265,7 +271,7 @@ def age(at: datetime, now: datetime) -> str:
 
 
 def line(fragment: Fragment, session: str, now: datetime) -> str:
-    """A fragment as an agent reads it: kind, age, origin, warnings, text."""
+    """A fragment as an agent reads it: kind, age, origin, warnings, and its text in quotes that it can't close."""
     signs = [fragment.kind, age(fragment.when, now)]
     if fragment.session == session:
         signs.append(f"from {fragment.agent}")
@@ -275,7 +281,7 @@ def line(fragment: Fragment, session: str, now: datetime) -> str:
         signs.append("UNTRUSTED, from " + ", ".join(fragment.untrusted))
     if fragment.contradicts:
         signs.append("contradicted by another memory")
-    return f"[{', '.join(signs)}] {' '.join(fragment.text.split())}"
+    return f"[{', '.join(signs)}] {json.dumps(' '.join(fragment.text.split()), ensure_ascii=False)}"
 
 
 def recalled(one: Scored, session: str, now: datetime) -> Recalled:

@@ -52,7 +52,8 @@ def is_preference(sentence: str) -> bool:
 def fragments_of(happening: Happening, user: str) -> tuple[Fragment, ...]:
     """What a happening leaves in `user`'s memory; nothing if there is nothing to it."""
     parts = list(_parts(happening))[:_PASSAGES]
-    return tuple(_fragment(happening, user, kind, text, n) for n, (kind, text) in enumerate(parts))
+    made = [_fragment(happening, user, kind, text, n) for n, (kind, text) in enumerate(parts)]
+    return tuple(replace(one, supersedes=happening.supersedes) if one is made[0] else one for one in made)
 
 
 def _parts(happening: Happening) -> Iterator[tuple[FragmentKind, str]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -43,6 +44,10 @@ RETRY: Final = 30.0
 
 _UNCLEAN: Final = "unclean"
 """A file that stands while the store is open or lacks something: the next opening catches up from journals."""
+
+_MISSED: Final = "missed."
+"""Begins the name of a file that stands while a process has something to remember and no store. What such a
+process leaves behind, ended or killed, tells the owner of the store to catch up."""
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -134,10 +139,13 @@ class Upkeep:
         self._open_store = open_store
         self._worker = Worker("writing")
         self._queue: asyncio.Queue[Note | _Order] = asyncio.Queue(_QUEUE)
+        self._wanted = asyncio.Event()
         self._tried = asyncio.Event()
         self._broken: Opened | None = None
         self._suspect = False
         self._missed = False
+        self._mark = directory / f"{_MISSED}{os.getpid()}"
+        self._marked = False
         self._retry_at = 0.0
         self._indexing: set[Shelf] = set()
         self.opened: Opened | None = None
@@ -148,13 +156,22 @@ class Upkeep:
 
     def note(self, note: Note) -> None:
         """Queue something to remember; if the queue is full, the journals make good for it later."""
+        if self.opened is None and not self._marked:
+            self._marked = True
+            self._touch_mark()
         try:
             self._queue.put_nowait(note)
         except asyncio.QueueFull:
             self._missed = True
 
+    def _touch_mark(self) -> None:
+        with suppress(OSError):
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._mark.touch()
+
     def wake(self) -> None:
-        """See whether a store that was down can be opened again, if it is time."""
+        """Open the store, if that was not tried yet; see whether one that was down can be opened, if it is time."""
+        self._wanted.set()
         if self.trouble and self._clock.monotonic() >= self._retry_at:
             self._aside(_nothing)
 
@@ -196,12 +213,15 @@ class Upkeep:
         return self.opened
 
     async def settled(self) -> None:
-        """Wait until the first attempt to open was made, and what was queued so far is done or given up."""
+        """Open the store if that was not tried, and wait until what was queued so far is done or given up."""
+        self._wanted.set()
         await self._tried.wait()
         await self._queue.join()
 
     async def finish(self, patience: float) -> None:
         """Let what is queued be done, within `patience` seconds."""
+        if not self._queue.empty():
+            self._wanted.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await self._queue.join()
@@ -214,6 +234,10 @@ class Upkeep:
             job = self._queue.get_nowait()
             if not isinstance(job, Note):
                 job.refuse(MemoryUnavailable("Memory was closed before that was done; try again."))
+        if opened is None and missed:
+            self._touch_mark()
+        elif opened is None:
+            self._mark.unlink(missing_ok=True)
         if opened is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(5):
@@ -286,7 +310,11 @@ class Upkeep:
     # --- the task ---
 
     async def serve(self) -> None:
-        """Open the store, then do what is queued, until cancelled."""
+        """Wait until the store is wanted, open it, then do what is queued, until cancelled.
+
+        Opening it takes a second or two of the processor's time, which a start has better use for.
+        """
+        await self._wanted.wait()
         await self._open()
         while True:
             notes, order = await self._next()
@@ -321,6 +349,7 @@ class Upkeep:
                 await self._add(opened, notes)
             if order is not None:
                 await order.run(opened)
+            self._missed = self._missed or any(self._directory.glob(f"{_MISSED}*"))
             if self._missed and self._clock.monotonic() >= self._retry_at:
                 await self._catch_up(opened)
         except Exception as error:
@@ -343,9 +372,11 @@ class Upkeep:
             for one in made.values()
             if not opened.decisions.forgotten(one)
         ]
-        if kept:
-            vectors = await self._embedder.embed([one.text for one in kept])
-            await self._worker.run(lambda: opened.writing.add(kept, vectors))
+        stored = await self._worker.run(lambda: opened.writing.stored(kept))
+        fresh = [one for one in kept if one.id not in stored]
+        if fresh:
+            vectors = await self._embedder.embed([one.text for one in fresh])
+            await self._worker.run(lambda: opened.writing.add(fresh, vectors))
         return len(kept)
 
     async def _add_all(self, opened: Opened, notes: Sequence[Note]) -> int:
@@ -360,6 +391,9 @@ class Upkeep:
         """Add what journals hold and the store does not."""
         journals = self._journals
         if journals is not None:
+            # Taken away before the journals are read: who leaves one meanwhile is heard the next time.
+            for mark in self._directory.glob(f"{_MISSED}*"):
+                mark.unlink(missing_ok=True)
             found = await asyncio.to_thread(lambda: [Note(user, one) for user, one in journals()])
             await self._add_all(opened, found)
             self._missed = False
@@ -404,6 +438,7 @@ class Upkeep:
         marker = self._directory / _UNCLEAN
         self._missed = self._missed or marker.exists()
         marker.touch()
+        self._mark.unlink(missing_ok=True)
         indexes, name = Indexes(store), self._embedder.name
         finding = Finding(store, indexes, name, weights=self._weights, floor=floor)
         return Opened(ownership, store, indexes, Writing(store, indexes, name), finding, decisions)

@@ -44,11 +44,12 @@ class Writing:
 
         What is stored already is left alone: its marks may say more by now.
         """
-        stored = self._stored(fragments)
+        stored = self.stored(fragments)
         pending: dict[str, tuple[Fragment, Sequence[float]]] = {}
         for fragment, vector in zip(fragments, vectors, strict=True):
             if fragment.id not in stored:
-                settled = self._settled(fragment, vector, pending) if _revises(fragment) else fragment
+                asked = self._replacing(fragment, pending) if fragment.supersedes else fragment
+                settled = self._settled(asked, vector, pending) if _revises(asked) else asked
                 pending[fragment.id] = (settled, vector)
         self._put(list(pending.values()))
 
@@ -62,7 +63,7 @@ class Writing:
         self._put([(fragment, vector), *replaced])
         return True
 
-    def _stored(self, fragments: Sequence[Fragment]) -> set[str]:
+    def stored(self, fragments: Sequence[Fragment]) -> set[str]:
         """Which of these are there already."""
         by_scope: dict[Scope, list[str]] = {}
         for one in fragments:
@@ -164,6 +165,21 @@ class Writing:
                 if changed.superseded_by:
                     self._mark_whole(changed, pending)
         return fragment
+
+    def _replacing(
+        self, fragment: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]
+    ) -> Fragment:
+        """Mark what an agent said that the fragment replaces; what is untrusted replaces nothing that is trusted."""
+        done: list[str] = []
+        for identity in fragment.supersedes:
+            held = pending.get(identity)
+            found = self.find(fragment.scope.user, identity)
+            other = held[0] if held else found[1].fragment if found else None
+            if other is None or other.superseded_by or (fragment.untrusted and not other.untrusted):
+                continue
+            self._mark(replace(other, superseded_by=fragment.id), pending)
+            done.append(identity)
+        return replace(fragment, supersedes=tuple(done))
 
     def _mark(self, changed: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]) -> None:
         """Keep a stored or pending fragment's new marks."""

@@ -47,6 +47,8 @@ async def _serve(
             # Before the ready line: whoever waits for that line may use the other commands at once.
             address.publish(settings.data, address.Address(url=server.url, pid=os.getpid(), started=started))
             print(f"iact: ready {server.url}", flush=True)
+            if runtime.memory is not None:
+                runtime.memory.wake()
             if open_browser:
                 await asyncio.to_thread(webbrowser.open, server.url)
             await stop.wait()

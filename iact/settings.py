@@ -26,6 +26,11 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_SANDBOX": "sandbox",
     "IACT_CLEARANCE_URL": "clearance_url",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
+    "IACT_MEMORY": "memory",
+    "IACT_EMBEDDINGS": "embeddings",
+    "IACT_EMBEDDINGS_URL": "embeddings_url",
+    "IACT_EMBEDDINGS_KEY": "embeddings_key",
+    "IACT_CHROMA_URL": "chroma_url",
     "IACT_LOG": "log",
 }
 
@@ -65,6 +70,13 @@ class Settings(BaseModel):
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)
+    memory: Literal["on", "off"] = "on"
+    embeddings: str | None = None
+    """The model for memory's embeddings, at `embeddings_url` or else `base_url`; None: the one that comes along."""
+    embeddings_url: str | None = None
+    embeddings_key: str | None = Field(default=None, repr=False)
+    chroma_url: str | None = None
+    """A Chroma server that holds memory, in place of the data directory."""
     log: Literal["debug", "info", "warning", "error"] = "warning"
     bounds: BoundSettings = Field(default_factory=BoundSettings)
 

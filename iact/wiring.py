@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from core.modules.approval import Approvals
 from core.ports import Model, ModelProfile
 from core.tree.monitor import Authorities
 from core.tree.runtime import SystemClock
+from iact.memory import USER, open_memory
 from iact.settings import Settings
 from sandbox import open_host
 
@@ -117,16 +118,18 @@ async def open_runtime(
         seconds=settings.clearance_seconds,
         approvals=Approvals(settings.data / approval.FILE),
     )
-    try:
-        async with Runtime(
+    async with AsyncExitStack() as stack:
+        if endpoint is not None:
+            stack.push_async_callback(endpoint.close)
+        memory = None
+        if settings.memory == "on":
+            memory = (await stack.enter_async_context(open_memory(settings))).of(USER)
+        runtime = Runtime(
             settings.data, models, host,
             bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
-            authorities=authorities, workspace=workspace,
-        ) as runtime:  # fmt: skip
-            yield runtime
-    finally:
-        if endpoint is not None:
-            await endpoint.close()
+            authorities=authorities, workspace=workspace, memory=memory,
+        )  # fmt: skip
+        yield await stack.enter_async_context(runtime)
 
 
 def read_policies(data: Path) -> Policies:

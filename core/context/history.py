@@ -50,6 +50,11 @@ class History:
         for message in static.examples:
             self.push(message)
 
+    @property
+    def began(self) -> int:
+        """How many messages the static prompt has; what stands behind them is the agent's own."""
+        return 1 + len(self._static.examples)
+
     def __len__(self) -> int:
         return len(self._messages)
 
@@ -71,8 +76,7 @@ class History:
 
         `keep` must be odd, so that the roles go on alternating. None if nothing would be cut.
         """
-        began = 1 + len(self._static.examples)
-        if len(self._messages) <= began + 1 + keep:
+        if len(self._messages) <= self.began + 1 + keep:
             return None
         other = History(self._static)
         other.push(first)

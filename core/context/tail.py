@@ -81,8 +81,8 @@ class Told:
     variables: Mapping[str, Value]
 
 
-def tail(seen: Seen, variables: Table) -> str:
-    """The whole state; newest variables first."""
+def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
+    """The whole state; newest variables first. `memories`: lines of what was recalled for this turn."""
     parts = [f"time: {seen.now}"]
     if seen.tokens_left is not None:
         parts.append(f"only {seen.tokens_left} tokens of your budget left")
@@ -91,14 +91,16 @@ def tail(seen: Seen, variables: Table) -> str:
     if seen.running:
         names = [inline(name, 60) for name in seen.running[:_LISTED]]
         parts.append("children at work: " + _listed(names, len(seen.running)))
+    if memories:
+        parts.append("memory: " + " ".join(memories))
     if variables:
         newest = [describe(*item) for item in islice(variables.newest(), _LISTED)]
         parts.append("variables: " + _listed(newest, len(variables)))
     return _paragraph(parts)
 
 
-def changes(told: Told, seen: Seen, variables: Table) -> str:
-    """The state as far as it is not what the agent was told; empty if nothing is different."""
+def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
+    """The state as far as it is not what the agent was told, and `memories`; empty if nothing is new."""
     before, parts = told.seen, list[str]()
     if seen.now != before.now:
         same_day = seen.now[:_DATE] == before.now[:_DATE]
@@ -112,6 +114,8 @@ def changes(told: Told, seen: Seen, variables: Table) -> str:
     if tuple(seen.running) != tuple(before.running):
         names = [inline(name, 60) for name in seen.running[:_LISTED]]
         parts.append("children at work: " + (_listed(names, len(seen.running)) or "none"))
+    if memories:
+        parts.append("memory: " + " ".join(memories))
     fresh = [(name, value) for name, value in variables.newest() if told.variables.get(name) != value]
     if fresh:
         described = [describe(*item) for item in fresh[:_LISTED]]

@@ -36,7 +36,10 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              answer: ask (the question's record), allow, by (user|endpoint|time), reason, remember ("call" or a
              rule {function, arguments {parameter: pattern}})
     result   turn, action, function, call, status (ok|error|incomplete|cancelled|interrupted), var, media, ms,
-             data {} (exit status and the like); body: the output, or blob {sha256, size}
+             data {} (exit status and the like); body: the output, or blob {sha256, size}; of RECALL: rows and
+             body as in `recall`; of REMEMBER: kind_of, supersedes (id), body: what is remembered
+    recall   what memory brought for the agent's next turn: rows [{id, kind, score, why, at, session, agent,
+             untrusted?, contradicts?}], ms; body: one line for each row, as the agent reads it
     spawn    a child begins (agent = the child): caller, model, grant; body: its role text
     draw     an agent takes more of the budget of those above it, before it asks its model: tokens
     control  op (pause|resume|inject|cancel|intent|lockdown|policy), by, and for inject: mode, for intent and

@@ -132,8 +132,29 @@ COMPRESS: Final = ActionSpec(
     core=True,
 )
 
+REMEMBER: Final = ActionSpec(
+    name="REMEMBER",
+    summary="Keep the body in memory, beyond this task; `supersedes` is the id of what it replaces.",
+    parameters=_schema(
+        ["text"],
+        kind={"type": "string", "enum": ["goal", "preference", "fact", "lesson", "result"]},
+        supersedes=_TEXT,
+        text=_TEXT,
+    ),
+    body="text",
+    core=True,
+)
+RECALL: Final = ActionSpec(
+    name="RECALL",
+    summary="Search memory for what the words, or the body, say.",
+    parameters=_schema(["query"], query=_TEXT),
+    body="query",
+    rest="query",
+    core=True,
+)
+
 CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
-    spec.name: spec for spec in (CALL, CALL_ASYNC, WAIT, QUERY, VAR, SHOW, COMPRESS)
+    spec.name: spec for spec in (CALL, CALL_ASYNC, WAIT, QUERY, VAR, SHOW, COMPRESS, REMEMBER, RECALL)
 }
 
 

@@ -134,6 +134,16 @@ def result(
     return f"{head}\n{fenced(clean(text))}"
 
 
+def recalled(called: str, rows: Iterable[tuple[str, str]]) -> str:
+    """What a RECALL found. `rows`: the line of each memory, and its id."""
+    lines = "\n".join(f"{line} (id {identity})" for line, identity in rows)
+    return (
+        f"Memory has this for your `{called}`:\n{fenced(clean(lines))}"
+        if lines
+        else "Memory has nothing on that."
+    )
+
+
 def incomplete(function: str) -> str:
     """The one sentence for a call that was denied or could not be reached (law 7)."""
     return f"{function} did not complete."

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Final, Literal
 
-from core.errors import JournalUnwritable, ModuleFault, SandboxError
+from core.errors import JournalUnwritable, MemoryUnavailable, ModuleFault, SandboxError
 from core.gate.gate import Denial, Ticket
 from core.journal.record import Record
 from core.journal.spool import Spool
@@ -26,6 +26,10 @@ from core.tree.events import Notice, Output
 from core.tree.interpret import argument_text, digest_of, ready, satisfied, together
 from core.tree.live import Live, stored
 from core.tree.monitor import Monitor
+from core.tree.remembering import Remembering
+
+_KEPT: Final = 4_000
+"""Characters that one REMEMBER can hold."""
 
 NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
@@ -34,10 +38,11 @@ NotRun = Literal["cancelled", "incomplete"]
 class Acting:
     """The calls of one session that are under way."""
 
-    def __init__(self, live: Live, door: Modules, monitor: Monitor) -> None:
+    def __init__(self, live: Live, door: Modules, monitor: Monitor, remembering: Remembering) -> None:
         self._live = live
         self._door = door
         self._monitor = monitor
+        self._remembering = remembering
         self._scopes: dict[tuple[str, int], asyncio.Timeout] = {}
 
     async def act(self, agent: Agent, pending: Pending) -> None:
@@ -50,6 +55,10 @@ class Acting:
                 await self._wait(agent, pending, pending.bound)
             case "QUERY":
                 self._select(agent, pending, timed_out=False)
+            case "REMEMBER":
+                self._remember(agent, pending, pending.bound)
+            case "RECALL":
+                await self._recall(agent, pending, pending.bound)
             case _:
                 await self._call_functions(agent, together(agent))
 
@@ -108,6 +117,39 @@ class Acting:
         if timed_out:
             fields["timed_out"] = True
         self._live.record("select", agent.path, fields)
+
+    def _remember(self, agent: Agent, pending: Pending, bound: Bound) -> None:
+        """Keep something; the journal has it, and memory gets it from there."""
+        text = argument_text(bound, "text").strip()
+        if not self._remembering.on:
+            self._record_result(agent, pending, {"status": "incomplete"})
+        elif not text or len(text) > _KEPT:
+            wrong = f"`REMEMBER` takes 1 to {_KEPT} characters, not {len(text)}; keep what matters of it."
+            self._record_result(agent, pending, {"status": "error"}, wrong)
+        else:
+            asked: dict[str, JSON] = {
+                field: argument_text(bound, name)
+                for name, field in (("kind", "kind_of"), ("supersedes", "supersedes"))
+                if argument_text(bound, name)
+            }
+            self._record_result(agent, pending, {"status": "ok", **asked}, text)
+
+    async def _recall(self, agent: Agent, pending: Pending, bound: Bound) -> None:
+        """Search memory for an agent; a search that is cancelled has its outcome by then."""
+        scope = self._scopes[agent.path, 0] = asyncio.timeout(None)
+        fields: Mapping[str, JSON] = {"status": "incomplete"}
+        body = ""
+        try:
+            async with scope:
+                fields, body = await self._remembering.search(argument_text(bound, "query"))
+        except TimeoutError:
+            fields = {"status": "cancelled"}
+        except MemoryUnavailable as error:
+            self._remembering.tell(str(error))
+        finally:
+            del self._scopes[agent.path, 0]
+        if pending in agent.actions:
+            self._record_result(agent, pending, fields, body)
 
     def _where(self, agent: Agent, pending: Pending) -> dict[str, JSON]:
         return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}

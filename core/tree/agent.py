@@ -85,6 +85,7 @@ class Agent:
     `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
     `labels`: where all that it has read comes from (`core.tree.origin`).
+    `task`: what it was asked last; `recalled`: what memory brought for its next turn, line by line.
     """
 
     path: str
@@ -127,6 +128,8 @@ class Agent:
     repeats: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     incomplete: dict[tuple[str, str], int] = field(default_factory=dict)
     ended: str = ""
+    task: str = ""
+    recalled: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -44,6 +44,7 @@ from core.tree.interpret import (
     ready,
     running_children,
 )
+from core.tree.recall import ids_in, lines_in, untrusted_in
 from core.tree.roles import Role
 from core.tree.tree import Source, Tree
 
@@ -140,6 +141,7 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
     agent.inbox.append(message)
     if not message.wakes:
         return
+    agent.task = message.text
     agent.incomplete.clear()
     if not agent.active:
         _activate(agent, at)
@@ -151,6 +153,7 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
 def _activate(agent: Agent, at: str) -> None:
     agent.active, agent.turns, agent.warned, agent.began, agent.ended = True, 0, False, at, ""
     agent.repeats.clear()
+    agent.recalled = ()
 
 
 def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
@@ -179,6 +182,7 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
     agent.first = prepared.input if agent.fresh else agent.first
     agent.table, agent.feedback, agent.fresh = prepared.table, [], False
+    agent.recalled = ()
     agent.full_told = agent.full_told or prepared.full > 0
     _calibrate(tree, agent, record.fields.get("usage"), prepared)
     agent.known.update(prepared.notes)
@@ -417,7 +421,9 @@ def _result(tree: Tree, record: Record) -> None:
     _expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
     agent.actions.remove(pending)
     agent.feedback.append(outcome(tree, agent, pending, record))
-    if record.text("status") in ("ok", "error"):
+    if pending.spec.core:
+        origin.read(agent, untrusted_in(record))
+    elif record.text("status") in ("ok", "error"):
         origin.read(agent, origin.of_tool(tree, pending.spec.name))
     _judge(agent, pending, record)
     data = record.fields.get("data")
@@ -463,6 +469,15 @@ def _compress(tree: Tree, record: Record) -> None:
     agent = _agent(tree, record)
     _count(agent, record.fields.get("usage"))
     _expect(tree, record, compress(agent, record.body), "cuts a history that is too short")
+
+
+def _recall(tree: Tree, record: Record) -> None:
+    """What memory brought for an agent's next turn."""
+    agent = _agent(tree, record)
+    whole = len(lines_in(record)) == len(ids_in(record))
+    _expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
+    agent.recalled = lines_in(record)
+    origin.read(agent, untrusted_in(record))
 
 
 def _discard(tree: Tree, record: Record) -> None:
@@ -537,6 +552,7 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "control": _control,
     "draw": _draw,
     "compress": _compress,
+    "recall": _recall,
     "module": _module,
     "fork": _fork,
 }

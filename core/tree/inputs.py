@@ -120,8 +120,9 @@ def prepare(
         parts.append(labels.note(f"{remaining} turns left for this task, this one included."))
     if full:
         parts.append(labels.context_full(full))
-    text = "\n\n".join(parts)
-    end = tail(seen, table) if agent.told is None else changes(agent.told, seen, table)
+    text, recalled = "\n\n".join(parts), agent.recalled
+    told = agent.told
+    end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
     digest = agent.history.digest([_newest(text, end)])
     taken = tuple(message.n for message in inbox)
     return Prepared(text, end, taken, notes, seen, table, last, full, digest)

@@ -26,6 +26,7 @@ from core.ports import JSON, ChatMessage
 from core.tree import loops, origin
 from core.tree.agent import Agent, Pending
 from core.tree.inputs import code_value
+from core.tree.recall import ids_in, lines_in
 from core.tree.tree import Tree
 
 _NOTHING: Final = ActionSpec("", "", core=True)
@@ -275,6 +276,12 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
             return f"`{pending.written}` was not run: a message to you came first."
         case "interrupted":
             return f"`{pending.written}` was interrupted; its outcome is unknown, and it was not run again."
+        case "ok" if pending.spec.name == "REMEMBER":
+            return f"Remembered as {tree.session}/{record.n}."
+        case "ok" if pending.spec.name == "RECALL":
+            return labels.recalled(pending.written, zip(lines_in(record), ids_in(record), strict=False))
+        case "error" if pending.spec.core:
+            return record.body
         case status:
             value = result_value(tree, record)
             variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -38,6 +38,9 @@ class Live:
         self.closed = False
         self.writing: dict[str, str] = {}
         """What each agent's model has written so far in the generation under way."""
+        self.on_applied: list[Callable[[Record], None]] = []
+        self.on_durable: list[Callable[[Record], None]] = []
+        """Told of every record, in order: when the tree has taken it in, and when it is on disk."""
         self._watchers: set[Watcher] = set()
         self._stale = False
         self.grew = asyncio.Event()
@@ -66,6 +69,8 @@ class Live:
         at = at or timestamp(self.clock.now())
         record = self.journal.append(kind, agent, step, at, fields or {}, body, blobs)
         apply(self.tree, record)
+        for tell in self.on_applied:
+            tell(record)
         if self._moved is not None:
             self._moved.set()
             self._moved = None
@@ -107,6 +112,8 @@ class Live:
         if self.journal.failed is not None:
             self.stop(self.journal.failed)
         for record in records:
+            for tell in self.on_durable:
+                tell(record)
             self.publish(RecordAppended(record))
         self.changed()
         self._wake()

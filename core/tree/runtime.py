@@ -20,7 +20,7 @@ from core.journal.file import FILE, Contents, Journal, last_number
 from core.journal.record import FORMAT, Parser, Record
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
-from core.ports import JSON, Clock, ModuleHost
+from core.ports import JSON, Clock, Memory, ModuleHost
 from core.tree.bounds import Bounds
 from core.tree.fold import read_tree
 from core.tree.fork import fork, new_session
@@ -79,12 +79,14 @@ class Runtime:
         authorities: Authorities | None = None,
         workspace: Path | None = None,
         open_modules: OpenModules = Door,
+        memory: Memory | None = None,
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened. `scope`: of new ones."""
         self._open_modules = open_modules
         self._policies = policies
         self._scope = scope
         self._authorities = authorities or Authorities()
+        self.memory: Final = memory
         self._sessions_path: Final = data / "sessions"
         self._models = models
         self._host = host
@@ -150,7 +152,14 @@ class Runtime:
                 live.journal.directory / "workspace" if tree.workspace == "scratch" else Path(tree.workspace)
             )
             session = Session(
-                live, self._models, self._host, self._group, folder, self._open_modules, self._authorities
+                live,
+                self._models,
+                self._host,
+                self._group,
+                folder,
+                self._open_modules,
+                self._authorities,
+                self.memory,
             )
             self._open[session.id] = session
             session.start()

@@ -18,12 +18,13 @@ from core.journal.record import Record
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
 from core.modules.manifest import Manifest
-from core.ports import JSON, CatalogueEntry, ModuleHost
+from core.ports import JSON, CatalogueEntry, Memory, ModuleHost
 from core.tree.acting import Acting
 from core.tree.agent import Act, Agent, End, Step, Think
 from core.tree.events import NodeView, Notice
 from core.tree.live import Live
 from core.tree.monitor import Authorities, Monitor
+from core.tree.remembering import Remembering
 from core.tree.thinking import StopReason, Thinking
 from core.tree.tree import Tree
 from core.tree.uploads import upload_fields
@@ -47,15 +48,17 @@ class Session:
         workspace: Path,
         open_modules: OpenModules = Door,
         authorities: Authorities | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self._live = live
         self._models = models
         self._host = host
         self._group = group
         self._door = open_modules(host, live.tree.session, workspace)
-        self._thinking = Thinking(live, models, self._cancel_children)
+        remembering = Remembering(live, memory)
+        self._thinking = Thinking(live, models, remembering, self._cancel_children)
         self._monitor = Monitor(live, authorities or Authorities())
-        self._acting = Acting(live, self._door, self._monitor)
+        self._acting = Acting(live, self._door, self._monitor, remembering)
         self._drivers: dict[str, asyncio.Task[None]] = {}
         self._ready = asyncio.Event()
         self._closing = False

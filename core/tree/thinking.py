@@ -17,11 +17,12 @@ from core.language.scanner import Cut, Scanner
 from core.models.roles import Models
 from core.ports import JSON, ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
 from core.tree import budget
-from core.tree.agent import Agent, End
+from core.tree.agent import Agent, End, Think
 from core.tree.events import Delta
 from core.tree.inputs import Prepared, choose_notes, prepare
 from core.tree.interpret import KEPT, running_children
 from core.tree.live import Live
+from core.tree.remembering import Remembering
 
 StopReason = Literal["pause", "interrupt", "cancel"]
 
@@ -54,15 +55,25 @@ class Generation:
 class Thinking:
     """The model calls of one session that are under way."""
 
-    def __init__(self, live: Live, models: Models, cancel_children: Callable[[Agent], None]) -> None:
+    def __init__(
+        self,
+        live: Live,
+        models: Models,
+        remembering: Remembering,
+        cancel_children: Callable[[Agent], None],
+    ) -> None:
         self._live = live
         self._models = models
+        self._remembering = remembering
         self._cancel_children = cancel_children
         self._generations: dict[str, Generation] = {}
 
     async def think(self, agent: Agent) -> None:
         """Let the agent's model speak once, and record it: as a turn, a reply, or a failure."""
         live, tree = self._live, self._live.tree
+        await self._remembering.recall(agent, live.clock.now())
+        if not isinstance(tree.next_step(agent.path), Think):
+            return  # it was paused or cancelled while memory was asked
         now = live.clock.now()
         running = tuple(running_children(tree, agent))
         seen = Seen(now.strftime("%Y-%m-%d %H:%M UTC"), agent.directory, running, budget.low(tree, agent))

@@ -30,6 +30,9 @@ ROOT = Path(__file__).parents[2]
 NO_MODULES = {"IACT_SANDBOX": "off"}
 """For tests that need no tool: nothing is asked of the engine."""
 
+_QUIET = {"IACT_MEMORY": "off"}
+"""Tests of memory turn it on; it costs every process a second or two of the machine's time."""
+
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "DOCKER_HOST", "XDG_DATA_HOME", "TMPDIR", "SYSTEMROOT")
 _PATIENCE = 60.0
 
@@ -105,7 +108,7 @@ class Product:
         """All that a process of the product gets from us."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         code = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-        return {**kept, **code, "IACT_DATA": str(self.data), **self.settings}
+        return {**kept, **code, **_QUIET, "IACT_DATA": str(self.data), **self.settings}
 
     def run(
         self,

@@ -80,13 +80,21 @@ def test_what_is_noise_does_not_stand_out(similarity: float, lexical: float, pas
     assert ranking.stands_out(Candidate(fragment("a"), similarity, lexical), 0.22, W) is passes
 
 
-def test_known_is_what_stands_in_the_history() -> None:
-    assert ranking.known("The port is 80.", ["so:\nthe  port is 80. ok"])
-    assert ranking.known(
-        "Backups of the shop database run nightly", ["The shop's database has nightly backups, which run."]
-    )
-    assert not ranking.known("The port is 80.", ["The port is 81."])
-    assert not ranking.known("Backups run nightly in Oslo", ["Backups run"])
+@pytest.mark.parametrize(
+    ("text", "read", "known"),
+    [
+        ("The port is 80.", "so:\nthe  port is 80. ok", True),
+        (
+            "Backups of the shop database run nightly",
+            "The shop's database has nightly backups, which run.",
+            True,
+        ),
+        ("The port is 80.", "The port is 81.", False),
+        ("Backups run nightly in Oslo", "Backups run", False),
+    ],
+)
+def test_known_is_what_stands_in_the_history(text: str, read: str, known: bool) -> None:
+    assert ranking.known(text, [ranking.plain(read)]) is known
 
 
 @pytest.mark.parametrize("task", ["compute 17+25", "Add 3 and 4", "", "print the sum of 1 and 2"])
@@ -136,7 +144,7 @@ def test_goals_take_at_most_half_of_the_budget() -> None:
 def test_lines_carry_age_origin_and_warnings() -> None:
     one = fragment("The\nport is 80", identity="s/1", days=3, untrusted=("tool:web",))
     assert (
-        ranking.line(one, "s", NOW) == "[fact, 3 days ago, from /, UNTRUSTED, from tool:web] The port is 80"
+        ranking.line(one, "s", NOW) == '[fact, 3 days ago, from /, UNTRUSTED, from tool:web] "The port is 80"'
     )
     assert ranking.line(one, "t", NOW).startswith("[fact, 3 days ago, earlier session, UNTRUSTED")
 

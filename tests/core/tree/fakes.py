@@ -20,6 +20,7 @@ from core.modules.manifest import Manifest
 from core.ports import (
     CatalogueEntry,
     ChatMessage,
+    Memory,
     ModelEvent,
     ModelProfile,
     ModuleHost,
@@ -279,6 +280,7 @@ def runtime(
     scope: str = "default",
     authorities: Authorities | None = None,
     clock: TickingClock | None = None,
+    memory: Memory | None = None,
 ) -> Runtime:
     """A runtime whose models say what `script` says, with the module `t` of `world`, under a policy as TOML."""
     it = world or World()
@@ -297,6 +299,7 @@ def runtime(
         scope=scope,
         authorities=authorities,
         open_modules=open_modules,
+        memory=memory,
     )
 
 
