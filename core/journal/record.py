@@ -42,8 +42,9 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              untrusted?, contradicts?}], ms; body: one line for each row, as the agent reads it
     spawn    a child begins (agent = the child): caller, model, grant; body: its role text
     draw     an agent takes more of the budget of those above it, before it asks its model: tokens
-    control  op (pause|resume|inject|cancel|intent|lockdown|policy), by, and for inject: mode, for intent and
-             lockdown: value, for policy: policy {}; body: the injected text
+    control  op (pause|resume|inject|cancel|intent|lockdown|policy|declassify), by, and for inject: mode, for
+             intent and lockdown: value, for policy: policy {}, for declassify: variable (none: all that the agent
+             has read); body: the injected text
     module   name, version, digest, origin, stake; body: the manifest as JSON
     notice   for people, never in a context: level, code
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),

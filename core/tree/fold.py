@@ -508,6 +508,8 @@ def _control(tree: Tree, record: Record) -> None:
             tree.grant = dataclasses.replace(tree.grant, scope=tree.policy.scope())
             tree.forget_registries()
             _start_afresh(tree)
+        case "declassify":
+            origin.vouch(agent, record.text("variable"), by=f"person:{tree.grant.user}")
         case "lockdown":
             tree.lockdown = record.fields.get("value") is True
             _start_afresh(tree)

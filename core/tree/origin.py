@@ -9,9 +9,10 @@ what is read from it carries them too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from core.gate.provenance import MODEL, USER, Labels, Provenance, join, untrusted
+from core.gate.provenance import MODEL, USER, Labels, Provenance, declassify, join, untrusted
 from core.language.grammar import Bound
 from core.tree.agent import Agent
 from core.tree.tree import Tree
@@ -43,6 +44,15 @@ def change_files(tree: Tree, agent: Agent, bound: Bound, function: str) -> None:
     given = join([*bound.labels.values(), *(value.labels for value in bound.attached.values())])
     own = agent.labels | given | {f"tool:{function}"}
     tree.files |= frozenset(one for one in own - {USER, MODEL} if not inside(tree, one))
+
+
+def vouch(agent: Agent, variable: str, *, by: str) -> None:
+    """A person vouches for a variable, or (none named) for all that the agent has read so far."""
+    if not variable:
+        agent.labels = declassify(agent.labels, agent.labels, by=by) - {USER}
+    elif variable in agent.table:
+        value = agent.table[variable]
+        agent.table.define(variable, replace(value, labels=declassify(value.labels, value.labels, by=by)))
 
 
 def inside(tree: Tree, label: str) -> bool:

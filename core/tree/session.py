@@ -204,6 +204,20 @@ class Session:
             raise self._live.failure
         return await self._live.durable(self._monitor.person(call, allow=allow, remember=remember))
 
+    async def declassify(self, path: str, variable: str | None = None) -> Record:
+        """The user vouches for one variable of an agent, or for all that the agent itself has read (not its variables).
+
+        Raises:
+            UsageError: there is no such agent or variable.
+        """
+        agent = self._find(path)
+        fields: dict[str, JSON] = {"op": "declassify", "by": "user"}
+        if variable is not None:
+            if variable not in agent.table:
+                raise UsageError(f"The agent {path} has no variable {variable!r}.")
+            fields["variable"] = variable
+        return await self._live.durable(self._live.record("control", path, fields))
+
     async def lockdown(self, value: bool) -> Record:
         """Deny every call of this session from now on, whoever makes it; or end that."""
         if self._live.failure is not None:

@@ -77,6 +77,7 @@ MAIL = Manifest.model_validate(
         "name": "mail",
         "version": "1",
         "purpose": "Sends.",
+        "needs": {"egress": ("mail.example.com:25",)},
         "functions": (
             {
                 "name": "send",
