@@ -1,13 +1,14 @@
 """What the place of the dynamic block costs, counted by a real llama.cpp server: tables, and JSON with `--json FILE`.
 
-    python -m benchmarks.tail [--turns N] [--children N] [--json FILE]
+    python -m benchmarks.tail [--turns N] [--only TEXT …] [--children N] [--json FILE]
 
-One session is played in five layouts, each against a fresh server with the embedded model's file, through our
-own client and without steering. Prompt tokens, and those that were found in the cache, are what the endpoint
-reports; they do not depend on what else the machine does, seconds do. Then children of the agent at the end of
-its session: with a prompt of their own, with the static prompt of all agents, and forked from their caller.
+The product plays one session, and the same work is played in five layouts, each against a fresh server with the
+embedded model's file, through our own client and without steering. Prompt tokens, and those that were found in the
+cache, are what the endpoint reports; they do not depend on what else the machine does, seconds do. Then children of
+the agent at the end of its session: with a prompt of their own, with the static prompt of all agents, and forked from
+their caller. `--only product` is enough to see whether the product keeps its targets.
 
-With 30 turns or more the run ends with status 1 if the layout that is built misses its targets.
+With 30 turns or more the run ends with status 1 if the product misses its targets.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import secrets
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.tail.layouts import CHILDREN, LAYOUTS, Layout, Turn, changes, conversation
+from benchmarks.tail.product import play
 from core.models import weights
 from core.models.embedded import PROFILE, serve
 from core.models.openai import OpenAIModel
@@ -37,7 +39,7 @@ from core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, Usage
 REPLY: Final = 24
 """Tokens of a reply."""
 
-WINNER: Final = "changes appended"
+PRODUCT: Final = "the product"
 REUSED: Final = 0.93
 LENGTH: Final = 0.60
 _FULL: Final = 30
@@ -188,43 +190,80 @@ async def _children(turns: Sequence[Turn], count: int) -> list[Child]:
     return found
 
 
-def _missed(rows: Mapping[str, Row]) -> list[str]:
-    """What the layout that is built misses of its targets."""
-    row, dear = rows[WINNER], rows["at the end, kept"]
-    wrong = []
-    if row.reused < REUSED:
-        wrong.append(f"{WINNER}: {row.reused:.1%} reused, at least {REUSED:.0%} wanted")
-    if row.final > LENGTH * dear.final:
-        wrong.append(
-            f"{WINNER}: {row.final / dear.final:.0%} of the length of keeping all, {LENGTH:.0%} wanted"
-        )
-    return wrong
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The product's own session, and what its last prompt would have with every whole block kept."""
+
+    row: Row
+    kept: int
+
+    @property
+    def length(self) -> float:
+        """Its last prompt as a share of that."""
+        return self.row.final / self.kept
+
+    def missed(self) -> list[str]:
+        """What it misses of its targets."""
+        wrong = []
+        if self.row.reused < REUSED:
+            wrong.append(f"{PRODUCT}: {self.row.reused:.1%} reused, at least {REUSED:.0%} wanted")
+        if self.length > LENGTH:
+            wrong.append(f"{PRODUCT}: {self.length:.0%} of the length of keeping all, {LENGTH:.0%} wanted")
+        return wrong
 
 
-async def _run(turns: int, count: int) -> tuple[list[Row], list[Child], int]:
-    rows: list[Row] = []
-    played: list[Turn] = []
+async def _product(turns: int) -> Product:
+    async with _model() as model:
+        calls: list[Call] = []
+
+        async def say(messages: Sequence[ChatMessage]) -> str:
+            calls.append(await _call(model, messages))
+            return calls[-1].text
+
+        with_all = await play(say, turns)
+        kept = await _call(model, with_all)
+    return Product(_row(PRODUCT, calls), kept.usage.prompt_tokens)
+
+
+def _print(row: Row) -> None:
     print(
-        "| dynamic block | sent | evaluated | reused | last prompt | seconds | first token p50 |", flush=True
+        f"| {row.layout} | {row.sent:,} | {row.evaluated:,} | {row.reused:.1%} | {row.final:,} | {row.seconds:.1f} "
+        f"| {row.first_p50:.2f} s |",
+        flush=True,
     )
-    print("|---|---|---|---|---|---|---|")
-    for name, layout in LAYOUTS.items():
+
+
+async def _layouts(turns: int, names: Sequence[str]) -> tuple[list[Row], Product | None]:
+    rows: list[Row] = []
+    product = None
+    print("| dynamic block | sent | evaluated | reused | last prompt | seconds | first token p50 |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    if PRODUCT in names:
+        product = await _product(turns)
+        _print(product.row)
+    for name in [one for one in LAYOUTS if one in names]:
         async with _model() as model:
-            calls, replies = await _session(model, layout, conversation(turns))
+            calls, _ = await _session(model, LAYOUTS[name], conversation(turns))
         rows.append(row := _row(name, calls))
-        played = replies if name == WINNER else played
+        _print(row)
+    if product is not None:
         print(
-            f"| {name} | {row.sent:,} | {row.evaluated:,} | {row.reused:.1%} | {row.final:,} | {row.seconds:.1f} "
-            f"| {row.first_p50:.2f} s |",
-            flush=True,
+            f"\nThe product's last prompt is {product.length:.0%} of the {product.kept:,} tokens that it would have "
+            "with the whole block kept at every turn."
         )
-    static = (await _static_tokens()).usage.prompt_tokens
-    print(f"\nThe static prompt has {static:,} tokens.\n")
-    children = await _children(played, count)
-    print("| child | prompt | evaluated | evaluated for the caller's next turn |\n|---|---|---|---|")
+    return rows, product
+
+
+async def _families(turns: int, count: int) -> list[Child]:
+    played = [
+        replace(turn, reply=f"That was file {number}.") for number, turn in enumerate(conversation(turns))
+    ]
+    children = await _children(played, count) if count else []
+    if children:
+        print("\n| child | prompt | evaluated | evaluated for the caller's next turn |\n|---|---|---|---|")
     for child in children:
         print(f"| {child.kind} | {child.prompt:,.0f} | {child.evaluated:,.0f} | {child.back:,.0f} |")
-    return rows, children, static
+    return children
 
 
 async def _static_tokens() -> Call:
@@ -236,21 +275,30 @@ async def _static_tokens() -> Call:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tail", description=__doc__)
     parser.add_argument("--turns", type=int, default=_FULL, help="turns of the session (default 30)")
+    parser.add_argument(
+        "--only", nargs="*", default=[""], metavar="TEXT", help="rows whose name holds one of these"
+    )
     parser.add_argument("--children", type=int, default=5, help="children of each kind (default 5)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
     options = parser.parse_args(arguments)
     if not weights.present():
         weights.fetch(lambda line: print(line, flush=True))
     load = os.getloadavg()[0]
-    rows, children, static = asyncio.run(_run(options.turns, options.children))
-    missed = _missed({row.layout: row for row in rows})
+    names = [name for name in (PRODUCT, *LAYOUTS) if any(text in name for text in options.only)]
+    rows, product = asyncio.run(_layouts(options.turns, names))
+    static = asyncio.run(_static_tokens()).usage.prompt_tokens
+    print(f"The static prompt has {static:,} tokens.")
+    children = asyncio.run(_families(options.turns, options.children))
+    missed = product.missed() if product is not None else []
     print(f"\nLoad of the machine before and after: {load:.1f}, {os.getloadavg()[0]:.1f}.")
-    print("\n".join(missed) or f"{WINNER}: targets reached.")
+    if product is not None:
+        print("\n".join(missed) or f"{PRODUCT}: targets reached.")
     if options.json:
         data = {
             "turns": options.turns,
             "static": static,
             "load": [load, os.getloadavg()[0]],
+            "product": asdict(product) if product is not None else None,
             "layouts": [asdict(row) for row in rows],
             "children": [asdict(child) for child in children],
         }

@@ -95,19 +95,35 @@ def conversation(turns: int) -> list[Turn]:
     return found
 
 
+def _file(number: int) -> str:
+    return f"{_NAMES[number % len(_NAMES)]}-{_STEPS[number % len(_STEPS)]}.csv"
+
+
+def command(number: int) -> str:
+    """The command whose output is that of turn `number`."""
+    return f"wc -lc {_file(number)}"
+
+
+def printed(number: int) -> str:
+    """What a command printed."""
+    return f"{_file(number)} {number * 37 + 12} lines, {number * 911 + 4096} bytes"
+
+
+def folder(number: int) -> str:
+    """The working directory at a turn."""
+    return f"/workspace/data/{_STEPS[number // 6 % len(_STEPS)]}"
+
+
 def _input(number: int) -> str:
-    name, step = _NAMES[number % len(_NAMES)], _STEPS[number % len(_STEPS)]
-    printed = f"{name}-{step}.csv {number * 37 + 12} lines, {number * 911 + 4096} bytes"
     if number == 0:
         opening = labels.opening("/", "user", "", [("shell.run", "BASH", "Run a script in the sandbox.")])
         return f"{opening}\n\n{labels.message('the user', 'Go through the files one by one and report.', {})}"
-    return labels.result("shell.run", printed, variable=f"run_{number}", exit_status=0)
+    return labels.result("shell.run", printed(number), variable=f"run_{number}", exit_status=0)
 
 
 def _seen(number: int) -> Seen:
-    folder = f"/workspace/data/{_STEPS[number // 6 % len(_STEPS)]}"
     children = tuple(f"reader_{index + 1}" for index in range(number // 4 % 3))
-    return Seen(f"2026-11-21 {2 + number // 20:02}:{number * 3 % 60:02} UTC", folder, children)
+    return Seen(f"2026-11-21 {2 + number // 20:02}:{number * 3 % 60:02} UTC", folder(number), children)
 
 
 # --- layouts --------------------------------------------------------------------------------------

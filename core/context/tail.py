@@ -11,13 +11,13 @@ of a fork; the next tail is then whole again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal
 
 from core.language.labels import describe, inline, path
-from core.language.variables import Table, Value
+from core.language.variables import Table
 from core.ports import JSON
 
 Layout = Literal["whole", "changes"]
@@ -78,7 +78,7 @@ class Told:
     """The state as it follows from all that an agent has read: its last `Seen`, and its variables at that turn."""
 
     seen: Seen
-    variables: Mapping[str, Value]
+    variables: Table
 
 
 def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:

@@ -92,7 +92,7 @@ def read(paragraphs: Sequence[str]) -> dict[str, str]:
 @settings(deadline=None)
 def test_changes_add_up_to_the_whole(first: Seen, following: list[tuple[Seen, dict[str, int]]]) -> None:
     variables = Table()
-    said, last, seen = [tail(first, variables)], Told(first, {}), first
+    said, last, seen = [tail(first, variables)], Told(first, Table()), first
     for seen, defined in following:
         for name, size in defined.items():
             variables.define(name, text_value("x" * size))

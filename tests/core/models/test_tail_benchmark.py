@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from benchmarks.tail.layouts import CHILDREN, LAYOUTS, STATIC, conversation
+from benchmarks.tail.product import play
 from core.ports import ChatMessage
 
 TURNS = [replace(turn, reply=f"Reply {number}.") for number, turn in enumerate(conversation(12))]
@@ -64,3 +67,19 @@ def test_children_begin_where_they_say() -> None:
     assert not own[0].content.startswith(STATIC)
     assert plain[0].content == STATIC
     assert forked[: len(forked) - 2] == LAYOUTS["changes appended"](TURNS)
+
+
+def test_the_product_plays_its_session_as_the_layout_that_is_built() -> None:
+    contexts: list[list[ChatMessage]] = []
+
+    async def say(messages: Sequence[ChatMessage]) -> str:
+        contexts.append(list(messages))
+        return "I looked at the ``file``."
+
+    kept = asyncio.run(play(say, 12))
+    assert [len(context) for context in contexts] == [2 * turn for turn in range(1, 13)]
+    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(contexts))
+    assert contexts[0][0].content == STATIC
+    assert len(kept) == len(contexts[-1])
+    assert all("variables: $run_" in message.content for message in kept[3::2])
+    assert sum(len(message.content) for message in kept) > sum(len(one.content) for one in contexts[-1])

@@ -1,0 +1,207 @@
+"""The product's own session over the same work: the runtime builds every context, the real server counts it.
+
+A model that is asked for one reply says what the server's model says, and behind it the call that a better model
+would have made, so that the session has as many turns as are wanted. The journal is verified, and tells what each
+turn's whole block would have been; the last context with all of those kept is counted by the same server.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal
+
+from benchmarks.tail.layouts import STATIC, command, folder, printed
+from core import Runtime
+from core.context.tail import tail
+from core.gate.gate import Ticket
+from core.models.roles import Models
+from core.modules.client import Completed, OnArtifact, Outcome
+from core.modules.door import FunctionCall, Modules
+from core.modules.manifest import Manifest
+from core.ports import (
+    JSON,
+    CatalogueEntry,
+    ChatMessage,
+    ModelEvent,
+    ModelProfile,
+    ModuleHost,
+    ModuleInstance,
+    Report,
+    StaticPrompt,
+    StreamEnd,
+    TextDelta,
+)
+from core.tree.bounds import Bounds
+from core.tree.fold import apply
+from core.tree.replay import replay
+from core.tree.tree import Tree
+
+Say = Callable[[Sequence[ChatMessage]], Awaitable[str]]
+"""Has the server reply to a context, and measures that."""
+
+_STATE: Final = re.compile(r"\n\n\(state\) [^\n]*\Z")
+_WIDE: Final = 10**9
+_MANIFEST: Final = Manifest.model_validate(
+    {
+        "name": "shell",
+        "version": "1",
+        "purpose": "For measurements.",
+        "keywords": (),
+        "functions": (
+            {
+                "name": "run",
+                "alias": "BASH",
+                "summary": "Run a script in the sandbox.",
+                "documentation": "Runs its body.",
+                "schema_text": '{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}',
+                "body": "command",
+                "impact": 1,
+            },
+        ),
+    }
+)
+
+
+class _Clock:
+    """Goes on by a minute whenever somebody looks, so that no turn is told the time of another."""
+
+    def __init__(self) -> None:
+        self._looked = 0
+
+    def now(self) -> datetime:
+        self._looked += 1
+        return datetime(2026, 11, 21, tzinfo=UTC) + timedelta(minutes=self._looked)
+
+    def monotonic(self) -> float:
+        return float(self._looked)
+
+    async def sleep(self, seconds: float) -> None:
+        return None
+
+
+@dataclass
+class _Worker:
+    """The model of the session: the server's words, then a call, for as many turns as are wanted."""
+
+    say: Say
+    turns: int
+    contexts: list[Sequence[ChatMessage]] = field(default_factory=list)
+    profile: ModelProfile = field(
+        default_factory=lambda: ModelProfile("embedded", _WIDE, static=StaticPrompt(STATIC))
+    )
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        number = len(self.contexts)
+        self.contexts.append(list(messages))
+        said = re.sub(r"[`~]", "'", await self.say(messages))
+        call = f"\n\n```shell.run\n{command(number + 1)}\n```" if number + 1 < self.turns else ""
+        yield TextDelta((said.strip() or "So be it.") + call)
+        yield StreamEnd("stop")
+
+    async def warm(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+class _Shell:
+    """The module in memory."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    async def call(
+        self,
+        ticket: Ticket,
+        call: FunctionCall,
+        *,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+        report: Report,
+    ) -> Outcome:
+        ticket.redeem(call.request)
+        self._made += 1
+        data: dict[str, JSON] = {"exit_status": 0, "cwd": folder(self._made)}
+        return Completed(printed(self._made), "text/plain", data, None, (), None)
+
+    async def describe(self, module: str, report: Report) -> Manifest:
+        return _MANIFEST
+
+    async def close(self) -> None:
+        return None
+
+
+class _Host:
+    """A catalogue with that module; nothing is started."""
+
+    backend: Literal["docker", "bubblewrap", "off"] = "docker"
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        return [CatalogueEntry("shell", "0" * 64, "shipped", "For measurements.", _MANIFEST.to_proto())]
+
+    async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
+        raise AssertionError("nothing is started in this measurement")
+
+    async def remember_manifest(self, name: str, manifest: bytes) -> None:
+        return None
+
+    async def end_session(self, session: str) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+async def play(say: Say, turns: int) -> list[ChatMessage]:
+    """Play the session; gives its last context as it would be with the whole block kept at every turn."""
+
+    def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
+        return _Shell()
+
+    worker = _Worker(say, turns)
+    bounds = Bounds(turns=turns + 1, tokens=_WIDE, activation=float(_WIDE))
+    with tempfile.TemporaryDirectory() as data:
+        async with Runtime(
+            Path(data),
+            Models({"smart": worker}),
+            _Host(),
+            clock=_Clock(),
+            bounds=bounds,
+            open_modules=open_modules,
+        ) as opened:
+            session = await opened.open()
+            await session.ask("Go through the files one by one and report.")
+            wholes = _whole_blocks(session.journal)
+    assert len(wholes) == len(worker.contexts) == turns
+    return _with(wholes, worker.contexts[-1])
+
+
+def _whole_blocks(journal: Path) -> list[str]:
+    """What the whole block would have been at each turn."""
+    verified = replay(journal, verify=True)
+    tree, found = Tree(strict=True, blobs=lambda digest: b""), list[str]()
+    for record in verified.records:
+        apply(tree, record)
+        if "context" in record.fields:
+            told = tree.root.told
+            assert told is not None
+            found.append(tail(told.seen, told.variables))
+    return found
+
+
+def _with(wholes: Sequence[str], context: Sequence[ChatMessage]) -> list[ChatMessage]:
+    blocks = iter(wholes)
+    return [
+        ChatMessage("user", f"{_STATE.sub('', message.content)}\n\n{next(blocks)}")
+        if message.role == "user"
+        else message
+        for message in context
+    ]
