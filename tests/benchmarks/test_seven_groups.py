@@ -17,7 +17,11 @@ def test_fifty_tasks_in_three_tiers_and_domains() -> None:
     assert len({task.id for task in made}) == 50
     assert {task.tier for task in made} == {"simple", "medium", "complex"}
     assert {task.domain for task in made} == {"coding", "data", "operations"}
-    assert {trouble.kind for task in made for trouble in task.troubles.values()} == {"flaky", "moved", "upstream"}
+    assert {trouble.kind for task in made for trouble in task.troubles.values()} == {
+        "flaky",
+        "moved",
+        "upstream",
+    }
     for task in made:
         known: set[str] = set()
         for step in task.steps:
