@@ -16,7 +16,9 @@
     │   └── StructuredFailed    replies came, but none of the form that was asked for
     ├── SandboxError            the sandbox itself, never the command that ran in it
     │   ├── SandboxUnavailable  no engine, no image: modules are off
+    │   │   └── PackagesUnavailable  a module's own packages can't be had
     │   └── ModuleLost          the container or its server died or hung during a call
+    │       └── ModuleWithdrawn it failed so often that it is not started any more
     ├── ModuleFault             a module broke the protocol (sizes, schema, no end)
     └── MemoryUnavailable       the Hippocampus can't answer or store now; turns go on without it
 
@@ -104,8 +106,20 @@ class SandboxUnavailable(SandboxError):
     """There is no engine or no image; the message says what to install or run."""
 
 
+class PackagesUnavailable(SandboxUnavailable):
+    """The packages that a module asks for can't be fetched; the message says which and why."""
+
+
 class ModuleLost(SandboxError):
-    """A module's container or server died, or does not answer."""
+    """A module's container or server died, or does not answer. `log`: the end of what it printed, untrusted."""
+
+    def __init__(self, message: str, *, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class ModuleWithdrawn(ModuleLost):
+    """A module failed so often in a row that this session does not start it any more."""
 
 
 class ModuleFault(IactError):

@@ -6,7 +6,7 @@ shapes. An implementation of a port must pass the conformance tests in `tests/` 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -127,6 +127,27 @@ Report = Callable[[str], None]
 """Takes one line of progress for a person ("building the base image: 3 of 5")."""
 
 
+Origin = Literal["shipped", "user", "agent"]
+"""Who brought a module: we, a person, or an agent that wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSource:
+    """A module that is to be kept. `files`: what its folder holds, by relative path; `module.py` is what is run.
+
+    `summary`: one line for people. `requirements`: "name==version". `egress`, `secrets`, `workspace`: what it
+    declares to need; a `module.toml` among the files says all of this itself, and then counts.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+    summary: str = ""
+    requirements: tuple[str, ...] = ()
+    egress: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    workspace: str = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
     """A module that can be started. `digest`: SHA-256 hex over all of its source.
@@ -137,7 +158,7 @@ class CatalogueEntry:
 
     name: str
     digest: str
-    origin: Literal["shipped", "user", "agent"]
+    origin: Origin
     summary: str
     manifest: bytes | None
 
@@ -174,8 +195,40 @@ class ModuleHost(Protocol):
         """
         ...
 
-    async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        """Keep a module's source; it can be started by its digest. Nothing of it runs, and the catalogue is as before.
+
+        Raises:
+            UsageError: it can't be a module; says what is wrong.
+        """
+        ...
+
+    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        """Make a version that was added the one of its name in the catalogue."""
+        ...
+
+    async def remove(self, name: str) -> None:
+        """Take a module out of the catalogue.
+
+        Raises:
+            UsageError: there is none, or it ships with the product.
+        """
+        ...
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
+    ) -> ModuleInstance:
         """Start module `name` for `session`, its workspace mounted; returns when its health service serves.
+
+        `digest`: which version; None: the one in the catalogue. `egress`: "host:port" that it may reach, granted by
+        a person. What runs for this session with another version or grant is stopped first.
 
         Raises:
             SandboxUnavailable: with what to install or run.
@@ -183,8 +236,8 @@ class ModuleHost(Protocol):
         """
         ...
 
-    async def remember_manifest(self, name: str, manifest: bytes) -> None:
-        """Keep what this module's digest described itself with, for `catalogue()`."""
+    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
+        """Keep what the module of this digest described itself with, for `catalogue()`."""
         ...
 
     async def end_session(self, session: str) -> None:

@@ -1,93 +1,186 @@
-"""Commands about what runs in the sandbox: `module list`, `image build`, `doctor`."""
+"""Commands about what runs in the sandbox: `module …`, `image build`, `doctor`.
+
+A command that changes the catalogue is carried out by the server of the data directory if one runs, so that its
+sessions hear of it at once; otherwise here.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 import sys
-import tempfile
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from core.errors import ModuleFault, SandboxError
-from core.modules.door import Door
-from core.modules.manifest import Manifest
-from core.ports import CatalogueEntry, ModuleHost
+from core.errors import IactError, ModuleFault, ModuleLost, SandboxError, UsageError
+from core.modules.approval import FILE, Approvals
+from core.modules.catalogue import Known, approve, describe_once, known
+from core.modules.source import read_source
+from core.ports import JSON, ModuleHost
+from iact import remote
 from iact.doctor import checks
 from iact.settings import Settings
+from iact.wiring import make_data_directory
 from sandbox import image, open_host
 from sandbox.engine import connect
 
 
 def list_modules(settings: Settings, *, as_json: bool) -> int:
-    """Print the catalogue. A module that has never run here shows no functions."""
-    entries = asyncio.run(_catalogue(settings))
+    """Print the catalogue. A module that has never run here and can't be started shows no functions."""
+    found = asyncio.run(_catalogue(settings))
     if as_json:
-        print(json.dumps([_module(entry) for entry in entries], ensure_ascii=False, indent=2))
+        print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
         return 0
-    for entry in entries:
-        print(f"{entry.name}  {entry.digest[:12]}  {entry.origin}  {entry.summary}")
-        for function in _functions(entry):
-            print(f"  {function['name']}  impact {function['impact']}")
+    for one in found:
+        print(f"{one.entry.name}  {one.entry.digest[:12]}  {one.entry.origin}  {one.entry.summary}")
+        print(_functions(one), end="")
     return 0
 
 
-async def _catalogue(settings: Settings) -> list[CatalogueEntry]:
+async def _catalogue(settings: Settings) -> list[Known]:
+    async with _hosting(settings) as host:
+        for entry in await host.catalogue():
+            if entry.manifest is None:
+                try:
+                    await describe_once(host, entry, _tell)
+                except (SandboxError, ModuleFault) as error:
+                    _tell(f"{entry.name}: {error}")
+        return await _known(settings, host)
+
+
+async def _known(settings: Settings, host: ModuleHost) -> list[Known]:
+    approvals = Approvals.load(settings.data / FILE)
+    return [known(entry, approvals) for entry in await host.catalogue()]
+
+
+@asynccontextmanager
+async def _hosting(settings: Settings) -> AsyncIterator[ModuleHost]:
+    make_data_directory(settings)
     host = await open_host(settings.data, backend=settings.sandbox)
     try:
-        entries = await host.catalogue()
-        new = [entry.name for entry in entries if entry.manifest is None]
-        if new:
-            await _describe(host, new)
-            entries = await host.catalogue()
-        return list(entries)
+        yield host
     finally:
         await host.close()
-
-
-async def _describe(host: ModuleHost, names: Sequence[str]) -> None:
-    """Start modules that have never run here and ask what they offer; what can't be started stays new."""
-    with tempfile.TemporaryDirectory(prefix="iact-describe-") as folder:
-        door = Door(host, f"describe-{secrets.token_hex(4)}", Path(folder))
-        try:
-            for name in names:
-                try:
-                    await door.describe(name, _tell)
-                except (SandboxError, ModuleFault) as error:
-                    _tell(f"{name}: {error}")
-        finally:
-            await door.close()
 
 
 def _tell(line: str) -> None:
     print(f"iact: {line}", file=sys.stderr, flush=True)
 
 
-def _module(entry: CatalogueEntry) -> dict[str, object]:
-    manifest = _manifest(entry)
-    return {
-        "name": entry.name,
-        "version": manifest.version if manifest else None,
-        "state": "ready" if manifest else "new",
-        "digest": entry.digest,
-        "functions": _functions(entry),
-    }
+def _functions(one: Known) -> str:
+    lines = []
+    for function in one.manifest.functions if one.manifest else ():
+        mark = "" if function.name in one.approved else "  (not approved)"
+        lines.append(f"  {one.entry.name}.{function.name}  impact {function.impact}{mark}\n")
+    return "".join(lines)
 
 
-def _manifest(entry: CatalogueEntry) -> Manifest | None:
-    return Manifest.from_proto(entry.manifest) if entry.manifest is not None else None
+def add_module(settings: Settings, path: Path, *, as_json: bool) -> int:
+    """Add the module at `path` to the catalogue: it is started once, and asked what it offers.
+
+    Raises:
+        UsageError: it can't be a module.
+        SandboxError: there is no sandbox, or it did not come up in it.
+        ModuleFault: what it says of itself breaks the rules.
+    """
+    place = path.resolve()
+    answer = remote.ask_server(settings, {"type": "module.add", "source": str(place)})
+    fields = answer["module"] if answer is not None else asyncio.run(_add(settings, place))
+    if as_json:
+        print(json.dumps(fields, ensure_ascii=False, indent=2))
+    elif isinstance(fields, dict):
+        print(f"{fields['name']}  {str(fields['digest'])[:12]}")
+        _tell(f"Its functions are not approved; look at them with: iact module describe {fields['name']}")
+    return 0
 
 
-def _functions(entry: CatalogueEntry) -> list[dict[str, object]]:
-    manifest = _manifest(entry)
-    return [
-        {"name": f"{entry.name}.{one.name}", "impact": one.impact, "approved": entry.origin == "shipped"}
-        for one in (manifest.functions if manifest else ())
-    ]
+async def _add(settings: Settings, path: Path) -> JSON:
+    source = await asyncio.to_thread(read_source, path)
+    async with _hosting(settings) as host:
+        entry = await host.add(source, "user")
+        if entry.manifest is None:
+            try:
+                await describe_once(host, entry, _tell)
+            except ModuleLost as error:
+                raise IactError(f"{error}\n{error.log}".rstrip()) from error
+        await host.adopt(entry.name, entry.digest, "user")
+        found = await _known(settings, host)
+    return next(one.to_json() for one in found if one.entry.name == entry.name)
+
+
+def remove_module(settings: Settings, name: str) -> int:
+    """Take a module out of the catalogue; sessions of the running server lose its functions.
+
+    Raises:
+        UsageError: there is none, or it ships with the product.
+    """
+    if remote.ask_server(settings, {"type": "module.remove", "name": name}) is None:
+        asyncio.run(_remove(settings, name))
+    return 0
+
+
+async def _remove(settings: Settings, name: str) -> None:
+    async with _hosting(settings) as host:
+        await host.remove(name)
+
+
+def describe_module(settings: Settings, name: str, *, as_json: bool) -> int:
+    """Print what a module offers and needs: what a person should read before approving it.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = {one.entry.name: one for one in asyncio.run(_catalogue(settings))}
+    if name not in found:
+        raise UsageError(f"There is no module {name!r}; there are {', '.join(sorted(found)) or 'none'}.")
+    one = found[name]
+    if as_json:
+        print(json.dumps(one.description(), ensure_ascii=False, indent=2))
+        return 0
+    print(f"{name}  {one.entry.digest}  {one.entry.origin}")
+    print(one.manifest.purpose if one.manifest else one.entry.summary)
+    print(_functions(one), end="")
+    print(_needs(one), end="")
+    return 0
+
+
+def _needs(one: Known) -> str:
+    if one.manifest is None:
+        return ""
+    needs = one.manifest.needs
+    lines = [f"reaches {target}" for target in needs.egress]
+    lines += [f"is given the secret {name}" for name in needs.secrets]
+    lines += [f"can {needs.workspace} the workspace"] if needs.workspace != "none" else []
+    return "".join(f"  {line}\n" for line in lines)
+
+
+def approve_module(
+    settings: Settings, name: str, functions: Sequence[str], *, digest: str, as_json: bool
+) -> int:
+    """Approve functions of a module (none named: its whole manifest, with what it needs).
+
+    Sessions that run, in whatever process, see it at their next call.
+
+    Raises:
+        UsageError: there is no such module, version or function.
+    """
+    one = asyncio.run(_approve(settings, name, functions, digest))
+    if as_json:
+        print(json.dumps(one.to_json(), ensure_ascii=False, indent=2))
+        return 0
+    print(_functions(one), end="")
+    whole = one.manifest is not None and len(one.approved) == len(one.manifest.functions)
+    print(_needs(one) if whole else "", end="")
+    return 0
+
+
+async def _approve(settings: Settings, name: str, functions: Sequence[str], digest: str) -> Known:
+    async with _hosting(settings) as host:
+        approvals = Approvals.load(settings.data / FILE)
+        return approve(name, await host.catalogue(), approvals, functions, digest=digest)
 
 
 def build_image(source: Literal["registry", "debian"] | None) -> int:

@@ -156,6 +156,22 @@ def build_parser() -> argparse.ArgumentParser:
     one = add("list", _modules, "List the modules and their functions.", module)
     one.add_argument("--json", action="store_true")
 
+    one = add(
+        "add", _module_add, "Add a module of yours: a folder with a module.toml, or a .py file.", module
+    )
+    one.add_argument("path", metavar="PATH", type=Path)
+    one.add_argument("--json", action="store_true")
+    one = add("remove", _module_remove, "Take a module out of the catalogue.", module)
+    one.add_argument("name", metavar="NAME")
+    one = add("describe", _module_describe, "Say what a module offers and what it needs.", module)
+    one.add_argument("name", metavar="NAME")
+    one.add_argument("--json", action="store_true")
+    one = add("approve", _module_approve, "Believe what a module declares, and grant what it needs.", module)
+    one.add_argument("name", metavar="NAME")
+    one.add_argument("functions", nargs="*", metavar="FUNCTION", help="only these (default: all of it)")
+    one.add_argument("--digest", default="", help="only if the module's digest begins so")
+    one.add_argument("--json", action="store_true")
+
     one = add("check", _module_check, "Check that a module keeps the contract.", module)
     one.add_argument("path", metavar="PATH", type=Path)
     one.add_argument("--here", action="store_true", help="without a sandbox")
@@ -361,6 +377,32 @@ def _modules(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact import catalogue
 
     return catalogue.list_modules(settings, as_json=chosen.json)
+
+
+def _module_add(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.add_module(settings, chosen.path, as_json=chosen.json)
+
+
+def _module_remove(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.remove_module(settings, chosen.name)
+
+
+def _module_describe(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.describe_module(settings, chosen.name, as_json=chosen.json)
+
+
+def _module_approve(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.approve_module(
+        settings, chosen.name, chosen.functions, digest=chosen.digest, as_json=chosen.json
+    )
 
 
 def _image(chosen: argparse.Namespace, settings: Settings) -> int:

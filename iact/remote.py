@@ -49,6 +49,20 @@ def control(settings: Settings, session: str, message: Frame, *, as_json: bool) 
     return 0
 
 
+def ask_server(settings: Settings, message: Frame) -> Frame | None:
+    """Send one message that is about no session to the server of the data directory; None if none runs.
+
+    Raises:
+        UsageError, IactError: it refuses; the sentence is its own.
+    """
+    try:
+        there = address.find(settings.data)
+    except address.NoServer:
+        return None
+    with _socket(there) as socket:
+        return Wire(socket).ask(message, lambda frame: None)
+
+
 def say(settings: Settings, session: str, text: str, *, wait: bool, as_json: bool) -> int:
     """Say something to the root; with `wait`, print what it answers, when it has come to rest.
 
@@ -191,7 +205,15 @@ def _gone(error: ConnectionClosed) -> IactError:
 @contextmanager
 def _connected(settings: Settings, session: str, answer: Answer) -> Iterator[tuple[Wire, Answer]]:
     """A connection to the server of the data directory that watches `session` from here on."""
-    there = address.find(settings.data)
+    with _socket(address.find(settings.data)) as socket:
+        wire = Wire(socket)
+        since = _last(settings.data / "sessions" / session / FILE)
+        wire.ask({"type": "hello", "session": session, "since": since}, answer.take)
+        yield wire, answer
+
+
+@contextmanager
+def _socket(there: address.Address) -> Iterator[ClientConnection]:
     try:
         socket = connect(
             there.socket,
@@ -205,10 +227,7 @@ def _connected(settings: Settings, session: str, answer: Answer) -> Iterator[tup
             f"The server at {there.page} (process {there.pid}) can't be reached: {error}."
         ) from error
     with socket:
-        wire = Wire(socket)
-        since = _last(settings.data / "sessions" / session / FILE)
-        wire.ask({"type": "hello", "session": session, "since": since}, answer.take)
-        yield wire, answer
+        yield socket
 
 
 def _last(journal: Path) -> int:

@@ -21,9 +21,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from core.errors import SandboxUnavailable, UsageError
-from core.ports import CatalogueEntry
+from core.ports import CatalogueEntry, ModuleSource, Origin
 from sandbox import payload
 from sandbox.egress import targets
+from sandbox.kept import Kept
 from sandbox.requirements import checked
 
 _NAME = "^[a-z][a-z0-9_]{0,31}$"
@@ -79,7 +80,7 @@ class Module:
     summary: str
     folder: Path
     digest: str
-    origin: Literal["shipped", "user", "agent"]
+    origin: Origin
     workspace: Literal["none", "read", "write"]
     memory: int
     cpus: float
@@ -98,6 +99,7 @@ class Catalogue:
     def __init__(self, data: Path, *, shipped: Path | None = None, folders: Sequence[Path] = ()) -> None:
         """`shipped`: a folder of modules instead of our own. `folders`: modules of the user's, beside those."""
         self._memory = data / "modules"
+        self._kept = Kept(self._memory)
         self._shipped = shipped
         self._folders = tuple(folders)
 
@@ -112,34 +114,78 @@ class Catalogue:
             if module.name in known:
                 raise UsageError(f"There is a module {module.name} already; rename the one in {each}.")
             known[module.name] = module
+        for each, origin in self._kept.current():
+            module = read(each, sdk=base, origin=origin)
+            known.setdefault(module.name, module)  # what ships with us can't be replaced
         return known
 
-    def find(self, name: str) -> Module:
-        """The module called `name`.
+    def find(self, name: str, digest: str | None = None) -> Module:
+        """The module called `name`: the version `digest` of it, or the one in the catalogue.
 
         Raises:
             SandboxUnavailable: there is none.
         """
         modules = self.modules()
-        if name not in modules:
-            raise SandboxUnavailable(
-                f"There is no module {name!r}; there are: {', '.join(modules) or 'none'}."
-            )
-        return modules[name]
+        found = modules.get(name)
+        if found is not None and (digest is None or found.digest == digest or found.origin == "shipped"):
+            return found
+        if digest is not None:
+            base = payload.sdk_digest()
+            for folder, origin in self._kept.versions(name):
+                module = read(folder, sdk=base, origin=origin)
+                if module.digest == digest:
+                    return module
+        which = f" in the version {digest[:12]}" if found is not None and digest is not None else ""
+        raise SandboxUnavailable(
+            f"There is no module {name!r}{which}; there are: {', '.join(modules) or 'none'}."
+        )
 
     def entries(self) -> Sequence[CatalogueEntry]:
         """What `core` is told, with the manifest that each digest was seen to have."""
-        return [
-            CatalogueEntry(
-                module.name, module.digest, module.origin, module.summary, self._manifest(module.digest)
-            )
-            for module in self.modules().values()
-        ]
+        return [self._entry(module) for module in self.modules().values()]
 
-    def remember(self, name: str, manifest: bytes) -> None:
-        """Keep what the module called `name` described itself with, under its digest."""
+    def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        """Keep a version of a module that does not count yet.
+
+        Raises:
+            UsageError: it can't be a module, or one of ours has its name.
+        """
+        modules = self.modules()
+        if source.name in modules and modules[source.name].origin == "shipped":
+            raise UsageError(f"A module {source.name} ships with the product; choose another name.")
+        folder = self._kept.add(source)
+        try:
+            module = read(folder, sdk=payload.sdk_digest(), origin=origin)
+            if module.name != source.name:
+                raise UsageError(f"The module.toml is about {module.name!r}, not {source.name!r}.")
+        except UsageError as error:
+            shutil.rmtree(folder)
+            raise UsageError(str(error).replace(f"{folder}/", "")) from error
+        return self._entry(module)
+
+    def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        """Make a version that was added the one of its name."""
+        self._kept.adopt(self.find(name, digest).folder, origin)
+
+    def remove(self, name: str) -> None:
+        """Take a module out of the catalogue.
+
+        Raises:
+            UsageError: there is none, or it ships with the product.
+        """
+        found = self.modules().get(name)
+        if found is not None and found.origin == "shipped":
+            raise UsageError(f"The module {name} ships with the product and can't be removed.")
+        self._kept.remove(name)
+
+    def _entry(self, module: Module) -> CatalogueEntry:
+        manifest = self._manifest(module.digest)
+        return CatalogueEntry(module.name, module.digest, module.origin, module.summary, manifest)
+
+    def remember(self, digest: str, manifest: bytes) -> None:
+        """Keep what the module of this digest described itself with."""
         self._memory.mkdir(parents=True, exist_ok=True)
-        target = self._memory / f"{self.find(name).digest}.manifest"
+        target = self._memory / f"{digest}.manifest"
         with tempfile.NamedTemporaryFile(dir=self._memory, prefix=".manifest-", delete=False) as out:
             out.write(manifest)
         os.replace(out.name, target)
@@ -172,7 +218,7 @@ class Catalogue:
         return target
 
 
-def read(folder: Path, *, sdk: str, origin: Literal["shipped", "user", "agent"] = "shipped") -> Module:
+def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     """Read the module in `folder`; `sdk`: digest of the SDK that it will run on.
 
     Raises:

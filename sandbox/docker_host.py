@@ -24,8 +24,8 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from core.errors import ModuleLost, SandboxUnavailable
-from core.ports import CatalogueEntry, Report
+from core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
+from core.ports import CatalogueEntry, ModuleSource, Origin, Report
 from sandbox import image, limits, owner, reaper, requirements, socket_folder
 from sandbox.catalogue import Catalogue, Module
 from sandbox.egress import EgressProxy, Outside, targets
@@ -36,6 +36,8 @@ _GRACE = 1
 """Seconds between SIGTERM and SIGKILL."""
 _ENGINE_PATIENCE = 20
 """Seconds that the engine has to stop or remove a container, before we leave that to the reaper."""
+_LOG_LINES, _LOG_SIZE = 60, 8_000
+"""Lines and characters of a module's log that are read when it did not come up: enough for a stack trace."""
 _HEALTH_PATIENCE = 4
 """Seconds that a module has to answer its health service."""
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
@@ -53,7 +55,8 @@ class DockerInstance:
     socket: socket_folder.CheckedSocket
     forget: Callable[[DockerInstance], None]
     proxy: EgressProxy | None = None
-    egress: bool | tuple[str, ...] = False
+    egress: tuple[str, ...] = ()
+    digest: str = ""
     restarts: Restarts = field(default_factory=Restarts)
     since: float = field(default_factory=time.monotonic)
     _lost: bool = False
@@ -154,8 +157,17 @@ class DockerHost:
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         return await asyncio.to_thread(self._catalogue.entries)
 
-    async def remember_manifest(self, name: str, manifest: bytes) -> None:
-        await in_thread(self._catalogue.remember, name, manifest)
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        return await in_thread(self._catalogue.add, source, origin)
+
+    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        await in_thread(self._catalogue.adopt, name, digest, origin)
+
+    async def remove(self, name: str) -> None:
+        await in_thread(self._catalogue.remove, name)
+
+    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
+        await in_thread(self._catalogue.remember, digest, manifest)
 
     async def start(
         self,
@@ -164,25 +176,27 @@ class DockerHost:
         session: str,
         workspace: Path,
         report: Report,
-        egress: bool | Sequence[str] = False,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
     ) -> DockerInstance:
         """Start module `name`, or give the instance of it that runs in `session` already.
 
-        `egress`: what it may reach outside: nothing, all that its `module.toml` declares, or exactly these
-        "host:port" that a person granted. An instance that runs with another answer is stopped first.
+        `digest`: which version of it; None: the one in the catalogue. `egress`: exactly these "host:port" that
+        a person granted. An instance of another version, or with another grant, is stopped first.
 
         Raises:
             SandboxUnavailable: there is no engine, no image or no such module; the sentence says what to do.
             ModuleLost: it did not come up, or failed so often that it was withdrawn.
         """
         async with self._starting.setdefault((session, name), asyncio.Lock()):
-            granted = egress if isinstance(egress, bool) else tuple(egress)
+            module = await asyncio.to_thread(self._catalogue.find, name, digest)
             running = self._running.get((session, name))
             if running is not None:
-                if running.egress == granted and await running.why_lost() is None:
+                same = running.egress == tuple(egress) and running.digest == module.digest
+                if same and await running.why_lost() is None:
                     return running
                 await running.stop()
-            return await self._start(name, session, workspace, report, granted)
+            return await self._start(module, session, workspace, report, tuple(egress))
 
     async def end_session(self, session: str) -> None:
         for key in [key for key in self._starting if key[0] == session]:
@@ -214,9 +228,9 @@ class DockerHost:
             return self._client
 
     async def _start(
-        self, name: str, session: str, workspace: Path, report: Report, egress: bool | tuple[str, ...]
+        self, module: Module, session: str, workspace: Path, report: Report, egress: tuple[str, ...]
     ) -> DockerInstance:
-        module = await asyncio.to_thread(self._catalogue.find, name)
+        name = module.name
         restarts = await self._restart(module, session, report)
         client = await self._engine()
         async with self._preparing:
@@ -226,8 +240,7 @@ class DockerHost:
                 await in_thread(self._site, lines, python, _from_thread(report))
                 for lines in (module.requirements, module.program)
             ]
-        granted = egress if isinstance(egress, tuple) else module.egress if egress else ()
-        ways = _Ways(workspace, site, program, granted)
+        ways = _Ways(workspace, site, program, egress)
         async with self._building(client, module, session, ways, base.reference) as built:
             container, folder, proxy = built
             try:
@@ -236,7 +249,16 @@ class DockerHost:
                 restarts.failed(str(error), time.monotonic())
                 raise
             instance = DockerInstance(
-                name, session, container, folder, checked, self._forget, proxy, egress, restarts
+                name,
+                session,
+                container,
+                folder,
+                checked,
+                self._forget,
+                proxy,
+                egress,
+                module.digest,
+                restarts,
             )
         self._running[(session, name)] = instance
         if self._closed:
@@ -261,7 +283,7 @@ class DockerHost:
         row = self._restarts.setdefault((session, module.name), Restarts(module.digest))
         pause = row.pause(module.digest, time.monotonic())
         if row.withdrawn:
-            raise ModuleLost(
+            raise ModuleWithdrawn(
                 f"The module {module.name} was withdrawn after {row.failures} failures in a row; "
                 f"change it, or use it in a new session. {row.reason}"
             )
@@ -378,7 +400,7 @@ class DockerHost:
                     if checked is not None and await _serves(checked.target, within=1):
                         return checked
                     if look % 10 == 9 and (why := await in_thread(_why_lost, container, name)):
-                        raise ModuleLost(why)
+                        raise ModuleLost(why, log=await in_thread(_log, container))
                     await asyncio.sleep(_LOOKS_APART)
             raise AssertionError("unreachable: the loop above has no end of its own")
         except BaseException as error:
@@ -433,12 +455,17 @@ def _why_lost(container: Container, name: str) -> str | None:
     return f"The module {name} ended with status {state.get('ExitCode', 'unknown')}.{_last_words(container)}"
 
 
-def _last_words(container: Container) -> str:
-    """The last line of the module's own log, made harmless: it is untrusted text."""
+def _log(container: Container) -> str:
+    """The end of what the module printed: untrusted text, at most so much of it. Blocks."""
     try:
-        lines = container.logs(tail=5).decode("utf-8", "replace").strip().splitlines()
+        return container.logs(tail=_LOG_LINES).decode("utf-8", "replace").strip()[-_LOG_SIZE:]
     except EngineFailure:
         return ""
+
+
+def _last_words(container: Container) -> str:
+    """The last line of the module's own log, made harmless: it is untrusted text."""
+    lines = _log(container).splitlines()
     printable = "".join(char if char.isprintable() else " " for char in lines[-1][:300]) if lines else ""
     return f" Its last words: {printable}" if printable else ""
 

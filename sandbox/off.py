@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.errors import SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleInstance, Report
+from core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin, Report
 
 
 class OffHost:
@@ -23,10 +23,28 @@ class OffHost:
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         raise SandboxUnavailable(self.reason)
 
-    async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
         raise SandboxUnavailable(self.reason)
 
-    async def remember_manifest(self, name: str, manifest: bytes) -> None:
+    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        raise SandboxUnavailable(self.reason)
+
+    async def remove(self, name: str) -> None:
+        raise SandboxUnavailable(self.reason)
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
+    ) -> ModuleInstance:
+        raise SandboxUnavailable(self.reason)
+
+    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
         return None
 
     async def end_session(self, session: str) -> None:

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from core.errors import SandboxUnavailable
+from core.errors import PackagesUnavailable, SandboxUnavailable
 
 WHEELS = ("grpcio", "grpcio-health-checking", "grpcio-reflection", "protobuf", "typing-extensions")
 """What the SDK needs. Versions are those that are installed beside us, so that both ends speak alike."""
@@ -115,7 +115,7 @@ def unpack_wheels(requirements: Sequence[str], site: Path, python: str, *, depen
     """Unpack wheels for Python `python` into `site`; with those that they depend on, if so wanted.
 
     Raises:
-        SandboxUnavailable: they can't be fetched.
+        PackagesUnavailable: they can't be fetched.
     """
     command = [
         *(sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq"),
@@ -136,7 +136,7 @@ def unpack_wheels(requirements: Sequence[str], site: Path, python: str, *, depen
         )
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
-        raise SandboxUnavailable(
+        raise PackagesUnavailable(
             f"The sandbox's Python packages could not be fetched ({why}); check the network."
         )
 

@@ -45,7 +45,8 @@ def site(folder: Path, lines: Sequence[str], python: str, report: Report) -> Pat
     """The folder below `folder` that holds the packages `lines`, for Python `python` ("3.11"); made once. Blocks.
 
     Raises:
-        SandboxUnavailable: they can't be had.
+        PackagesUnavailable: they can't be had.
+        SandboxUnavailable: they can't be written.
     """
     parts = [(line, b"") for line in sorted(lines)]
     made_for = [("python", python.encode()), ("machine", os.uname().machine.encode())]

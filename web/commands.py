@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
 from core.journal.record import Record
+from core.modules.source import read_source
 from web import looking
 from web.messages import (
     About,
+    AddModule,
+    ApproveModule,
     Clear,
     Download,
     EndUpload,
@@ -22,12 +26,14 @@ from web.messages import (
     Fork,
     Hello,
     Inject,
+    ListModules,
     ListSessions,
     ListVariables,
     Lockdown,
     OnAgent,
     Open,
     Remember,
+    RemoveModule,
     Render,
     Say,
     Seek,
@@ -37,12 +43,15 @@ from web.messages import (
     Upload,
 )
 from web.past import Past
-from web.ports import Session, Surroundings
+from web.ports import Runtime, Session, Surroundings
 from web.records import Fields
 
 
 class Client(Protocol):
     """The side of a connection that commands act on."""
+
+    @property
+    def runtime(self) -> Runtime: ...
 
     async def greet(self, session_id: str | None, since: int, *, lazy: bool) -> None:
         """Begin to watch a session; None: none yet."""
@@ -233,6 +242,26 @@ async def _sessions(client: Client, message: ListSessions) -> Fields:
     return {}
 
 
+async def _modules(client: Client, message: ListModules) -> Fields:
+    return {"list": [one.description() for one in await client.runtime.modules()]}
+
+
+async def _module_add(client: Client, message: AddModule) -> Fields:
+    source = await asyncio.to_thread(read_source, Path(message.source))
+    return {"module": (await client.runtime.add_module(source)).to_json()}
+
+
+async def _module_remove(client: Client, message: RemoveModule) -> Fields:
+    await client.runtime.remove_module(message.name)
+    return {}
+
+
+async def _module_approve(client: Client, message: ApproveModule) -> Fields:
+    runtime = client.runtime
+    approved = await runtime.approve_module(message.name, message.functions, digest=message.digest)
+    return {"module": approved.to_json()}
+
+
 COMMANDS: Final[Mapping[str, Command]] = {
     "hello": _command(Hello, _hello),
     "say": _command(Say, _say),
@@ -256,10 +285,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "context": _command(ShowContext, _context),
     "variables": _command(ListVariables, _variables),
     "variable": _command(ShowVariable, _variable),
+    "modules": _command(ListModules, _modules),
+    "module.add": _command(AddModule, _module_add),
+    "module.remove": _command(RemoveModule, _module_remove),
+    "module.approve": _command(ApproveModule, _module_approve),
 }
-
-UNSUPPORTED: Final[Mapping[str, str]] = {
-    "module.add": "This version can't add modules from the page yet.",
-    "module.remove": "This version can't remove modules from the page yet.",
-}
-"""Messages that the protocol names and this version answers with the code `unsupported`."""

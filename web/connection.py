@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed
 
 from core.errors import IactError, JournalLocked, JournalUnwritable, UsageError
 from core.journal.record import Record
-from web.commands import COMMANDS, UNSUPPORTED
+from web.commands import COMMANDS
 from web.follower import Follower, node_fields
 from web.line import Line, SlowReader
 from web.past import Past
@@ -143,8 +143,6 @@ class Connection:
         name, identity = raw.get("type"), _id(raw)
         if not isinstance(name, str):
             await self._line.error(identity, "invalid", "A message needs a field 'type' that is a string.")
-        elif name in UNSUPPORTED:
-            await self._line.error(identity, "unsupported", UNSUPPORTED[name])
         elif name not in COMMANDS:
             known = ", ".join(COMMANDS)
             sentence = f"There is no message type {name[:40]!r}; there are: {known}."
@@ -170,6 +168,11 @@ class Connection:
             await self._line.send({"type": "ok", "id": identity, **fields})
 
     # --- what commands act on (web.commands.Client)
+
+    @property
+    def runtime(self) -> Runtime:
+        """What serves all sessions."""
+        return self._runtime
 
     async def greet(self, session_id: str | None, since: int, *, lazy: bool) -> None:
         """Watch another session from now on; None: none until the first message to one."""

@@ -195,3 +195,33 @@ class SetIntent(Message):
 
 class ListSessions(Message):
     pass
+
+
+class ListModules(Message):
+    """The catalogue of modules. The `ok` has `list`, each as `iact module describe --json` prints it."""
+
+
+class AddModule(Message):
+    """Add the module at `source`, the path of a folder or a Python file on the server's machine.
+
+    The `ok` has `module`, as `iact module list --json` prints it. Nothing of it is approved by that.
+    """
+
+    source: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+
+
+class RemoveModule(Message):
+    """Take a module out of the catalogue; every open session loses its functions."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class ApproveModule(Message):
+    """Approve `functions` of a module, or its whole manifest and what it needs if none is named.
+
+    `digest`: what the person looked at; another version than that is not approved. The `ok` has `module`.
+    """
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    functions: Annotated[tuple[str, ...], Field(max_length=100, strict=False)] = ()
+    digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]

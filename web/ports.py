@@ -14,7 +14,8 @@ from typing import Literal, Protocol
 
 from core.errors import IactError
 from core.journal.record import Record
-from core.ports import JSON
+from core.modules.catalogue import Known
+from core.ports import JSON, ModuleSource
 from core.tree.events import Event, NodeView
 from core.tree.tree import Tree
 
@@ -138,6 +139,20 @@ class Runtime(Protocol):
 
     async def fork(self, session_id: str, at: int) -> str:
         """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it."""
+        ...
+
+    async def modules(self) -> Sequence[Known]:
+        """The catalogue of modules, with what is approved of it."""
+        ...
+
+    async def add_module(self, source: ModuleSource) -> Known:
+        """A person adds a module; open sessions find its functions when their context matches."""
+        ...
+
+    async def remove_module(self, name: str) -> None: ...
+
+    async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> Known:
+        """A person approves functions of a module (none named: its whole manifest) as it is in the catalogue."""
         ...
 
     def path_of(self, session_id: str) -> Path:

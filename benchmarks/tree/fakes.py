@@ -24,6 +24,8 @@ from core.ports import (
     ModelProfile,
     ModuleHost,
     ModuleInstance,
+    ModuleSource,
+    Origin,
     Report,
     StreamEnd,
     TextDelta,
@@ -81,6 +83,9 @@ class InstantModel:
     async def warm(self) -> None:
         return None
 
+    async def drop(self, module: str) -> None:
+        return None
+
     async def close(self) -> None:
         return None
 
@@ -100,8 +105,11 @@ class InstantModules:
         ticket.redeem(call.request)
         return Completed(RESULT, "text/plain", {}, None, (), None)
 
-    async def describe(self, module: str, report: Report) -> Manifest:
+    async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return _MANIFEST
+
+    async def drop(self, module: str) -> None:
+        return None
 
     async def close(self) -> None:
         return None
@@ -115,10 +123,28 @@ class InstantHost:
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         return [CatalogueEntry("t", "0" * 64, "shipped", "For measurements.", _MANIFEST.to_proto())]
 
-    async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        raise AssertionError("nothing is added in these measurements")
+
+    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        raise AssertionError("nothing is added in these measurements")
+
+    async def remove(self, name: str) -> None:
+        raise AssertionError("nothing is removed in these measurements")
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
+    ) -> ModuleInstance:
         raise AssertionError("nothing is started in these measurements")
 
-    async def remember_manifest(self, name: str, manifest: bytes) -> None:
+    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
         return None
 
     async def end_session(self, session: str) -> None:

@@ -40,13 +40,15 @@ _LISTED: Final = 12
 class Seen:
     """What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work.
 
-    `tokens_left`: of the agent's budget, once that is short.
+    `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions
+    are those that its context names, where it names any.
     """
 
     now: str
     directory: str = ""
     running: Sequence[str] = field(default_factory=tuple)
     tokens_left: int | None = None
+    catalogue: int | None = None
 
     def to_json(self) -> dict[str, JSON]:
         """As it stands in a `turn` record."""
@@ -57,6 +59,8 @@ class Seen:
             found["running"] = list(self.running)
         if self.tokens_left is not None:
             found["tokens_left"] = self.tokens_left
+        if self.catalogue is not None:
+            found["catalogue"] = self.catalogue
         return found
 
     @staticmethod
@@ -70,6 +74,7 @@ class Seen:
             str(data.get("directory", "")),
             tuple(str(name) for name in running) if isinstance(running, list) else (),
             left if isinstance(left := data.get("tokens_left"), int) else None,
+            since if isinstance(since := data.get("catalogue"), int) else None,
         )
 
 

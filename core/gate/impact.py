@@ -13,6 +13,8 @@ from typing import Final
 
 SCRIPTS: Final[Mapping[str, tuple[str, str]]] = {"shell.run": ("command", "language")}
 """Functions of shipped modules that run a script: its parameter, and the one that names its language."""
+NOT_UNDERSTOOD: Final = {False: 1, True: 2}
+"""Impact of a call whose function nobody approved, by whether something of the user's is in reach."""
 
 
 def impact_of(function: str, declared: int, texts: Mapping[str, str], *, live: bool) -> int:

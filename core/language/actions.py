@@ -153,8 +153,55 @@ RECALL: Final = ActionSpec(
     core=True,
 )
 
+_MODULE_NAME: Final[dict[str, JSON]] = {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,31}$"}
+
+LOAD: Final = ActionSpec(
+    name="LOAD",
+    summary="Make a module of the catalogue known, one that somebody wrote before.",
+    parameters=_schema(["name"], name=_MODULE_NAME),
+    documentation="`LOAD name` makes the functions of a module of the catalogue usable here. It says which modules there are.",
+    idempotent=True,
+    keywords=("module", "modules", "catalogue"),
+    core=True,
+)
+DEPLOY: Final = ActionSpec(
+    name="DEPLOY",
+    summary="Put a module that you wrote into the sandbox; its functions can then be called.",
+    parameters=_schema(
+        ["name", "source"],
+        name=_MODULE_NAME,
+        source=_TEXT,
+        requirements=_TEXT,
+        egress=_TEXT,
+        secrets=_TEXT,
+        workspace={"type": "string", "enum": ["none", "read", "write"]},
+    ),
+    body="source",
+    documentation="""A module is a Python file; its functions become actions for you and for other agents. Deploy it with its source as \
+the body, or with source=$variable; deploy it again under the same name to change it.
+
+    DEPLOY name=weather requirements="numpy==2.1.3"
+    from ext_modules.sdk import Module
+
+    module = Module("weather", "Forecasts for a place.", keywords=["weather", "rain"])
+
+    @module.function(impact=0, summary="Forecast for a place")
+    async def forecast(place: str, days: int = 3) -> str:
+        \"\"\"place: a town; days: 1 to 7.\"\"\"
+        return f"Rain in {place} for {days} days."
+
+impact: 0 reads, 1 writes, 2 destroys or sends out. Types of parameters must be annotated. It runs without a network; \
+egress="host:443" asks for hosts that it must reach, workspace=read or write for the files in /workspace. A person \
+grants what it asks for, or does not.""",
+    impact=1,
+    idempotent=True,
+    keywords=("module", "modules", "deploy"),
+    core=True,
+)
+
 CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
-    spec.name: spec for spec in (CALL, CALL_ASYNC, WAIT, QUERY, VAR, SHOW, COMPRESS, REMEMBER, RECALL)
+    spec.name: spec
+    for spec in (CALL, CALL_ASYNC, WAIT, QUERY, VAR, SHOW, COMPRESS, REMEMBER, RECALL, LOAD, DEPLOY)
 }
 
 

@@ -96,13 +96,25 @@ def opening(agent: str, caller: str, role: str, functions: Iterable[tuple[str, s
     parts = [f"You are agent {agent}, called by {by}."]
     if role:
         parts.append("Your role, as your caller put it:\n" + fenced(clean(role)))
-    lines = [
-        f"- `{name}`{f' (alias `{alias}`)' if alias else ''}: {inline(summary)}"
-        for name, alias, summary in functions
-    ]
+    lines = _listed(functions)
     if lines:
         parts.append("Functions you can use:\n" + "\n".join(lines))
     return "\n\n".join(parts)
+
+
+def _listed(functions: Iterable[tuple[str, str | None, str]]) -> list[str]:
+    return [
+        f"- `{name}`{f' (alias `{alias}`)' if alias else ''}: {inline(summary)}"
+        for name, alias, summary in functions
+    ]
+
+
+def brought(action: str, module: str, functions: Iterable[tuple[str, str | None, str]]) -> str:
+    """Feedback about a module that is there now. `functions`: (name, alias, summary) of what it offers this agent."""
+    lines = _listed(functions)
+    if not lines:
+        return f"`{action}` is done: the module `{module}` is there, but offers no function that you may use."
+    return f"`{action}` is done. The module `{module}` offers:\n" + "\n".join(lines)
 
 
 def documentation(name: str, alias: str | None, text: str) -> str:

@@ -8,7 +8,7 @@ call starts afresh.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,13 +23,19 @@ from core.ports import JSON, ModuleHost, ModuleInstance, Report
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """One call, ready to be made. `call`: number of its journal record; `timeout` in seconds."""
+    """One call, ready to be made. `call`: number of its journal record; `timeout` in seconds.
+
+    `digest`: the version of the module that the session knows; None: the one in the catalogue. `egress`: what
+    that may reach outside.
+    """
 
     request: CallRequest
     call: int
     arguments: Mapping[str, JSON]
     attached: Mapping[str, Value]
     timeout: float
+    digest: str | None = None
+    egress: tuple[str, ...] = ()
 
 
 class Modules(Protocol):
@@ -45,7 +51,9 @@ class Modules(Protocol):
         report: Report,
     ) -> Outcome: ...
 
-    async def describe(self, module: str, report: Report) -> Manifest: ...
+    async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest: ...
+
+    async def drop(self, module: str) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -58,6 +66,7 @@ OpenModules = Callable[[ModuleHost, str, Path], Modules]
 class _Running:
     instance: ModuleInstance
     client: ModuleClient
+    version: tuple[str | None, tuple[str, ...]]
 
 
 class Door:
@@ -88,7 +97,7 @@ class Door:
         """
         ticket.redeem(call.request)
         module, function = call.request.function.split(".", 1)
-        running = await self._reach(module, report)
+        running = await self._reach(module, report, call.digest, call.egress)
         invocation = Invocation(
             call_id=f"{self._session}/{call.call}",
             session=self._session,
@@ -103,35 +112,49 @@ class Door:
             )
         except ModuleLost as error:
             why = await running.instance.why_lost()
-            await self._drop(module)
+            await self.drop(module)
             raise ModuleLost(f"{error} {why}" if why else str(error)) from error
 
-    async def describe(self, module: str, report: Report) -> Manifest:
-        """Start a module if need be, and ask what it offers; the host keeps the answer.
+    async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
+        """Start a module (its version `digest`) if need be, and ask what it offers; the host keeps the answer.
 
         Raises:
             SandboxError: it can't be reached.
             ModuleFault: what it says of itself breaks the rules.
         """
-        running = await self._reach(module, report)
+        running = await self._reach(module, report, digest, ())
         manifest = await running.client.describe()
-        await self._host.remember_manifest(module, manifest.to_proto())
+        if digest is not None:
+            await self._host.remember_manifest(digest, manifest.to_proto())
         return manifest
 
-    async def _reach(self, module: str, report: Report) -> _Running:
+    async def _reach(
+        self, module: str, report: Report, digest: str | None, egress: Sequence[str]
+    ) -> _Running:
+        version = (digest, tuple(egress))
         async with self._starting.setdefault(module, asyncio.Lock()):
             running = self._running.get(module)
-            if running is not None and await running.instance.why_lost() is None:
+            if (
+                running is not None
+                and running.version == version
+                and await running.instance.why_lost() is None
+            ):
                 return running
             if running is not None:
-                await self._drop(module)
+                await self.drop(module)
             instance = await self._host.start(
-                module, session=self._session, workspace=self._workspace, report=report
+                module,
+                session=self._session,
+                workspace=self._workspace,
+                report=report,
+                digest=digest,
+                egress=egress,
             )
-            running = self._running[module] = _Running(instance, ModuleClient(instance.target))
+            running = self._running[module] = _Running(instance, ModuleClient(instance.target), version)
             return running
 
-    async def _drop(self, module: str) -> None:
+    async def drop(self, module: str) -> None:
+        """Stop a module of the session, if it runs; its next call starts it again."""
         running = self._running.pop(module, None)
         if running is not None:
             await running.client.close()
@@ -141,7 +164,7 @@ class Door:
         """Stop every module of the session."""
         for module in list(self._running):
             try:
-                await self._drop(module)
+                await self.drop(module)
             except SandboxError:
                 continue  # the host removes what is left at the end of the session
         await self._host.end_session(self._session)

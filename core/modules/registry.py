@@ -2,12 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from core.language.actions import ActionSpec
 from core.modules.manifest import Manifest
+from core.ports import JSON, Origin
 
 
-def specs_of(manifest: Manifest) -> list[ActionSpec]:
-    """One action for each function of a module. Keywords of the module count for all of them."""
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A module that a session knows: one version of it, as its `module` record says.
+
+    `approved`: the functions (without the module's name) whose declaration is believed, because they ship
+    with the product or because a person approved them for this digest.
+    """
+
+    manifest: Manifest
+    digest: str
+    origin: Origin
+    approved: frozenset[str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole manifest is approved, what it says of its needs included."""
+        return all(function.name in self.approved for function in self.manifest.functions)
+
+    @property
+    def egress(self) -> tuple[str, ...]:
+        """What it may reach outside: all that it declares once the whole manifest is approved, else nothing."""
+        return self.manifest.needs.egress if self.whole else ()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Names of the secrets that it is given, granted as its egress is."""
+        return self.manifest.needs.secrets if self.whole else ()
+
+    def to_json(self) -> dict[str, JSON]:
+        """As a `module` record has it, beside the manifest in its body."""
+        fields: dict[str, JSON] = {
+            "name": self.manifest.name,
+            "version": self.manifest.version,
+            "digest": self.digest,
+            "origin": self.origin,
+            "stake": "live" if self.egress or self.secrets else "scratch",
+        }
+        if not self.whole:
+            fields["approved"] = [*sorted(self.approved)]
+        return fields
+
+    @staticmethod
+    def from_json(fields: Mapping[str, JSON], manifest: Manifest) -> Loaded:
+        """Back from a `module` record. One without `approved` is believed whole."""
+        names = {function.name for function in manifest.functions}
+        given, origin = fields.get("approved"), fields.get("origin")
+        approved = names & {str(one) for one in given} if isinstance(given, list) else names
+        known: Origin = "user" if origin == "user" else "agent" if origin == "agent" else "shipped"
+        return Loaded(manifest, str(fields.get("digest", "")), known, frozenset(approved))
+
+
+def specs_of(loaded: Loaded) -> list[ActionSpec]:
+    """One action for each function of a module. Keywords of the module count for all of them.
+
+    What an agent wrote gets no aliases, so that it can't take the place of what others know under one.
+    """
+    manifest = loaded.manifest
     return [
         ActionSpec(
             name=f"{manifest.name}.{function.name}",
@@ -16,7 +75,7 @@ def specs_of(manifest: Manifest) -> list[ActionSpec]:
             body=function.body or None,
             documentation=function.documentation,
             impact=function.impact,
-            alias=function.alias or None,
+            alias=(function.alias or None) if loaded.origin != "agent" else None,
             idempotent=function.idempotent,
             keywords=tuple(manifest.keywords),
             timeout=function.timeout or None,

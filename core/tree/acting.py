@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from core.errors import JournalUnwritable, MemoryUnavailable, ModuleFault, SandboxError
+from core.errors import JournalUnwritable, MemoryUnavailable, ModuleFault, ModuleWithdrawn, SandboxError
 from core.gate.gate import Denial, Ticket
 from core.journal.record import Record
 from core.journal.spool import Spool
@@ -25,6 +25,7 @@ from core.tree.agent import Agent, Pending
 from core.tree.events import Notice, Output
 from core.tree.interpret import argument_text, digest_of, ready, satisfied, together
 from core.tree.live import Live, stored
+from core.tree.loading import Loading
 from core.tree.monitor import Monitor
 from core.tree.remembering import Remembering
 
@@ -38,10 +39,13 @@ NotRun = Literal["cancelled", "incomplete"]
 class Acting:
     """The calls of one session that are under way."""
 
-    def __init__(self, live: Live, door: Modules, monitor: Monitor, remembering: Remembering) -> None:
+    def __init__(
+        self, live: Live, door: Modules, monitor: Monitor, loading: Loading, remembering: Remembering
+    ) -> None:
         self._live = live
         self._door = door
         self._monitor = monitor
+        self._loading = loading
         self._remembering = remembering
         self._scopes: dict[tuple[str, int], asyncio.Timeout] = {}
 
@@ -176,7 +180,8 @@ class Acting:
     async def _call_function(self, agent: Agent, pending: Pending) -> None:
         live, spec, bound = self._live, pending.spec, pending.bound
         assert bound is not None
-        if pending.call and spec.impact > 0 and not spec.idempotent:
+        self._loading.review(spec.module or "")
+        if pending.call and not (live.tree.believed(spec) and (spec.impact == 0 or spec.idempotent)):
             self._record_result(agent, pending, {"status": "interrupted"})
             return
         first = agent.actions[0] is pending or not self._monitor.would_ask(agent, pending)
@@ -201,7 +206,9 @@ class Acting:
     async def _dispatch(self, agent: Agent, pending: Pending, bound: Bound, ticket: Ticket) -> None:
         live, started = self._live, self._live.clock.monotonic()
         timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
-        call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout)
+        loaded = live.tree.modules.get(pending.spec.module or "")
+        version = (loaded.digest, loaded.egress) if loaded is not None else (None, ())
+        call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout, *version)
         with Spool(live.journal.directory) as spool:
             outcome = await self._invoke(agent, pending, ticket, call, spool)
             elapsed = round((live.clock.monotonic() - started) * 1000)
@@ -216,6 +223,8 @@ class Acting:
         scope = self._scopes[agent.path, pending.call] = asyncio.timeout(None)
         try:
             async with scope:
+                if pending.spec.core:
+                    return await self._loading.carry_out(ticket, call)
                 return await self._door.call(
                     ticket,
                     call,
@@ -229,6 +238,8 @@ class Acting:
             self._monitor.failed(live.clock.monotonic() - started)
             if pending in agent.actions:
                 live.record("notice", agent.path, {"level": "warning", "code": "module"}, str(error))
+            if isinstance(error, ModuleWithdrawn) and pending.spec.module is not None:
+                await self._loading.forget(pending.spec.module, "withdrawn", str(error))
             return "incomplete"
         finally:
             del self._scopes[agent.path, pending.call]

@@ -26,7 +26,7 @@ from core.language import labels
 from core.language.scanner import scan
 from core.language.variables import mentions, text_value
 from core.modules.manifest import Manifest
-from core.modules.registry import specs_of
+from core.modules.registry import Loaded
 from core.ports import JSON, ChatMessage
 from core.tree import budget, loops, origin, uploads
 from core.tree.agent import Agent, Incoming, Pending
@@ -46,7 +46,7 @@ from core.tree.interpret import (
 )
 from core.tree.recall import ids_in, lines_in, untrusted_in
 from core.tree.roles import Role
-from core.tree.tree import Source, Tree
+from core.tree.tree import Tree
 
 
 def apply(tree: Tree, record: Record) -> None:
@@ -516,13 +516,28 @@ def _control(tree: Tree, record: Record) -> None:
 
 
 def _module(tree: Tree, record: Record) -> None:
-    manifest = Manifest.from_json(record.body.removeprefix("```json\n").removesuffix("\n```"))
-    tree.modules[manifest.name] = manifest
-    tree.sources[manifest.name] = Source(record.text("origin"), record.text("digest"))
-    kept = {name: spec for name, spec in tree.functions.items() if spec.module != manifest.name}
-    tree.functions = {**kept, **{spec.name: spec for spec in specs_of(manifest)}}
-    tree.forget_registries()
+    """A module is there in some version, or is not there any more."""
+    name, before = record.text("name"), tree.functions
+    modules = {one: loaded for one, loaded in tree.modules.items() if one != name}
+    if record.text("state"):
+        tree.set_modules(modules)
+        _tell_gone(tree, record, name)
+    else:
+        manifest = Manifest.from_json(record.body.removeprefix("```json\n").removesuffix("\n```"))
+        _expect(tree, record, manifest.name == name, f"holds the manifest of {manifest.name}")
+        tree.set_modules({**modules, manifest.name: Loaded.from_json(record.fields, manifest)})
+    changed = {one for one, spec in before.items() if tree.functions.get(one) != spec}
+    for agent in tree.agents.values():
+        agent.known -= changed  # what is said of it now has not been told yet
     _start_afresh(tree)
+
+
+def _tell_gone(tree: Tree, record: Record, name: str) -> None:
+    """Tell the agents that know functions of a module; they hear of it when they next have something to do."""
+    text = f"The module `{name}` is not available any more."
+    for agent in tree.agents.values():
+        if any(function.startswith(f"{name}.") for function in agent.known):
+            agent.inbox.append(Incoming(record.n, "module", name, text))
 
 
 def _start_afresh(tree: Tree) -> None:

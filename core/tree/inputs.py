@@ -16,7 +16,7 @@ from typing import Final
 from core.context.tail import Seen, changes, tail
 from core.gate.provenance import Labels
 from core.language import labels
-from core.language.actions import ActionSpec
+from core.language.actions import CORE_ACTIONS, ActionSpec
 from core.language.scanner import scan
 from core.language.variables import Table, Value, rename, text_value
 from core.ports import JSON, ChatMessage
@@ -65,9 +65,11 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
     """
     if tree.roles[agent.model].small:
         return {}
+    scope = tree.grant_of(agent.path).scope
+    own = [spec for spec in CORE_ACTIONS.values() if scope.contains(spec.name)]
     unknown = [
         spec
-        for spec in tree.registry(agent.path).functions()
+        for spec in [*tree.registry(agent.path).functions(), *own]
         if spec.name not in agent.known and spec.documentation
     ]
     found: dict[str, int] = {}
@@ -112,7 +114,10 @@ def prepare(
     wanted = None if took is None else set(took)
     inbox = [message for message in agent.inbox if wanted is None or message.n in wanted]
     table = agent.table.copy() if inbox else agent.table
-    parts = [*_opening(tree, agent), *heard(tree, agent, inbox, notes, table)]
+    parts = [
+        *_opening(tree, agent, seen.catalogue),
+        *heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue),
+    ]
     remaining = tree.bounds.turns - agent.turns
     if last in _LAST:
         parts.append(labels.note(_LAST[last]))
@@ -129,15 +134,22 @@ def prepare(
 
 
 def heard(
-    tree: Tree, agent: Agent, inbox: Sequence[Incoming], notes: Mapping[str, int], table: Table
+    tree: Tree,
+    agent: Agent,
+    inbox: Sequence[Incoming],
+    notes: Mapping[str, int],
+    table: Table,
+    *,
+    catalogue: int | None = None,
 ) -> list[str]:
     """What reached an agent: its feedback and these messages, with the notes behind what they are about.
 
-    What the messages bring is put into `table`.
+    What the messages bring is put into `table`. `catalogue`: the record since which functions are as noted.
     """
-    parts = [*_documentation(tree, notes, _FRONT), *agent.feedback, *_documentation(tree, notes, 0)]
+    front, behind = (list(_documentation(tree, notes, place, catalogue)) for place in (_FRONT, 0))
+    parts = [*front, *agent.feedback, *behind]
     for message in inbox:
-        parts += [receive(tree, message, table), *_documentation(tree, notes, message.n)]
+        parts += [receive(tree, message, table), *_documentation(tree, notes, message.n, catalogue)]
     return parts
 
 
@@ -145,11 +157,11 @@ def _newest(text: str, end: str) -> ChatMessage:
     return ChatMessage("user", f"{text}\n\n{end}" if end else text)
 
 
-def _opening(tree: Tree, agent: Agent) -> Iterator[str]:
+def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
     if agent.fresh and agent.forked:
         yield labels.forked(agent.path, agent.caller, agent.role)
     elif agent.fresh:
-        functions = tree.registry(agent.path).functions()
+        functions = tree.offered(agent.path, catalogue)
         role = tree.roles[agent.model]
         if role.small:
             # Such a model can use what its examples show it, and is only confused by more.
@@ -161,15 +173,18 @@ def _opening(tree: Tree, agent: Agent) -> Iterator[str]:
         yield labels.opening(agent.path, agent.caller, agent.role, listed)
 
 
-def _documentation(tree: Tree, notes: Mapping[str, int], place: int) -> Iterator[str]:
-    for name, n in notes.items():
-        spec = tree.functions.get(name) if n == place else None
+def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: int | None) -> Iterator[str]:
+    functions = tree.functions if catalogue is None else tree.catalogues.get(catalogue, {})
+    for name in [name for name, n in notes.items() if n == place]:
+        spec = functions.get(name) or CORE_ACTIONS.get(name)
         if spec is not None:
             yield labels.documentation(spec.name, spec.alias, spec.documentation)
 
 
 def receive(tree: Tree, message: Incoming, table: Table) -> str:
     """Put what a message brings into `table`, and label it."""
+    if message.kind == "module":
+        return labels.note(message.text)
     if message.status != "ok":
         return labels.unfinished(message.child, message.status, message.text)
     names = {name: table.receive(name, value) for name, value in message.values.items()}

@@ -33,6 +33,9 @@ _NOTHING: Final = ActionSpec("", "", core=True)
 _TOGETHER: Final = 8
 """Calls of one agent that are under way at a time, at most."""
 
+_TOLD: Final = 5
+"""Functions of a new module that are documented at once; the others are when they become relevant."""
+
 KEPT: Final = 5
 """Messages that survive a compression: the last two turns, and the reply before them."""
 
@@ -142,6 +145,8 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
             return "Your history was cut." if cut else "`COMPRESS` was not needed: your history is short."
         case "CALL" | "CALL_ASYNC":
             return _aim(tree, agent, pending, pending.bound)
+        case "LOAD" | "DEPLOY" as name:
+            return _refuse(agent, name, digest_of(pending.bound))
         case name:
             # Known from here on, whether the gate lets it through or not: a context must not tell (law 7).
             agent.known.add(name)
@@ -280,8 +285,10 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
             return f"Remembered as {tree.session}/{record.n}."
         case "ok" if pending.spec.name == "RECALL":
             return labels.recalled(pending.written, zip(lines_in(record), ids_in(record), strict=False))
-        case "error" if pending.spec.core:
+        case "error" if pending.spec.name in ("REMEMBER", "RECALL"):
             return record.body
+        case "ok" if pending.spec.name in ("LOAD", "DEPLOY"):
+            return _brought(tree, agent, pending)
         case status:
             value = result_value(tree, record)
             variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
@@ -295,6 +302,18 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
                 error=status == "error",
             )
             return "\n".join([told, *_artifacts(tree, agent, record)])
+
+
+def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
+    """A module is there now: its functions, and the documentation of the first of them."""
+    module = argument_text(pending.bound, "name") if pending.bound is not None else ""
+    specs = [spec for spec in tree.registry(agent.path).functions() if spec.module == module]
+    listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
+    told = [labels.brought(pending.written, module, listed)]
+    for spec in [spec for spec in specs if spec.documentation][:_TOLD]:
+        agent.known.add(spec.name)
+        told.append(labels.documentation(spec.name, spec.alias, spec.documentation))
+    return "\n\n".join(told)
 
 
 def _artifacts(tree: Tree, agent: Agent, record: Record) -> Iterator[str]:

@@ -87,12 +87,7 @@ class Monitor:
         return at, believed, decision
 
     def _believed(self, pending: Pending) -> bool:
-        tree, approvals = self._live.tree, self._authorities.approvals
-        module, function = pending.spec.name.split(".", 1)
-        source = tree.sources.get(module)
-        if source is None or source.origin == "shipped":
-            return source is not None
-        return approvals is not None and approvals.approved(module, source.digest, function)
+        return self._live.tree.believed(pending.spec)
 
     # --- clearance ------------------------------------------------------------------------------
 

@@ -61,9 +61,8 @@ def inside(tree: Tree, label: str) -> bool:
     module = function.split(".", 1)[0]
     if kind != "tool" or module in OUTSIDE:
         return False
-    manifest, source = tree.modules.get(module), tree.sources.get(module)
-    shipped = source is not None and source.origin == "shipped"
-    return shipped and manifest is not None and not manifest.needs.egress
+    loaded = tree.modules.get(module)
+    return loaded is not None and loaded.origin == "shipped" and not loaded.egress
 
 
 def strange(tree: Tree, labels: Labels) -> Labels:

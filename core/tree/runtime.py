@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -13,14 +13,17 @@ from types import TracebackType
 from typing import Final
 
 from core.context.tail import LAYOUT
-from core.errors import IactError, JournalError, UsageError
+from core.errors import IactError, JournalError, SandboxError, UsageError
 from core.gate.grant import Grant
 from core.gate.policy_file import DEFAULT, Policies, policy_json
 from core.journal.file import FILE, Contents, Journal, last_number
 from core.journal.record import FORMAT, Parser, Record
 from core.models.roles import Models
+from core.modules.approval import FILE as APPROVALS
+from core.modules.approval import Approvals
+from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
-from core.ports import JSON, Clock, Memory, ModuleHost
+from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource
 from core.tree.bounds import Bounds
 from core.tree.fold import read_tree
 from core.tree.fork import fork, new_session
@@ -85,7 +88,9 @@ class Runtime:
         self._open_modules = open_modules
         self._policies = policies
         self._scope = scope
-        self._authorities = authorities or Authorities()
+        given = authorities or Authorities()
+        self._approvals = given.approvals or Approvals(data / APPROVALS)
+        self._authorities = replace(given, approvals=self._approvals)
         self.memory: Final = memory
         self._sessions_path: Final = data / "sessions"
         self._models = models
@@ -180,6 +185,57 @@ class Runtime:
             fork, self._sessions_path, source, at, session=new_session(now), now=now
         )
         return made.session
+
+    # --- modules --------------------------------------------------------------------------------
+
+    async def modules(self) -> Sequence[Known]:
+        """The catalogue, with what is approved of it.
+
+        Raises:
+            SandboxError: there is no catalogue.
+        """
+        return [known(entry, self._approvals) for entry in await self._host.catalogue()]
+
+    async def add_module(self, source: ModuleSource) -> Known:
+        """A person adds a module: it is started once, kept, and made known to the sessions that are open.
+
+        Raises:
+            UsageError: it can't be a module.
+            SandboxError: there is no sandbox, or it did not come up; `ModuleLost.log` may say why.
+            ModuleFault: what it says of itself breaks the rules.
+        """
+        entry = await self._host.add(source, "user")
+        if entry.manifest is None:
+            await describe_once(self._host, entry, lambda line: None)
+        await self._host.adopt(entry.name, entry.digest, "user")
+        await self._refresh()
+        return next(one for one in await self.modules() if one.entry.name == entry.name)
+
+    async def remove_module(self, name: str) -> None:
+        """A person takes a module out of the catalogue, and the sessions that are open lose its functions.
+
+        Raises:
+            UsageError: there is none, or it ships with the product.
+            SandboxError: there is no catalogue.
+        """
+        await self._host.remove(name)
+        await self._refresh()
+
+    async def approve_module(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> Known:
+        """A person approves functions of a module's manifest (none named: all of it) for this digest.
+
+        Raises:
+            UsageError: there is no such module, version or function.
+            SandboxError: there is no catalogue.
+        """
+        approved = approve(name, await self._host.catalogue(), self._approvals, functions, digest=digest)
+        await self._refresh()
+        return approved
+
+    async def _refresh(self) -> None:
+        for session in list(self._open.values()):
+            with contextlib.suppress(SandboxError, JournalError):
+                await session.refresh_modules()
 
     @property
     def model_label(self) -> str:

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from core.errors import IactError, JournalUnwritable, ModuleFault, SandboxError, UsageError
+from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
 from core.journal.record import Record
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
-from core.modules.manifest import Manifest
-from core.ports import JSON, CatalogueEntry, Memory, ModuleHost
+from core.ports import JSON, Memory, ModuleHost
 from core.tree.acting import Acting
 from core.tree.agent import Act, Agent, End, Step, Think
-from core.tree.events import NodeView, Notice
+from core.tree.events import NodeView
 from core.tree.live import Live
+from core.tree.loading import Loading
 from core.tree.monitor import Authorities, Monitor
 from core.tree.remembering import Remembering
 from core.tree.thinking import StopReason, Thinking
@@ -52,13 +52,14 @@ class Session:
     ) -> None:
         self._live = live
         self._models = models
-        self._host = host
         self._group = group
         self._door = open_modules(host, live.tree.session, workspace)
         remembering = Remembering(live, memory)
         self._thinking = Thinking(live, models, remembering, self._cancel_children)
-        self._monitor = Monitor(live, authorities or Authorities())
-        self._acting = Acting(live, self._door, self._monitor, remembering)
+        authorities = authorities or Authorities()
+        self._monitor = Monitor(live, authorities)
+        self._loading = Loading(live, host, self._door, authorities.approvals)
+        self._acting = Acting(live, self._door, self._monitor, self._loading, remembering)
         self._drivers: dict[str, asyncio.Task[None]] = {}
         self._ready = asyncio.Event()
         self._closing = False
@@ -336,11 +337,19 @@ class Session:
         except IactError as error:
             self._live.stop(error)
 
+    async def refresh_modules(self) -> None:
+        """Take in what people changed in the catalogue or approved; agents find it when their context matches.
+
+        Raises:
+            SandboxError: there is no catalogue.
+        """
+        await self._ready.wait()
+        await self._loading.refresh()
+
     async def _load_modules(self) -> None:
         """Make the functions of the catalogue known; agents begin when this is done."""
         try:
-            for entry in await self._host.catalogue():
-                await self._load_module(entry)
+            await self._loading.refresh()
         except SandboxError as error:
             self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))
         except JournalUnwritable as error:
@@ -348,22 +357,6 @@ class Session:
         finally:
             self._drivers.pop("modules", None)
             self._ready.set()
-
-    async def _load_module(self, entry: CatalogueEntry) -> None:
-        live = self._live
-        try:
-            if entry.manifest is not None:
-                manifest = Manifest.from_proto(entry.manifest)
-            else:
-                live.publish(Notice(f"Starting the module {entry.name} for the first time."))
-                manifest = await self._door.describe(entry.name, lambda line: live.publish(Notice(line)))
-        except ModuleFault as error:
-            live.record("notice", "/", {"level": "warning", "code": "module"}, str(error))
-            return
-        if live.tree.modules.get(entry.name) != manifest:
-            stake = "scratch" if live.tree.workspace == "scratch" else "live"
-            fields = {"name": entry.name, "digest": entry.digest, "origin": entry.origin, "stake": stake}
-            live.record("module", "/", fields, f"```json\n{manifest.to_json()}\n```")
 
 
 def _text(text: str) -> str:

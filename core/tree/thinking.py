@@ -76,8 +76,10 @@ class Thinking:
             return  # it was paused or cancelled while memory was asked
         now = live.clock.now()
         running = tuple(running_children(tree, agent))
-        seen = Seen(now.strftime("%Y-%m-%d %H:%M UTC"), agent.directory, running, budget.low(tree, agent))
         notes = choose_notes(tree, agent)
+        catalogue = tree.catalogue if agent.fresh or notes else None
+        minute = now.strftime("%Y-%m-%d %H:%M UTC")
+        seen = Seen(minute, agent.directory, running, budget.low(tree, agent), catalogue)
         prepared = prepare(tree, agent, seen, notes=notes)
         size = tree.tokens(agent, prepared.newest.content)
         cost = budget.cost_of_turn(size)

@@ -6,8 +6,7 @@ here is a question about its state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from core.context.tail import Layout
@@ -18,7 +17,7 @@ from core.gate.policy import Policy
 from core.gate.provenance import NOTHING, Labels
 from core.gate.rate import Tally
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
-from core.modules.manifest import Manifest
+from core.modules.registry import Loaded, specs_of
 from core.ports import Usage
 from core.tree.agent import Act, Agent, End, Step, Think
 from core.tree.bounds import Bounds
@@ -26,18 +25,10 @@ from core.tree.events import AgentState, NodeView
 from core.tree.roles import Role
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a module comes from: shipped, user or agent, and the digest of its source."""
-
-    origin: str
-    digest: str
-
-
 class Tree:
     """All agents of one session. `blobs` reads a blob by its SHA-256.
 
-    `sources`: of modules, by name. `said`: what the user wrote. `files`: labels of what the workspace holds.
+    `said`: what the user wrote. `files`: labels of what the workspace holds.
 
     With `strict`, folding checks every record against what the core itself would have done.
     """
@@ -49,9 +40,10 @@ class Tree:
         self.bounds = Bounds()
         self.roles: dict[str, Role] = {}
         self.functions: dict[str, ActionSpec] = {}
-        self.modules: dict[str, Manifest] = {}
+        self.modules: dict[str, Loaded] = {}
+        self.catalogues: dict[int, Mapping[str, ActionSpec]] = {}
+        """The functions as they were from each `module` record on."""
         self.calibrations: dict[str, Calibration] = {}
-        self.sources: dict[str, Source] = {}
         self.grant = Grant.from_json(None)
         self.policy = Policy()
         self.lockdown = False
@@ -77,10 +69,18 @@ class Tree:
         return self.grant if agent.caller == "user" else agent.narrowed(self.grant_of(agent.caller))
 
     def at_stake(self, module: str | None) -> bool:
-        """Whether calls of a module can do harm outside the session: a directory of the user's, egress, a secret."""
-        manifest = self.modules.get(module or "")
-        reaches = manifest is not None and bool(manifest.needs.egress or manifest.needs.secrets)
-        return self.workspace != "scratch" or reaches
+        """Whether calls of a module can do harm outside the session: a directory of the user's, egress, a secret.
+
+        What a module asks for and was not granted is not in its reach. An action of the core (None) has none.
+        """
+        loaded = self.modules.get(module or "")
+        reaches = loaded is not None and bool(loaded.egress or loaded.secrets)
+        return reaches or (module is not None and self.workspace != "scratch")
+
+    def believed(self, spec: ActionSpec) -> bool:
+        """Whether what a function declares counts: it is the core's, ships with it, or a person approved it."""
+        loaded = self.modules.get(spec.module or "")
+        return spec.core or (loaded is not None and spec.name.split(".", 1)[1] in loaded.approved)
 
     def registry(self, path: str) -> Registry:
         """The actions that exist for an agent."""
@@ -91,9 +91,28 @@ class Tree:
             found = self._registries[path] = Registry([*CORE_ACTIONS.values(), *functions])
         return found
 
+    def set_modules(self, modules: dict[str, Loaded]) -> None:
+        """The modules changed; told by the record that is being applied."""
+        self.modules = modules
+        self.functions = {spec.name: spec for one in modules.values() for spec in specs_of(one)}
+        self.catalogues[self.records] = self.functions
+        self.forget_registries()
+
     def forget_registries(self) -> None:
-        """The functions changed."""
+        """The functions or the scopes changed."""
         self._registries.clear()
+
+    @property
+    def catalogue(self) -> int:
+        """The record since which the functions are what they are; 0 if there were never any."""
+        return next(reversed(self.catalogues), 0)
+
+    def offered(self, path: str, catalogue: int | None) -> list[ActionSpec]:
+        """The functions that an agent had since record `catalogue` (None: has now), by name."""
+        if catalogue is None:
+            return self.registry(path).functions()
+        scope, functions = self.grant_of(path).scope, self.catalogues.get(catalogue, {})
+        return [functions[name] for name in sorted(functions) if scope.contains(name)]
 
     def subtree(self, path: str) -> Iterator[Agent]:
         """An agent and all below it, each before its children."""

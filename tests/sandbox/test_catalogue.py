@@ -42,7 +42,7 @@ def test_digest_follows_source_and_sdk(tmp_path: Path) -> None:
 def test_manifest_is_remembered_for_its_digest_only(tmp_path: Path) -> None:
     shipped = write_module(tmp_path / "shipped", "a", "x = 1\n")
     known = Catalogue(tmp_path / "data", shipped=shipped)
-    known.remember("a", b"manifest")
+    known.remember(known.find("a").digest, b"manifest")
     assert Catalogue(tmp_path / "data", shipped=shipped).entries()[0].manifest == b"manifest"
     (shipped / "a" / "module.py").write_text("x = 2\n", encoding="utf-8")
     assert known.entries()[0].manifest is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -69,6 +69,7 @@ def ways() -> dict[str, bool]:
             "network": os.listdir("/sys/class/net") != ["lo"]}
 '''
 
+GRANTED = ("example.com:80", "inner.example:80")
 NEEDS = 'workspace = "none"\negress = ["example.com:80", "inner.example:80"]'
 
 
@@ -83,7 +84,7 @@ async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def visitor(data: Path, *, egress: bool) -> AsyncIterator[tuple[Caller, Internet]]:
+async def visitor(data: Path, *, egress: Sequence[str]) -> AsyncIterator[tuple[Caller, Internet]]:
     shipped = write_module(data / "shipped", "visitor", VISITOR, needs=NEEDS)
     names = {"example.com": [PUBLIC], "inner.example": ["127.0.0.1"], "other.example": [PUBLIC]}
     async with internet(greet, names) as world:
@@ -104,7 +105,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_without_a_grant_there_is_no_way_out(loop: asyncio.Runner, data: Path) -> None:
     async def scenario() -> None:
-        async with visitor(data, egress=False) as (caller, world):
+        async with visitor(data, egress=()) as (caller, world):
             assert await caller.text("ways") == '{"socket": false, "proxy": false, "network": false}'
             assert "ConnectionRefusedError" in await caller.error("raw", text="x")
             assert world.lines == []
@@ -116,7 +117,7 @@ def test_with_a_grant_the_declared_targets_are_reached_and_nothing_else(
     loop: asyncio.Runner, data: Path
 ) -> None:
     async def scenario() -> None:
-        async with visitor(data, egress=True) as (caller, world):
+        async with visitor(data, egress=GRANTED) as (caller, world):
             assert await caller.text("ways") == '{"socket": true, "proxy": true, "network": false}'
             assert await caller.text("get", url="http://example.com:80/") == "hello"
             assert world.dialled == [(PUBLIC, 80)]
@@ -149,8 +150,8 @@ def test_a_grant_that_changes_restarts_the_module(loop: asyncio.Runner, data: Pa
 
     async def scenario() -> None:
         host = DockerHost(data, shipped=shipped)
-        first = await host.start("visitor", session="s", workspace=data, report=print, egress=True)
-        again = await host.start("visitor", session="s", workspace=data, report=print, egress=True)
+        first = await host.start("visitor", session="s", workspace=data, report=print, egress=GRANTED)
+        again = await host.start("visitor", session="s", workspace=data, report=print, egress=GRANTED)
         assert again is first
         without = await host.start("visitor", session="s", workspace=data, report=print)
         assert without is not first

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from core.errors import IactError, JournalLocked, UsageError
 from core.journal.record import Record
-from core.ports import JSON
+from core.modules.catalogue import Known
+from core.ports import JSON, CatalogueEntry, ModuleSource
 from core.tree.events import AgentState, Delta, Event, NodeView, Output, RecordAppended, TreeChanged
 from core.tree.tree import Tree
 from web.ports import InjectMode, Intent
@@ -225,6 +226,7 @@ class FakeRuntime:
     def __init__(self, *sessions: FakeSession) -> None:
         self.known = {session.id: session for session in sessions}
         self.opened: list[str | None] = []
+        self.catalogue: dict[str, Known] = {}
 
     def sessions(self) -> Sequence[FakeInfo]:
         return [
@@ -252,6 +254,25 @@ class FakeRuntime:
 
     async def fork(self, session_id: str, at: int) -> str:
         raise UsageError("Sessions in memory can't be forked.")
+
+    async def modules(self) -> Sequence[Known]:
+        return list(self.catalogue.values())
+
+    async def add_module(self, source: ModuleSource) -> Known:
+        entry = CatalogueEntry(source.name, "0" * 64, "user", source.summary, None)
+        self.catalogue[source.name] = Known(entry, None, frozenset())
+        return self.catalogue[source.name]
+
+    async def remove_module(self, name: str) -> None:
+        if self.catalogue.pop(name, None) is None:
+            raise UsageError(f"There is no module {name!r}.")
+
+    async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> Known:
+        if name not in self.catalogue:
+            raise UsageError(f"There is no module {name!r}.")
+        known = self.catalogue[name]
+        self.catalogue[name] = Known(known.entry, known.manifest, known.approved | set(functions))
+        return self.catalogue[name]
 
     def path_of(self, session_id: str) -> Path:
         raise UsageError(f"There is no session {session_id} on disk.")

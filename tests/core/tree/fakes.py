@@ -25,6 +25,8 @@ from core.ports import (
     ModelProfile,
     ModuleHost,
     ModuleInstance,
+    ModuleSource,
+    Origin,
     Report,
     StreamEnd,
     TextDelta,
@@ -233,8 +235,11 @@ class FakeModules:
         finally:
             self._world.running.discard(call.call)
 
-    async def describe(self, module: str, report: Report) -> Manifest:
+    async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return MANIFEST
+
+    async def drop(self, module: str) -> None:
+        return None
 
     async def close(self) -> None:
         return None
@@ -255,10 +260,28 @@ class FakeHost:
         mail = CatalogueEntry("mail", self.digest, "user", "Sends.", MAIL.to_proto())
         return [*own, web, mail] if self._more else own
 
-    async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        raise AssertionError("nothing is added here")
+
+    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        raise AssertionError("nothing is added here")
+
+    async def remove(self, name: str) -> None:
+        raise AssertionError("nothing is removed here")
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
+    ) -> ModuleInstance:
         raise AssertionError("the fake modules start nothing")
 
-    async def remember_manifest(self, name: str, manifest: bytes) -> None:
+    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
         return None
 
     async def end_session(self, session: str) -> None:
@@ -276,7 +299,7 @@ def runtime(
     bounds: Bounds | None = None,
     chunk: int = 16,
     model: ScriptedModel | None = None,
-    host: FakeHost | None = None,
+    host: ModuleHost | None = None,
     policy: str = "",
     scope: str = "default",
     authorities: Authorities | None = None,

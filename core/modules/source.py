@@ -1,0 +1,57 @@
+"""Reads a module's source from a place that a person names: a folder with a `module.toml`, or one Python file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from core.errors import UsageError
+from core.ports import ModuleSource
+
+_LARGEST: Final = 4 << 20
+_MOST: Final = 200
+_SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})
+
+
+def read_source(path: Path) -> ModuleSource:
+    """The module at `path`, named as its folder or file. Links are left out; nothing of it runs. Blocks.
+
+    Raises:
+        UsageError: there is none, or it is too large.
+    """
+    try:
+        if path.is_dir():
+            files = dict(_files(path))
+        elif path.suffix == ".py":
+            files = {"module.py": path.read_bytes()}
+        else:
+            raise UsageError(
+                f"There is no module at {path}; give a folder with a module.toml, or a .py file."
+            )
+    except OSError as error:
+        raise UsageError(f"The module at {path} can't be read: {error.strerror}.") from error
+    if "module.py" not in files:
+        raise UsageError(f"{path} holds no module.py; add the module's source.")
+    return ModuleSource(path.resolve().stem, files, summary="Added by a person.")
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Regular files below `folder`, by relative path."""
+    size = count = 0
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        for name in sorted(names):
+            file = Path(here, name)
+            status = file.lstat()
+            if not stat.S_ISREG(status.st_mode) or file.suffix == ".pyc":
+                continue
+            size, count = size + status.st_size, count + 1
+            if size > _LARGEST or count > _MOST:
+                raise UsageError(
+                    f"The module in {folder} has more than {_MOST} files or {_LARGEST >> 20} MiB; "
+                    "give the folder of the module alone."
+                )
+            yield file.relative_to(folder).as_posix(), file.read_bytes()

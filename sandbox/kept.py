@@ -1,0 +1,152 @@
+"""The modules that people added and agents wrote, on disk: every version, and which one counts.
+
+    NAME/VERSION/…      the files of one version; VERSION is the SHA-256 over them
+    NAME/current.json   which version the catalogue shows, and who brought it
+
+Versions are written whole and never changed; `current.json` is replaced in one step. So a session goes on
+with the version that it began with, whatever is added later, and a crash leaves the catalogue as it was or
+as it was meant to be. Sources come from models: names and sizes are bounded, and no path leads outside.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from core.errors import UsageError
+from core.ports import ModuleSource, Origin
+from sandbox import payload
+
+CURRENT: Final = "current.json"
+RESERVED: Final = frozenset({"sites"})
+"""Names of folders that stand beside the modules'."""
+LARGEST: Final = 4 << 20
+"""Bytes of one version's files together."""
+MOST_FILES: Final = 200
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_PATH: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,8}")
+
+
+class _Current(BaseModel):
+    """The content of a `current.json`."""
+
+    version: str
+    origin: Literal["user", "agent"]
+
+
+class Kept:
+    """The versions below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def add(self, source: ModuleSource) -> Path:
+        """Write a version; gives its folder, which may have been there before. Blocks.
+
+        Raises:
+            UsageError: a name, a path or a size can't be.
+        """
+        if not _NAME.fullmatch(source.name) or source.name in RESERVED:
+            raise UsageError(
+                f"A module can't be named {source.name[:60]!r}; use lower-case letters, digits and underscores."
+            )
+        files = _checked(source)
+        target = self._folder / source.name / payload.digest_of(sorted(files.items()))
+        if target.is_dir():
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=".draft-"))
+        try:
+            for name, content in files.items():
+                place = draft / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(content)
+            os.rename(draft, target)
+        except OSError:
+            shutil.rmtree(draft, ignore_errors=True)
+            if not target.is_dir():  # else another process was faster, with the same content
+                raise
+        return target
+
+    def adopt(self, folder: Path, origin: Origin) -> None:
+        """Make the version in `folder` the one that counts."""
+        text = json.dumps({"version": folder.name, "origin": origin})
+        with tempfile.NamedTemporaryFile("w", dir=folder.parent, prefix=".current-", delete=False) as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(out.name, folder.parent / CURRENT)
+
+    def remove(self, name: str) -> None:
+        """Let no version of `name` count any more; they stay on disk for the sessions that use them.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self._read(name) is None:
+            raise UsageError(f"There is no module {name!r} that was added.")
+        (self._folder / name / CURRENT).unlink(missing_ok=True)
+
+    def current(self) -> Iterator[tuple[Path, Origin]]:
+        """The folder and the origin of each module that counts, by name."""
+        for path in sorted(self._folder.glob(f"*/{CURRENT}")):
+            found = self._read(path.parent.name)
+            if found is not None and (path.parent / found.version).is_dir():
+                yield path.parent / found.version, found.origin
+
+    def versions(self, name: str) -> Iterator[tuple[Path, Origin]]:
+        """The folders of all versions of `name`. One that does not count is taken as an agent's."""
+        if not _NAME.fullmatch(name):
+            return
+        found = self._read(name)
+        for folder in sorted((self._folder / name).glob("[0-9a-f]*")):
+            yield folder, found.origin if found is not None and found.version == folder.name else "agent"
+
+    def _read(self, name: str) -> _Current | None:
+        if not _NAME.fullmatch(name):
+            return None
+        try:
+            found = _Current.model_validate_json((self._folder / name / CURRENT).read_bytes())
+        except (OSError, ValidationError):
+            return None
+        return found if re.fullmatch(r"[0-9a-f]{64}", found.version) else None
+
+
+def _checked(source: ModuleSource) -> dict[str, bytes]:
+    """The files of a version, with its `module.toml`."""
+    files = dict(source.files)
+    files.setdefault("module.toml", _card(source).encode("utf-8", "replace"))
+    if len(files) > MOST_FILES or sum(map(len, files.values())) > LARGEST:
+        raise UsageError(
+            f"The module {source.name} has more than {MOST_FILES} files or {LARGEST >> 20} MiB; make it smaller."
+        )
+    for name in files:
+        parts = PurePosixPath(name).parts
+        if not _PATH.fullmatch(name) or ".." in parts or "__pycache__" in parts:
+            raise UsageError(f"A module's file can't be named {name[:100]!r}.")
+    return files
+
+
+def _card(source: ModuleSource) -> str:
+    """A `module.toml` that says what `source` does. TOML's basic strings are JSON's, but for DEL."""
+
+    def text(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    return (
+        f"name = {text(source.name)}\n"
+        f"summary = {text(source.summary)}\n"
+        f"requirements = {text(list(source.requirements))}\n\n"
+        "[needs]\n"
+        f"workspace = {text(source.workspace)}\n"
+        f"egress = {text(list(source.egress))}\n"
+        f"secrets = {text(list(source.secrets))}\n"
+    )
