@@ -31,6 +31,8 @@ from core.ports import (
     ModelProfile,
     ModuleHost,
     ModuleInstance,
+    ModuleSource,
+    Origin,
     Report,
     StaticPrompt,
     StreamEnd,
@@ -132,8 +134,11 @@ class _Shell:
         data: dict[str, JSON] = {"exit_status": 0, "cwd": folder(self._made)}
         return Completed(printed(self._made), "text/plain", data, None, (), None)
 
-    async def describe(self, module: str, report: Report) -> Manifest:
+    async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return _MANIFEST
+
+    async def drop(self, module: str) -> None:
+        return None
 
     async def close(self) -> None:
         return None
@@ -147,10 +152,28 @@ class _Host:
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         return [CatalogueEntry("shell", "0" * 64, "shipped", "For measurements.", _MANIFEST.to_proto())]
 
-    async def start(self, name: str, *, session: str, workspace: Path, report: Report) -> ModuleInstance:
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        raise AssertionError("nothing is added in this measurement")
+
+    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        raise AssertionError("nothing is added in this measurement")
+
+    async def remove(self, name: str) -> None:
+        raise AssertionError("nothing is removed in this measurement")
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
+    ) -> ModuleInstance:
         raise AssertionError("nothing is started in this measurement")
 
-    async def remember_manifest(self, name: str, manifest: bytes) -> None:
+    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
         return None
 
     async def end_session(self, session: str) -> None:
