@@ -1,0 +1,81 @@
+"""The work that everybody does, and what models and tools take for it. No packages are needed here.
+
+`n` steps in layers of four; each step stands behind one of the layer before. A tool takes a second. A
+model takes `FIRST` seconds, and some for each token that it reads and writes. Everything runs in real
+time, `SCALE` times as fast; what is printed is scaled back, so a framework's own cost counts `1 / SCALE`
+fold, for all alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Final
+
+COUNTS: Final = (1, 2, 4, 8, 12, 20)
+WIDTH: Final = 4
+SCALE: Final = 0.1
+TOOL: Final = 1.0
+FIRST: Final = 0.6
+PER_INPUT: Final = 0.00005
+PER_OUTPUT: Final = 0.0125
+CHARACTERS_PER_TOKEN: Final = 4
+
+RESULT: Final = "0123456789 " * 100
+ANSWER: Final = "All parts were looked at, and this is what they hold together. " * 4
+THOUGHT: Final = "Part {number} comes next, since the parts before it are known now."
+SCHEMAS: Final = "A tool's name, its documentation and the schema of its parameters. " * 60
+"""What an agent with thirty tools has in front of it, some thousand tokens; the same for everybody."""
+
+
+@dataclass
+class Meter:
+    """Tokens read and written, and model calls."""
+
+    tokens: int = 0
+    calls: int = 0
+
+    async def think(self, read: int, written: int) -> None:
+        """One model call over so many characters: counts it and takes its time."""
+        tokens_in, tokens_out = read // CHARACTERS_PER_TOKEN, max(1, written // CHARACTERS_PER_TOKEN)
+        self.tokens += tokens_in + tokens_out
+        self.calls += 1
+        await asyncio.sleep((FIRST + tokens_in * PER_INPUT + tokens_out * PER_OUTPUT) * SCALE)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Of one way with one count: seconds (scaled back), tokens, model calls."""
+
+    seconds: float
+    tokens: int
+    calls: int
+
+    @staticmethod
+    def since(begin: float, meter: Meter) -> Measured:
+        return Measured((time.perf_counter() - begin) / SCALE, meter.tokens, meter.calls)
+
+
+async def tool() -> str:
+    """One call of a tool."""
+    await asyncio.sleep(TOOL * SCALE)
+    return RESULT
+
+
+def goal(count: int) -> str:
+    """The request."""
+    if count == 1:
+        return "Show the size of part 0."
+    parts = ", ".join(f"part {number}" for number in range(count))
+    return f"Look at {parts}, then compare them all and report what they hold together."
+
+
+def before(number: int) -> int | None:
+    """The step that a step stands behind."""
+    return number - WIDTH if number >= WIDTH else None
+
+
+def waves(count: int) -> list[list[int]]:
+    """The steps by layers."""
+    return [list(range(first, min(first + WIDTH, count))) for first in range(0, count, WIDTH)]
