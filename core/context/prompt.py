@@ -46,6 +46,12 @@ The same, but you go on at once: start several, then collect their replies.
 ```QUERY
 ```
 
+```PLAN name mode=static
+steps:
+  - {id: kernel, call: shell.run, params: {command: "uname -r"}}
+  - {id: cves, agent: researcher, task: "Find its CVEs", refs: {version: {step: kernel, field: stdout}}}
+```
+
 ```VAR name type=text/csv
 The body becomes the variable $name.
 ```
@@ -62,6 +68,8 @@ One fact, preference, lesson or decision worth keeping beyond this task.
 
 - WAIT without names waits for all children at work; QUERY takes the replies that are there. Your answer ends \
 the work of children that are still busy.
+- PLAN runs foreseeable steps by themselves, in parallel unless `after: [id]` or `refs` orders them; you get one \
+summary. With only `goal:` a planner writes the steps. Explore with CALL and functions, execute with PLAN.
 - Give a child a task of its own, not your whole task. Check what it returns; if it is wrong, tell it what is wrong \
 with another CALL. If a child asks you something, answer with a CALL; if you can't, ask your own caller.
 - A child that only reads untrusted content should be called with intent=0. Options of CALL: role, model=smart or \

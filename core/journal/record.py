@@ -22,7 +22,8 @@ Kinds and their own fields (a reader ignores fields that it does not know):
     turn     a model's text that holds actions: model, role, context (digest), took [n], seen {}, notes [function],
              usage {prompt,cached,completion,estimated?}, ms, first_ms, finish (stop|length|cut), cut (bytes)
     reply    the message to the caller: to, status (ok|failed|cancelled|bound), and, when a model wrote it,
-             the fields of `turn`
+             the fields of `turn`; when a plan ended by itself: plan (concluded|partial|failed), answer, missing
+             {step: why}, ended_by (a bound), warnings
     discard  a generation that was stopped; never enters a context: reason (pause|interrupt|cancel|restart)
     call     about to be dispatched: turn, action (index in the turn), function, impact, args (digest)
     gate     a decision; never enters a context: turn, action, function, allow, by, impact, reason,
@@ -40,12 +41,21 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              body as in `recall`; of REMEMBER: kind_of, supersedes (id), body: what is remembered
     recall   what memory brought for the agent's next turn: rows [{id, kind, score, why, at, session, agent,
              untrusted?, contradicts?}], ms; body: one line for each row, as the agent reads it
-    spawn    a child begins (agent = the child): caller, model, grant; body: its role text
+    spawn    a child begins (agent = the child): caller, model, grant, and for a plan: plan {mode, options,
+             thinks}; body: its role text
     draw     an agent takes more of the budget of those above it, before it asks its model: tokens
-    control  op (pause|resume|inject|cancel|intent|lockdown|policy|declassify), by, and for inject: mode, for
+    control  op (pause|resume|inject|cancel|intent|lockdown|policy|declassify|plan), by, and for inject: mode, for
              intent and lockdown: value, for policy: policy {}, for declassify: variable (none: all that the agent
-             has read); body: the injected text
+             has read), for plan (a person starts one): budget; body: the injected text, or the plan
     module   name, version, digest, origin, stake; body: the manifest as JSON
+    plan     a version of a plan begins (agent = the plan): version, parent, reason, add [step], drop [id],
+             rewire [step]; body: the steps that it adds, for people
+    node     a step's state changed: node, version (the one that governs it), cause, from, to, t (seconds since the
+             plan's start), attempt, detail; when it executed: validation, and output or result (the record with it)
+    fire     a step is about to be carried out: node, attempt, turn, action, function, to; body: its arguments as
+             JSON, if they are not what its refs resolve to. Its gate, call and result records name the same action
+    ask      a model answered a question about a plan: question, node, role, model, digest (of the question),
+             usage; body: the answer
     notice   for people, never in a context: level, code
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),
              workspace (current|live|none: files as they were when it was forked, a directory of the user's, none)
@@ -71,7 +81,7 @@ FORMAT: Final = "1.0"
 Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
-    "plan", "node", "draw", "compress", "fork", "close",
+    "plan", "node", "fire", "ask", "draw", "compress", "fork", "close",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 

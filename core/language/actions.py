@@ -124,6 +124,9 @@ SHOW: Final = ActionSpec(
     core=True,
 )
 
+PLAN_MODES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile", "auto")
+"""After which events a plan is judged; see `core.plan.modes`."""
+
 COMPRESS: Final = ActionSpec(
     name="COMPRESS",
     summary="Cut your history: the body is your own summary of all that must survive.",
@@ -150,6 +153,22 @@ RECALL: Final = ActionSpec(
     parameters=_schema(["query"], query=_TEXT),
     body="query",
     rest="query",
+    core=True,
+)
+PLAN: Final = ActionSpec(
+    name="PLAN",
+    summary="Hand over a plan: steps that run by themselves, in parallel where they can, or a goal to plan for.",
+    parameters=_schema(
+        ["plan"],
+        name={"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$"},
+        plan=_TEXT,
+        mode={"type": "string", "enum": list(PLAN_MODES)},
+        n={"type": "integer", "minimum": 1, "maximum": 100},
+        rounds={"type": "integer", "minimum": 1, "maximum": 100},
+        scope=_TEXT,
+        intent={"type": "integer", "minimum": 0},
+    ),
+    body="plan",
     core=True,
 )
 
@@ -201,7 +220,20 @@ grants what it asks for, or does not.""",
 
 CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
     spec.name: spec
-    for spec in (CALL, CALL_ASYNC, WAIT, QUERY, VAR, SHOW, COMPRESS, REMEMBER, RECALL, LOAD, DEPLOY)
+    for spec in (
+        CALL,
+        CALL_ASYNC,
+        WAIT,
+        QUERY,
+        PLAN,
+        VAR,
+        SHOW,
+        COMPRESS,
+        REMEMBER,
+        RECALL,
+        LOAD,
+        DEPLOY,
+    )
 }
 
 

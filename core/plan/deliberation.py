@@ -21,7 +21,7 @@ from core.plan.forms import read_plan, read_step
 from core.plan.model import WORK, Node, NodeKind, PlanError, Ref, make_plan
 from core.plan.modes.base import Ask
 from core.plan.recovery import Exhausted, RecoveryRefused
-from core.plan.seams import Asker, FunctionInfo, Question
+from core.plan.seams import Asker, FunctionInfo, Question, QuestionKind
 from core.plan.streaming import StepReader
 from core.plan.validate import PlanInvalid, check
 from core.ports import JSON
@@ -72,17 +72,26 @@ class Deliberation:
             return
         self._start(self._plan)
 
-    def go_on(self) -> None:
-        """After a history was folded: its answered thoughts count, and its unanswered messages still wait."""
+    def go_on(self, answered: Sequence[tuple[QuestionKind, str]], *, unplanned: bool) -> None:
+        """After a history was folded: its answered thoughts count, and its unanswered messages still wait.
+
+        `answered`: questions of that history with their answers. `unplanned`: it ended while the planner wrote.
+        """
         state = self._engine.state
         thoughts = [record for record in state.nodes.values() if record.node.kind not in WORK]
         replans = sum(version.reason.startswith("replan") for version in state.versions)
-        answered = sum(record.state == "executed" for record in thoughts)
-        self.calls = min(answered + replans, self._engine.limits.model_calls)
+        counted = len(answered) or sum(record.state == "executed" for record in thoughts) + replans
+        self.calls = min(counted, self._engine.limits.model_calls)
         for record in thoughts:
-            if record.node.kind == "interjection" and record.state in ("pending", "ready"):
+            if record.node.kind != "interjection":
+                continue
+            if record.state in ("pending", "ready"):
                 self._engine.holds += 1
                 self._messages.append((record.node.id, record.node.task))
+            elif record.state == "executed":
+                self.goal += f"\n\n{record.node.task}"
+        if unplanned and self._asker is not None:
+            self._start(partial(self._replan, "the plan was cut off while it was being written"))
 
     def ended(self, node: str) -> None:
         """A tool or agent node has ended."""

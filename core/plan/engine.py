@@ -8,7 +8,7 @@ as its last predecessor's completion, and a slow node holds nothing but what dep
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from core.plan import contracts
@@ -28,6 +28,7 @@ from core.plan.seams import (
     FunctionInfo,
     Observer,
     Outcome,
+    QuestionKind,
     Runner,
     Success,
 )
@@ -36,6 +37,7 @@ from core.plan.states import TERMINAL, Cause
 from core.plan.validate import check
 from core.ports import JSON, Clock
 
+_PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
 _STOPPED: Final = Failure("timeout", "It was stopped before it began.")
 
 
@@ -55,11 +57,15 @@ class PlanEngine:
         limits: Limits | None = None,
         growing: bool = False,
         history: Sequence[NodeChange | PlanVersion] = (),
+        answers: Sequence[tuple[QuestionKind, str]] = (),
+        taken_up: Collection[str] = (),
     ) -> None:
         """`growing`: its steps are still being written; see `write`.
 
         `history`: the events of an earlier run of this plan, as its journal has them; the plan goes on from
-        there. What ran when they end counts as interrupted: it is fired again only if that is safe.
+        there. What ran when they end counts as interrupted: it is fired again only if that is safe. Those
+        `taken_up` are not interrupted: the runner is asked for the outcome of the attempt that runs.
+        `answers`: what models answered in that run.
 
         Raises:
             PlanInvalid: the plan can't run.
@@ -92,6 +98,9 @@ class PlanEngine:
         self.cancelled = False
         self.thoughts = Deliberation(self, asker, growing=growing)
         self._history = tuple(history)
+        self._answers = tuple(answers)
+        self._unplanned = not plan.nodes and not any(kind in _PLANNING for kind, _ in answers)
+        self._taken_up = frozenset(taken_up)
         self._first = self._checked(plan) if plan.nodes and not history else None
         self._runner = runner
         self._alarm = Alarm(clock)
@@ -109,6 +118,7 @@ class PlanEngine:
         self._sleeping: set[str] = set()
         self._failures: dict[str, Failure] = {}
         self._paused = False
+        self._stood = self._stood_since = 0.0
         self._pumping = False
         self._done = asyncio.Event()
         self._begin = 0.0
@@ -122,7 +132,7 @@ class PlanEngine:
             self.group = group
             alarm = group.create_task(self._alarm.run())
             if self.limits.wall_clock is not None:
-                self._alarm.after(self.limits.wall_clock, self._hit, "wall_clock")
+                self._alarm.after(self.limits.wall_clock, self._late, "wall_clock")
             if self._history:
                 self._go_on()
             elif self._first is not None:
@@ -154,7 +164,8 @@ class PlanEngine:
                 self._begin = self._monotonic() - event.at
         replaced = {r.node.spawned_by for r in state.nodes.values() if r.node.kind in WORK}
         self.superseded |= {one for one in replaced if one and state.nodes[one].state == "failed"}
-        self.thoughts.go_on()
+        self.mode.restore(self._answers, self.catalogue)
+        self.thoughts.go_on(self._answers, unplanned=self._unplanned)
         for one in state.in_state(
             "pending", "ready", "blocked", "running", "waiting_human", "failed_retryable"
         ):
@@ -165,13 +176,30 @@ class PlanEngine:
         for one in state.in_state("ready"):
             self._became_ready(one)
         for one in state.in_state("running", "waiting_human"):
-            self.emit(one, "interrupted", detail="The program stopped while it ran.")
+            if one in self._taken_up:
+                self._take_up(one)
+            else:
+                self.emit(one, "interrupted", detail="The program stopped while it ran.")
         unpatched = [one for one in state.in_state("failed") if state.nodes[one].rung == "retried"]
         for one in state.in_state("failed_retryable"):
             self._recovered(one)
         for one in unpatched:
             if state.nodes[one].node.kind in WORK:
                 self.thoughts.recover(one)
+
+    def _take_up(self, node: str) -> None:
+        """An attempt of an earlier run goes on outside: wait for its outcome."""
+        record = self.state.nodes[node]
+        names = self._exclusive(record.node, self._info(record.node))
+        self._resources.take(names, node)
+        try:
+            prepared = self.mode.prepare(
+                self.state, node, resolve(record.node, self.state.outputs, record.winner)
+            )
+        except MissingField:
+            prepared = {}
+        arguments = {} if isinstance(prepared, LeaveOut) else prepared
+        self._tasks[node] = self.group.create_task(self._fire(record.node, arguments, names))
 
     def _recovered(self, node: str) -> None:
         """A node of an earlier run that can't be told to have finished."""
@@ -194,13 +222,16 @@ class PlanEngine:
     # --- control --------------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Start nothing and ask nothing until `resume`; what runs goes on."""
-        self._paused = True
+        """Start nothing and ask nothing until `resume`; what runs goes on, the plan's own clock stands still."""
+        if not self._paused:
+            self._paused, self._stood_since = True, self._monotonic()
         self.thoughts.unpaused.clear()
 
     def resume(self) -> None:
         """Go on."""
-        self._paused = False
+        if self._paused:
+            self._paused = False
+            self._stood += self._monotonic() - self._stood_since
         self.thoughts.unpaused.set()
         self.pump()
 
@@ -216,6 +247,12 @@ class PlanEngine:
             if record.state not in TERMINAL and record.state not in spared and one in self.state.plan.nodes:
                 self.emit(one, "cancelled", detail=reason)
         self.pump()
+
+    def cancel_node(self, node: str, *, reason: str = "") -> None:
+        """End one node and leave the rest to the plan."""
+        if self.state.nodes[node].state not in TERMINAL:
+            self.emit(node, "cancelled", detail=reason)
+            self.pump()
 
     def interject(self, text: str) -> None:
         """A person's message to the running plan: what runs finishes, the rest waits for its reflection."""
@@ -242,6 +279,14 @@ class PlanEngine:
         self.tokens += tokens
         if self.limits.tokens is not None and self.tokens >= self.limits.tokens and not self.bound:
             self._hit("tokens")
+
+    def _late(self, bound: str) -> None:
+        """The time of the whole plan is over, unless it stood still for some of it."""
+        left = (self.limits.wall_clock or 0.0) + self._stood - self.now()
+        if self._paused or left > 0:
+            self._alarm.after(max(left, 1.0), self._late, bound)
+        else:
+            self._hit(bound)
 
     def _hit(self, bound: str) -> None:
         if self._done.is_set():
@@ -441,7 +486,12 @@ class PlanEngine:
         return bool(info.idempotent if info else node.idempotent)
 
     def _exclusive(self, node: Node, info: FunctionInfo | None) -> tuple[str, ...]:
-        """What no other node may hold meanwhile: resources that it writes, and the races that it writes in."""
+        """What no other node may hold meanwhile: resources that it writes, and the races that it writes in.
+
+        An agent has one dialogue with its caller, so two steps that call it take turns.
+        """
+        if node.kind == "agent":
+            return (f"agent:{node.call}", *node.writes)
         if info is None and not node.writes and not node.impact:
             return ()
         writes = (*node.writes, *(info.writes if info else ()))

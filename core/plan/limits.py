@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -63,18 +63,26 @@ class PlanResult:
             "status": self.status,
             "result": self.result,
             "missing": dict(self.missing),
-            "versions": [
-                {"version": v.version, "parent": v.parent, "reason": v.reason, "nodes": [n.id for n in v.add]}
-                for v in self.versions
-            ],
-            "nodes": {one: _node_json(record) for one, record in self.nodes.items()},
+            "versions": versions_json(self.versions),
+            "nodes": {one: node_json(record) for one, record in self.nodes.items()},
             "usage": {"model_calls": self.model_calls, "tokens": self.tokens},
             "seconds": round(self.seconds, 6),
             "warnings": [*self.warnings, *self.flags],
         }
 
 
-def _node_json(record: NodeRecord) -> JSON:
+def versions_json(versions: Iterable[PlanVersion]) -> list[JSON]:
+    """Each version with the ids of all the nodes that it holds."""
+    held: dict[str, None] = {}
+    rows: list[JSON] = []
+    for one in versions:
+        held = {id: None for id in (*held, *(node.id for node in one.add)) if id not in one.drop}
+        rows.append({"version": one.version, "parent": one.parent, "reason": one.reason, "nodes": list(held)})
+    return rows
+
+
+def node_json(record: NodeRecord) -> dict[str, JSON]:
+    """What became of a node; times in seconds from the plan's start."""
     return {
         "kind": record.node.kind,
         "state": record.state,

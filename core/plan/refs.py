@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 from core.plan.model import WINNER, Node, Ref
 from core.ports import JSON
+
+PLAIN: Final = "stdout"
+"""How planners name what a command printed, which is all of its output."""
 
 
 class MissingField(Exception):
@@ -19,7 +23,7 @@ class MissingField(Exception):
 
 
 def select(output: JSON, path: str) -> JSON:
-    """The value at `path` in `output`; text that holds JSON is looked into.
+    """The value at `path` in `output`; text that holds JSON is looked into, and plain text is its own `stdout`.
 
     Raises:
         MissingField: names the part of the path that is missing.
@@ -29,6 +33,8 @@ def select(output: JSON, path: str) -> JSON:
     for depth, part in enumerate(parts):
         if isinstance(value, str):
             value = _opened(value)
+            if isinstance(value, str) and part == PLAIN:
+                continue
         if isinstance(value, dict) and part in value:
             value = value[part]
         elif isinstance(value, list) and part.lstrip("-").isdigit() and -len(value) <= int(part) < len(value):

@@ -27,6 +27,7 @@ from core.tree.interpret import argument_text, digest_of, ready, satisfied, toge
 from core.tree.live import Live, stored
 from core.tree.loading import Loading
 from core.tree.monitor import Monitor
+from core.tree.plan_aim import plan_fields
 from core.tree.remembering import Remembering
 
 _KEPT: Final = 4_000
@@ -55,6 +56,8 @@ class Acting:
         match pending.spec.name:
             case "CALL" | "CALL_ASYNC":
                 self._call_child(agent, pending, pending.bound)
+            case "PLAN":
+                self._call_plan(agent, pending, pending.bound)
             case "WAIT":
                 await self._wait(agent, pending, pending.bound)
             case "QUERY":
@@ -64,7 +67,7 @@ class Acting:
             case "RECALL":
                 await self._recall(agent, pending, pending.bound)
             case _:
-                await self._call_functions(agent, together(agent))
+                await self._call_functions(agent, together(agent) if agent.plan is None else [pending])
 
     def stop(self, agent: Agent) -> None:
         """Cancel the agent's running calls; their modules kill what they run."""
@@ -75,7 +78,11 @@ class Acting:
     def drop(self, agent: Agent, status: str) -> None:
         """Give every pending action of an agent that waits for no reply its outcome: `status`."""
         for pending in [one for one in agent.actions if not (one.call and status == "skipped")]:
-            self._record_result(agent, pending, {"status": status})
+            self.settle(agent, pending, status)
+
+    def settle(self, agent: Agent, pending: Pending, status: str) -> None:
+        """Give one pending action its outcome: `status`."""
+        self._record_result(agent, pending, {"status": status})
 
     def _call_child(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         live, path = self._live, pending.child
@@ -92,7 +99,19 @@ class Acting:
                 fields["fork"] = True
             live.record("spawn", path, fields, argument_text(bound, "role"))
         child = live.tree.agents[path]
-        tokens = budget.share(live.tree, agent, child, waits=pending.spec.name == "CALL")
+        waits = pending.spec.name == "CALL" and agent.plan is None
+        tokens = budget.share(live.tree, agent, child, waits=waits)
+        fields = {**self._where(agent, pending), "to": path, "args": digest_of(bound), "budget": tokens}
+        live.record("call", agent.path, fields)
+
+    def _call_plan(self, agent: Agent, pending: Pending, bound: Bound) -> None:
+        """Hand a plan over; it runs as a node of the tree."""
+        live, path = self._live, pending.child
+        if path not in live.tree.agents:
+            live.record(
+                "spawn", path, {"caller": agent.path, **plan_fields(bound, argument_text(bound, "plan"))}
+            )
+        tokens = budget.share(live.tree, agent, live.tree.agents[path], waits=True)
         fields = {**self._where(agent, pending), "to": path, "args": digest_of(bound), "budget": tokens}
         live.record("call", agent.path, fields)
 
@@ -172,8 +191,11 @@ class Acting:
             raise stopped.exceptions[0] if stopped else several from None
 
     async def _in_turn(self, agent: Agent, pending: Pending) -> bool:
-        """Wait until every action before this one has its outcome; False if it was given one meanwhile."""
-        while pending in agent.actions and agent.actions[0] is not pending:
+        """Wait until every action before this one has its outcome; False if it was given one meanwhile.
+
+        Steps of a plan have an order of their own.
+        """
+        while pending in agent.actions and agent.actions[0] is not pending and agent.plan is None:
             await self._live.moved()
         return pending in agent.actions
 
@@ -184,7 +206,8 @@ class Acting:
         if pending.call and not (live.tree.believed(spec) and (spec.impact == 0 or spec.idempotent)):
             self._record_result(agent, pending, {"status": "interrupted"})
             return
-        first = agent.actions[0] is pending or not self._monitor.would_ask(agent, pending)
+        alone = agent.actions[0] is pending or agent.plan is not None
+        first = alone or not self._monitor.would_ask(agent, pending)
         if not (first or await self._in_turn(agent, pending)):
             return  # an agent has one question at a time, and it is the one about its first action
         decision = await self._monitor.decide(agent, pending)

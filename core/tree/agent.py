@@ -20,6 +20,7 @@ from core.language.actions import ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Table, Value
 from core.ports import Usage
+from core.tree.plan_run import PlanRun
 
 Rest = Literal["idle", "done", "failed", "cancelled"]
 """How an agent that is not active came to rest."""
@@ -58,6 +59,7 @@ class Pending:
     `call`: number of its `call` record once it was dispatched, else 0. `child`: whom a CALL is for.
     `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`) and at which impact;
     `answer`: what they said.
+    `node`: the step of a plan that it is a firing of.
     """
 
     index: int
@@ -72,6 +74,7 @@ class Pending:
     asked_of: str = ""
     asked_impact: float = 0
     answer: Answer | None = None
+    node: str = ""
 
 
 @dataclass(slots=True)
@@ -86,6 +89,7 @@ class Agent:
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
     `labels`: where all that it has read comes from (`core.tree.origin`).
     `task`: what it was asked last; `recalled`: what memory brought for its next turn, line by line.
+    `plan`: it is a plan and not an agent; it has no turns, and its actions are the firings under way.
     """
 
     path: str
@@ -130,6 +134,7 @@ class Agent:
     ended: str = ""
     task: str = ""
     recalled: tuple[str, ...] = ()
+    plan: PlanRun | None = None
 
     @property
     def name(self) -> str:
@@ -147,13 +152,15 @@ class Agent:
 
     @property
     def called(self) -> bool:
-        """Whether it waits for the reply to a CALL."""
-        return bool(self.actions) and self.actions[0].spec.name == "CALL" and self.actions[0].call > 0
+        """Whether it waits for the reply to a CALL or a PLAN."""
+        if not self.actions or self.plan is not None:
+            return False
+        return self.actions[0].spec.name in ("CALL", "PLAN") and self.actions[0].call > 0
 
     @property
     def asks(self) -> bool:
-        """Whether its call waits for clearance."""
-        return bool(self.actions) and self.actions[0].asked > 0 and self.actions[0].answer is None
+        """Whether its call, or one of a plan's, waits for clearance."""
+        return any(one.asked > 0 and one.answer is None for one in self.actions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,4 +183,9 @@ class End:
     sentence: str
 
 
-Step = Think | Act | End
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Next step of a plan: run it to its end."""
+
+
+Step = Think | Act | End | Execute

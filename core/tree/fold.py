@@ -28,7 +28,7 @@ from core.language.variables import mentions, text_value
 from core.modules.manifest import Manifest
 from core.modules.registry import Loaded
 from core.ports import JSON, ChatMessage
-from core.tree import budget, loops, origin, uploads
+from core.tree import budget, loops, origin, plan_fold, uploads
 from core.tree.agent import Agent, Incoming, Pending
 from core.tree.bounds import Bounds
 from core.tree.decision import decide_again
@@ -249,6 +249,9 @@ def _reply(tree: Tree, record: Record) -> None:
         agent.inbox, agent.feedback = [], _left_behind(tree, agent)
     elif "context" in record.fields and any(message.wakes for message in agent.inbox):
         _activate(agent, record.at)
+    if agent.plan is not None:
+        said = plan_fold.end(agent, record)
+        _expect(tree, record, record.body == (said or record.body), "reports other than what the plan did")
     if agent.caller != "user":
         if not agent.active:
             budget.refund(tree, agent)
@@ -281,13 +284,18 @@ def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str
         record.n, "child", child.path, record.body, values,
         child=child.path, status=status, labels=origin.by(child),
     )  # fmt: skip
+    if caller.plan is not None:
+        if waiting is not None:
+            caller.actions.remove(waiting)
+            plan_fold.returned(caller, waiting, record, reply)
+        return
     if waiting is None:
         _deliver(tree, caller, reply, record.at)
         return
     caller.actions.remove(waiting)
     caller.feedback.append(_hear(tree, caller, reply))
     if waiting.bound is not None:
-        _watch_repeats(caller, "CALL", digest_of(waiting.bound), record.body)
+        _watch_repeats(caller, waiting.spec.name, digest_of(waiting.bound), record.body)
     advance(tree, caller)
 
 
@@ -328,6 +336,7 @@ def _spawn(tree: Tree, record: Record) -> None:
     if record.fields.get("fork") is True:
         child.forked, child.history, child.table = True, caller.history.copy(), caller.table.copy()
         child.known = set(caller.known)
+    child.plan = plan_fold.made(record)
     caller.children[child.name] = child.path
 
 
@@ -353,7 +362,10 @@ def _call(tree: Tree, record: Record) -> None:
     impact = record.fields.get("impact")
     if isinstance(impact, int | float) and impact > 0:
         origin.change_files(tree, agent, pending.bound, pending.spec.name)
-    if pending.spec.name in ("CALL", "CALL_ASYNC"):
+    if pending.spec.name == "PLAN":
+        text = argument_text(pending.bound, "plan")
+        _activate(plan_fold.hand_over(tree, agent, pending.child, text, record), record.at)
+    elif pending.spec.name in ("CALL", "CALL_ASYNC"):
         _address(tree, agent, pending.child, argument_text(pending.bound, "message"), record)
 
 
@@ -362,7 +374,8 @@ def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> 
     child = tree.agents.get(path)
     _expect(tree, record, child is not None, f"calls {path}, which was not created")
     if child is not None:
-        tokens = budget.share(tree, agent, child, waits=record.text("function") == "CALL")
+        waits = record.text("function") == "CALL" and agent.plan is None
+        tokens = budget.share(tree, agent, child, waits=waits)
         _expect(tree, record, tokens == record.number("budget"), f"reserves other than {tokens} tokens")
         budget.reserve(tree, agent, child, record.number("budget"))
         values = mentions(text, agent.table)
@@ -375,6 +388,13 @@ def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> 
         agent.actions.remove(started)
         agent.feedback.append(f"Started {path}; collect its reply with WAIT or QUERY.")
         advance(tree, agent)
+
+
+def _answer(tree: Tree, record: Record) -> None:
+    """A model answered a question about a plan."""
+    plan = _agent(tree, record)
+    _count(plan, record.fields.get("usage"))
+    plan_fold.answered(plan, record)
 
 
 def _gate(tree: Tree, record: Record) -> None:
@@ -404,7 +424,8 @@ def _clearance(tree: Tree, record: Record) -> None:
         pending.asked, pending.asked_of = record.n, record.text("to")
         pending.asked_impact = decision.impact.level
         return
-    _expect(tree, record, agent.asks and pending.asked == record.number("ask"), "answers what was not asked")
+    open_ = pending.asked == record.number("ask") and pending.answer is None
+    _expect(tree, record, open_, "answers what was not asked")
     allow = record.fields.get("allow") is True
     if decision.asked is not None and "remember" in record.fields and allow:
         question = decision.asked.question
@@ -416,6 +437,10 @@ def _result(tree: Tree, record: Record) -> None:
     agent = _agent(tree, record)
     pending = _pending(tree, agent, record)
     if pending is None:
+        return
+    if agent.plan is not None:
+        agent.actions.remove(pending)
+        plan_fold.resulted(tree, agent, pending, record)
         return
     in_turn = agent.actions[0] is pending or record.text("status") in _NOT_RUN
     _expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
@@ -500,6 +525,9 @@ def _control(tree: Tree, record: Record) -> None:
                 record.n, kind, "the user", record.body, mode=record.text("mode"), labels=origin.WRITTEN
             )
             _deliver(tree, agent, message, record.at)
+        case "plan":
+            caller = tree.agents[agent.caller]
+            _activate(plan_fold.hand_over(tree, caller, agent.path, record.body, record), record.at)
         case "intent":
             tree.grant = dataclasses.replace(tree.grant, intent=record.number("value"))
             _start_afresh(tree)
@@ -570,6 +598,10 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "draw": _draw,
     "compress": _compress,
     "recall": _recall,
+    "plan": lambda tree, record: plan_fold.adopt(_agent(tree, record), record),
+    "node": lambda tree, record: plan_fold.change(_agent(tree, record), record),
+    "fire": lambda tree, record: plan_fold.fire(tree, _agent(tree, record), record),
+    "ask": _answer,
     "module": _module,
     "fork": _fork,
 }

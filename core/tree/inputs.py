@@ -200,7 +200,8 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
     variable = table.keep(message.child.rsplit("/", 1)[1], reply)
     _capture(text, table, message)
     shown = labels.shorten(text, tree.bounds.shown, variable)
-    return labels.message(f"your child {message.child}, kept as ${variable}", shown, brought)
+    what = "child" if tree.agents[message.child].plan is None else "plan"
+    return labels.message(f"your {what} {message.child}, kept as ${variable}", shown, brought)
 
 
 def _capture(text: str, table: Table, message: Incoming) -> None:

@@ -23,7 +23,7 @@ from core.language.grammar import Bound, Mistake, bind, split
 from core.language.scanner import Block, scan
 from core.language.variables import NAME, Value, text_value
 from core.ports import JSON, ChatMessage
-from core.tree import loops, origin
+from core.tree import loops, origin, plan_aim
 from core.tree.agent import Agent, Pending
 from core.tree.inputs import code_value
 from core.tree.recall import ids_in, lines_in
@@ -147,6 +147,8 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
             return _aim(tree, agent, pending, pending.bound)
         case "LOAD" | "DEPLOY" as name:
             return _refuse(agent, name, digest_of(pending.bound))
+        case "PLAN":
+            return plan_aim.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))
         case name:
             # Known from here on, whether the gate lets it through or not: a context must not tell (law 7).
             agent.known.add(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -47,6 +48,8 @@ class Monitor:
     def __init__(self, live: Live, authorities: Authorities) -> None:
         self._live = live
         self._authorities = authorities
+        self.waits: Callable[[Agent, Pending, bool], None] = lambda agent, pending, waits: None
+        """Told when a call begins to wait for a person, and when that is over."""
 
     async def decide(self, agent: Agent, pending: Pending) -> Ticket | Denial | None:
         """Decide an agent's call. None: it was withdrawn, or must wait behind a latch; nothing was decided."""
@@ -111,7 +114,9 @@ class Monitor:
             answer = await self._authorities.endpoint.ask(asked)
             self._answer(agent, pending, answer, "endpoint")
         else:
+            self.waits(agent, pending, True)
             await self._wait(agent, pending)
+            self.waits(agent, pending, False)
 
     def _answer(self, agent: Agent, pending: Pending, answer: Answer, by: str) -> None:
         if pending in agent.actions and pending.answer is None:

@@ -19,11 +19,12 @@ from core.models.roles import Models
 from core.modules.door import Door, OpenModules
 from core.ports import JSON, Memory, ModuleHost
 from core.tree.acting import Acting
-from core.tree.agent import Act, Agent, End, Step, Think
+from core.tree.agent import Act, Agent, End, Execute, Step, Think
 from core.tree.events import NodeView
 from core.tree.live import Live
 from core.tree.loading import Loading
 from core.tree.monitor import Authorities, Monitor
+from core.tree.planning import Planning
 from core.tree.remembering import Remembering
 from core.tree.thinking import StopReason, Thinking
 from core.tree.tree import Tree
@@ -60,6 +61,10 @@ class Session:
         self._monitor = Monitor(live, authorities)
         self._loading = Loading(live, host, self._door, authorities.approvals)
         self._acting = Acting(live, self._door, self._monitor, self._loading, remembering)
+        self._planning = Planning(
+            live, models, self._acting, drive=self._drive, cancel=self._cancel, closing=lambda: self._closing
+        )
+        self._monitor.waits = self._planning.person
         self._drivers: dict[str, asyncio.Task[None]] = {}
         self._ready = asyncio.Event()
         self._closing = False
@@ -141,9 +146,12 @@ class Session:
         if mode not in get_args(InjectMode):
             raise UsageError(f"There is no way {mode!r} to inject; there are queue, deliver and interrupt.")
         text = _text(text)
+        if agent.plan is not None and not agent.active:
+            raise UsageError(f"The plan {path} has ended; inject into its caller {agent.caller} instead.")
         if mode == "interrupt":
             self._thinking.stop(agent, "interrupt")
         record = self._live.record("control", path, {"op": "inject", "by": "user", "mode": mode}, text)
+        self._planning.deliver(agent)
         self._drive(path)
         return await self._live.durable(record)
 
@@ -159,15 +167,37 @@ class Session:
         self._find(path)
         record = self._live.record("control", path, {"op": "resume", "by": "user"})
         for agent in self._live.tree.subtree(path):
+            self._planning.resume(agent)
             self._drive(agent.path)
         return await self._live.durable(record)
 
     async def cancel(self, path: str) -> Record:
-        """End the work of an agent and of all below it; its caller gets an error in place of a reply."""
+        """End the work of an agent and of all below it; its caller gets an error in place of a reply.
+
+        The path of a step, below its plan's, ends that step alone.
+        """
+        step = self._step(path)
+        if step is not None:
+            return await self._cancel_step(*step)
         agent = self._find(path)
         record = self._live.record("control", path, {"op": "cancel", "by": "user"})
         self._cancel(path, "The user cancelled this work.")
         self._drive(agent.caller)
+        return await self._live.durable(record)
+
+    def _step(self, path: str) -> tuple[Agent, str] | None:
+        """The plan and the step that a path names, if it names no agent."""
+        above, _, step = path.rpartition("/")
+        agents = self._live.tree.agents
+        plan = agents.get(above) if path not in agents else None
+        if plan is None or plan.plan is None or step not in plan.plan.state.nodes:
+            return None
+        return plan, step
+
+    async def _cancel_step(self, plan: Agent, step: str) -> Record:
+        """End one step of a plan."""
+        record = self._live.record("control", plan.path, {"op": "cancel", "by": "user", "node": step})
+        self._planning.cancel_step(plan, step, "The user cancelled this step.")
         return await self._live.durable(record)
 
     def _cancel(self, path: str, why: str) -> None:
@@ -175,6 +205,7 @@ class Session:
         for agent in reversed(list(self._live.tree.subtree(path))):
             if agent.active:
                 self._stop([agent], "cancel")
+                self._planning.cancel(agent, why)
                 self._acting.stop(agent)
                 self._acting.drop(agent, "cancelled")
                 self._live.record("reply", agent.path, {"to": agent.caller, "status": "cancelled"}, why)
@@ -283,6 +314,8 @@ class Session:
     def _stop(self, agents: Iterable[Agent], reason: StopReason) -> None:
         for agent in agents:
             self._thinking.stop(agent, reason)
+            if reason == "pause" and agent.plan is not None:
+                self._planning.pause(agent)
 
     def _drive(self, path: str) -> None:
         """See to it that an agent with something to do has a task."""
@@ -303,6 +336,8 @@ class Session:
                     case Act(pending):
                         await self._acting.act(agent, pending)
                         self._drive(pending.child)
+                    case Execute():
+                        await self._planning.execute(agent)
                     case End():
                         self._acting.drop(agent, "skipped")
                         self._cancel_children(agent)

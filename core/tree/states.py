@@ -11,6 +11,8 @@ has not settled (*head*). So there is one state for each way of being at rest, a
     head: a CALL under way, a WAIT  waiting     for a child
     head: a call asked about        waiting     for clearance
 
+A plan that is not latched and not at rest is acting, whatever its steps do.
+
 A record changes an agent's state by an *event*, which says what the record is to that agent: its own
 (`turn`, `call`, `result`, `select`, `ask`, `reply`), or something that reaches it from outside (`message`: the
 user, its caller or an intervention; `child`: a reply by a child; `answer`: to what it asked; `pause`,
@@ -40,7 +42,9 @@ from core.tree.tree import Tree
 Event = Literal[
     "message", "turn", "call", "result", "select", "ask", "reply", "child", "answer", "pause", "resume"
 ]
-Guard = Literal["open", "latched", "action", "child", "clearance", "nothing", "ok", "failed", "cancelled", ""]
+Guard = Literal[
+    "open", "latched", "action", "child", "clearance", "plan", "nothing", "ok", "failed", "cancelled", ""
+]
 Latch = Literal["open", "closed"]
 
 
@@ -67,6 +71,9 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         Transition(rest, "message", "latched", "paused", "a message wakes it behind a closed latch")
         for rest in _RESTS
     ),
+    Transition("idle", "message", "plan", "acting", "a plan is handed over"),
+    Transition("acting", "reply", "ok", "done", "a plan ended by itself"),
+    Transition("acting", "reply", "cancelled", "cancelled", "it is cancelled"),
     Transition("thinking", "turn", "action", "acting", "it wrote a call"),
     Transition("thinking", "turn", "child", "waiting", "it wrote WAIT"),
     Transition("thinking", "reply", "ok", "done", "it answers, or a bound ends its work"),
@@ -94,6 +101,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("paused", "resume", "action", "acting", "the last closed latch opens"),
     Transition("paused", "resume", "child", "waiting", "the last closed latch opens"),
     Transition("paused", "resume", "clearance", "waiting", "the last closed latch opens"),
+    Transition("paused", "resume", "plan", "acting", "the last closed latch opens"),
     Transition("paused", "reply", "cancelled", "cancelled", "it is cancelled"),
 )  # fmt: skip
 
@@ -132,7 +140,7 @@ def event_of(record: Record, agent: Agent) -> Event | None:
             return "call" if own else "message"
         case "reply" if own or record.text("to") == agent.path:
             return "reply" if own else "child"
-        case "control" if record.text("op") == "inject":
+        case "control" if record.text("op") in ("inject", "plan"):
             return "message" if own else None
         case "control" if _above(record.agent, agent.path):
             return (
@@ -153,12 +161,14 @@ def guard_of(event: Event, record: Record, tree: Tree, agent: Agent) -> Guard:
     """What decides where an event leads, read from the tree behind the record."""
     match event:
         case "message":
-            return "latched" if tree.latched(agent.path) else "open"
+            return "latched" if tree.latched(agent.path) else "plan" if agent.plan is not None else "open"
         case "pause":
             return ""
         case "reply":
             status = record.text("status")
             return "cancelled" if status == "cancelled" else "failed" if status == "failed" else "ok"
+    if agent.plan is not None:
+        return "plan"
     if not agent.actions:
         return "nothing"
     if agent.asks:

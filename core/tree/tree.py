@@ -19,7 +19,7 @@ from core.gate.rate import Tally
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from core.modules.registry import Loaded, specs_of
 from core.ports import Usage
-from core.tree.agent import Act, Agent, End, Step, Think
+from core.tree.agent import Act, Agent, End, Execute, Step, Think
 from core.tree.bounds import Bounds
 from core.tree.events import AgentState, NodeView
 from core.tree.roles import Role
@@ -86,10 +86,13 @@ class Tree:
         """The actions that exist for an agent."""
         found = self._registries.get(path)
         if found is None:
-            scope = self.grant_of(path).scope
-            functions = [spec for spec in self.functions.values() if scope.contains(spec.name)]
-            found = self._registries[path] = Registry([*CORE_ACTIONS.values(), *functions])
+            found = self._registries[path] = self.registry_under(self.grant_of(path))
         return found
+
+    def registry_under(self, grant: Grant) -> Registry:
+        """The actions that exist under a grant."""
+        functions = [spec for spec in self.functions.values() if grant.scope.contains(spec.name)]
+        return Registry([*CORE_ACTIONS.values(), *functions])
 
     def set_modules(self, modules: dict[str, Loaded]) -> None:
         """The modules changed; told by the record that is being applied."""
@@ -141,6 +144,8 @@ class Tree:
         agent = self.agents[path]
         if not agent.active or agent.called or self.latched(path):
             return None
+        if agent.plan is not None:
+            return Execute()
         if agent.ended:
             return End("loop", agent.ended)
         return Act(agent.actions[0]) if agent.actions else Think()
@@ -151,6 +156,8 @@ class Tree:
             return agent.rest
         if self.latched(agent.path):
             return "paused"
+        if agent.plan is not None:
+            return "acting"
         if not agent.actions:
             return "thinking"
         waits = agent.called or agent.asks or agent.actions[0].spec.name == "WAIT"
@@ -177,17 +184,19 @@ class Tree:
             head = agent.actions[0]
             doing = f"waiting for {head.child}" if agent.called else head.spec.name
             doing = f"{doing} waits for clearance" if agent.asks else doing
+        if agent.active and agent.plan is not None:
+            doing = ", ".join(agent.plan.state.in_state("running", "waiting_human"))
         role = self.roles.get(agent.model)
         return NodeView(
             path=agent.path,
             name=agent.name,
             caller=agent.caller,
-            kind="agent",
+            kind="agent" if agent.plan is None else "plan",
             state=self.state(agent),
             paused=agent.paused,
             doing=doing,
             turns=agent.all_turns,
-            model=role.model if role else "",
+            model=role.model if role and agent.plan is None else "",
             prompt_tokens=agent.usage.prompt_tokens,
             cached_tokens=agent.usage.cached_tokens,
             completion_tokens=agent.usage.completion_tokens,

@@ -35,7 +35,8 @@ _GUARDS: Final = """\
 The events: `message` is a word of the user, of its caller or an intervention; `child` is a reply by a
 child, `answer` one to a question for clearance; `pause` and `resume` come from a latch at the agent or above it; the others are the agent's own
 records. The condition says what comes first among the actions that it has not settled (`action`, `child`,
-`clearance` or `nothing`), how it replied, or whether it stands behind a closed latch.
+`clearance` or `nothing`), how it replied, or whether it stands behind a closed latch; `plan` says that it is a plan,
+which is acting from its start to its end.
 """
 
 _LATCH: Final = """\

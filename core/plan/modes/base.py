@@ -11,7 +11,7 @@ from typing import Literal
 
 from core.plan.answers import Analysis, Verdict
 from core.plan.model import WORK, Node
-from core.plan.seams import Catalogue, Failure, FunctionInfo, Question
+from core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
 from core.plan.state import PlanState
 from core.plan.validate import levels
 from core.ports import JSON
@@ -103,6 +103,9 @@ class Mode:
     ) -> tuple[tuple[Node, ...], str | None]:
         """What the answer to an "own" ask leads to: further steps, and the plan's result."""
         return (), None
+
+    def restore(self, answers: Sequence[tuple[QuestionKind, str]], catalogue: Catalogue | None) -> None:
+        """The plan goes on after a restart: `answers` are what models answered before it."""
 
     def prepare(self, state: PlanState, node: str, arguments: dict[str, JSON]) -> dict[str, JSON] | LeaveOut:
         """The arguments that the node is fired with."""

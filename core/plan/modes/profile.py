@@ -12,6 +12,7 @@ repair: two or three, whatever the number of steps (PTR, proposition 2.1).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from core.plan.expression import Expression, Store
 from core.plan.forms import StepForm, node_of
 from core.plan.model import WORK, Node, PlanError, Ref, make_plan
 from core.plan.modes.base import Ask, LeaveOut, Mode
-from core.plan.seams import Catalogue, Failure, FunctionInfo, Question
+from core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
 from core.plan.state import PlanState
 from core.plan.validate import PlanInvalid, check
 from core.ports import JSON
@@ -331,6 +332,13 @@ class Profile(Mode):
     def opened(self, text: str, catalogue: Catalogue | None) -> tuple[Node, ...]:
         self._openings += 1
         return self._take(read_profile(text, catalogue), catalogue)
+
+    def restore(self, answers: Sequence[tuple[QuestionKind, str]], catalogue: Catalogue | None) -> None:
+        for kind, text in answers:
+            if kind in ("profile", "correct", "repair"):
+                self.repaired = self.repaired or kind == "repair"
+                with contextlib.suppress(PlanError):
+                    self.opened(text, catalogue)
 
     def _take(self, profile: ProfileObject, catalogue: Catalogue | None) -> tuple[Node, ...]:
         self.profile = profile

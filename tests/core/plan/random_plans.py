@@ -214,7 +214,7 @@ def check_laws(scene: Scene, result: PlanResult) -> None:
     assert result.model_calls <= scene.limits.model_calls
     assert len(nodes) - len(scene.plan.nodes) <= scene.limits.nodes
     if scene.limits.wall_clock == 4.0:
-        assert result.seconds <= 51
+        assert result.seconds <= 56, "its own clock stands still while it is paused, for at most 50 s here"
     if result.status == "concluded":
         assert not result.missing
 

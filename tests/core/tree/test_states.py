@@ -37,6 +37,8 @@ from core.tree.tree import Tree
 from docs.reference import states as documented
 from tests.core.tree.fakes import ScriptedModel, World, replies, runtime
 from tests.core.tree.test_control import Scene, Writing, until
+from tests.core.tree.test_plans import runtime as waiting_runtime
+from tests.core.tree.test_plans import until as until_later
 from tests.core.tree.test_random import Story, live
 
 SEEDS = range(1000, 1060)
@@ -203,6 +205,27 @@ async def random_one(seed: int, data: Path) -> Path:
     return story.data / str(story.lives) / "sessions" / tree.session
 
 
+async def planned(data: Path) -> Path:
+    """One plan is paused, resumed and ends by itself; another is cancelled while it runs."""
+    first, second = (
+        f"```PLAN\nsteps: [{{id: a, call: t.write, params: {{text: {text}}}}}]\n```"
+        for text in ("one", "two")
+    )
+    hold = {"one": asyncio.Event(), "two": asyncio.Event()}
+    world = World(hold=hold)
+    async with waiting_runtime(data, replies({"/": [first, second, "Done."]}), world=world) as opened:
+        session = await opened.open()
+        said = await session.say("Go")
+        await until_later(lambda: len(world.done) == 1)
+        await session.pause("/plan")
+        await session.resume("/plan")
+        hold["one"].set()
+        await until_later(lambda: len(world.done) == 2)
+        await session.cancel("/plan-2")
+        await session.answer(said.n)
+        return session.journal.parent
+
+
 @cache
 def observed() -> Counter[Row | LatchTransition]:
     """How often each change happened in all sessions together."""
@@ -215,6 +238,7 @@ def observed() -> Counter[Row | LatchTransition]:
             stopped_while_acting,
             every_action,
             asking,
+            planned,
             *(partial(random_one, seed) for seed in SEEDS),
         ]
         for number, scene in enumerate(scenes):
