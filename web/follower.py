@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from core.errors import IactError
@@ -26,6 +27,10 @@ _log = logging.getLogger("iact.web")
 
 NEWEST: Final = 150
 """How many records a lazy client gets rendered at once: what it will show first."""
+
+
+TOGETHER: Final = 100
+"""How many records without HTML go in one message."""
 
 
 class Follower:
@@ -92,17 +97,24 @@ class Follower:
             await self._send_session()
 
     async def _catch_up(self) -> None:
-        for record in self._session.records(self._since):
+        records = self._session.records(self._since)
+        old = [record for record in records if record.n <= self._bare_until]
+        for start in range(0, len(old), TOGETHER):
+            await self._send_together(old[start : start + TOGETHER])
+        for record in records[len(old) :]:
             await self._send_record(record)
             await asyncio.sleep(0)
 
     async def _send_record(self, record: Record) -> None:
-        if record.n <= self._bare_until:
-            message = bare(self._session, record)
-        else:
-            message = await self._rendered.message(self._session, record)
-        await self._line.send(message)
+        await self._line.send(await self._rendered.message(self._session, record))
         self._since = record.n
+
+    async def _send_together(self, records: Sequence[Record]) -> None:
+        await self._line.send(
+            {"type": "records", "list": [bare(self._session, record) for record in records]}
+        )
+        self._since = records[-1].n
+        await asyncio.sleep(0)
 
     async def _send_session(self) -> None:
         await self._line.send(

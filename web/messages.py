@@ -25,8 +25,8 @@ class Message(BaseModel):
 class Hello(Message):
     """Watch `session` from behind record `since`; null: a new session, which begins with the first `say`.
 
-    `lazy`: of the records that are there already, only the newest come with `html`; the client asks for that of
-    the others with `render`.
+    `lazy`: of the records that are there already, only the newest come with `html`. Those before come without, many
+    in one message `records {list}`; the client asks for their HTML with `render`.
     """
 
     session: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None

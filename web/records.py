@@ -225,6 +225,11 @@ def _control(record: Record, known: Known) -> str:
         common = isinstance(value, int) and 0 <= value < len(_INTENT_WORDS)
         words = f"{value} ({_INTENT_WORDS[int(str(value))]})" if common else str(value)
         return f'<p class="aside">Intent is now {plain(words)}.</p>'
+    if op == "lockdown":
+        words = (
+            "Locked down: every call is denied" if record.fields.get("value") is True else "The lockdown ends"
+        )
+        return f'<p class="aside">{words}.</p>'
     by = record.text("by")
     return f'<p class="aside">{plain(_CONTROL_WORDS.get(op, op))}{plain(f" by {by}") if by else ""}.</p>'
 

@@ -110,6 +110,11 @@ class WebServer:
         host = "127.0.0.1" if self._host in everywhere else safety.bracketed(self._host)
         return f"http://{host}:{self._port}/?token={self._token}"
 
+    def backlog(self) -> list[int]:
+        """How many bytes wait to be read by each client that is connected."""
+        connections = self._server.connections if self._server is not None else ()
+        return [one.transport.get_write_buffer_size() for one in connections]
+
     def offer(self, name: str, content: bytes) -> str:
         """Lay a file ready to be downloaded once; gives its path on this server."""
         return self._desk.shelf.put(name, content)

@@ -19,7 +19,7 @@ from core.modules.catalogue import Known
 from core.ports import JSON, CatalogueEntry, ModuleSource
 from core.tree.events import AgentState, Delta, Event, NodeView, Output, RecordAppended, TreeChanged
 from core.tree.tree import Tree
-from web.ports import InjectMode, Intent
+from web.ports import Finding, InjectMode, Intent
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
 
@@ -271,8 +271,26 @@ class FakeRuntime:
         if name not in self.catalogue:
             raise UsageError(f"There is no module {name!r}.")
         known = self.catalogue[name]
-        self.catalogue[name] = Known(known.entry, known.manifest, known.approved | set(functions))
+        offered = [one.name for one in known.manifest.functions] if known.manifest else []
+        wanted = {function.removeprefix(f"{name}.") for function in functions or offered}
+        self.catalogue[name] = Known(known.entry, known.manifest, known.approved | wanted)
         return self.catalogue[name]
 
     def path_of(self, session_id: str) -> Path:
         raise UsageError(f"There is no session {session_id} on disk.")
+
+
+class FakeAround:
+    """A product around the server in which one thing does not work."""
+
+    def settings(self) -> Sequence[tuple[str, str]]:
+        return [("Sandbox", "auto")]
+
+    def checks(self) -> Sequence[Finding]:
+        return [
+            Finding("python", True, "Python 3.11", ""),
+            Finding("engine", False, "It is not there.", "apt-get install docker.io"),
+        ]
+
+    def export(self, journal: Path, at: int | None) -> str:
+        raise UsageError("Sessions in memory can't be exported.")

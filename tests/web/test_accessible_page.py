@@ -8,6 +8,8 @@ from typing import Final, Literal
 import pytest
 from playwright.async_api import Page, expect
 
+from core.modules.catalogue import Known
+from core.ports import CatalogueEntry
 from tests.web.fake import FakeSession
 from tests.web.scene import busy_session
 from tests.web.test_approvals_page import ask
@@ -47,6 +49,8 @@ def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dar
     async def test() -> None:
         session = everything()
         async with stage(session) as scene:
+            entry = CatalogueEntry("weather", "ab" * 32, "user", "For tests.", None)
+            scene.runtime.catalogue["weather"] = Known(entry, None, frozenset())
             page = await scene.page("demo", width=width, height=800, scheme=scheme)
             await expect(page.locator(".notice.warning")).to_be_visible()
             await check(page, "dialogue")
@@ -75,7 +79,17 @@ def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dar
             await page.locator("[data-role=sessions]").click()
             await expect(page.locator("[data-role=sessions-list] li")).to_have_count(1)
             await check(page, "sessions")
-            await page.get_by_role("button", name="New session").click()
+            await page.keyboard.press("Escape")
+            await page.keyboard.press("Alt+Shift+O")
+            await expect(page.get_by_role("dialog", name="Modules")).to_contain_text("never ran here")
+            await page.locator("[data-role=modules-list] summary").click()
+            await check(page, "modules")
+            await page.keyboard.press("Escape")
+            await page.keyboard.press("Alt+Shift+G")
+            await expect(page.get_by_role("dialog", name="Settings")).to_contain_text("What works here")
+            await check(page, "settings")
+            await page.keyboard.press("Escape")
+            await page.keyboard.press("Alt+Shift+N")
             await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
             await check(page, "new session")
 

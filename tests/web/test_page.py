@@ -19,7 +19,7 @@ from playwright.async_api import expect
 from core.errors import JournalUnwritable, UsageError
 from core.tree.events import Notice
 from tests.web.browser import Browsing, browsing
-from tests.web.fake import LABEL, FakeRuntime, FakeSession, node
+from tests.web.fake import LABEL, FakeAround, FakeRuntime, FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_render import HOSTILE
 from web import WebServer
@@ -35,7 +35,7 @@ class Scene(Browsing):
 @asynccontextmanager
 async def stage(*sessions: FakeSession) -> AsyncIterator[Scene]:
     runtime = FakeRuntime(*sessions)
-    async with browsing(runtime) as opened:
+    async with browsing(runtime, FakeAround()) as opened:
         yield Scene(opened.server, opened.browser, opened.wrongs, runtime)
 
 

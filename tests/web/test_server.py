@@ -20,7 +20,7 @@ from core.journal.record import Record
 from core.ports import JSON
 from tests.web.fake import LABEL, FakeRuntime, FakeSession, node
 from web import WebServer
-from web.follower import NEWEST
+from web.follower import NEWEST, TOGETHER
 from web.records import record_message
 from web.server import MAX_MESSAGE, MAX_SOCKETS
 
@@ -534,7 +534,11 @@ def test_a_lazy_client_asks_for_the_html_of_old_records() -> None:
             session.append("say", body=f"*{number}*")
         async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
             await send(client, type="hello", session="s", lazy=True)
-            seen = [one for one in await until(client, type="record", n=400) if one["type"] == "record"]
+            frames = await until(client, type="record", n=400)
+            together = [one["list"] for one in frames if one["type"] == "records"]
+            assert max(map(len, together)) <= TOGETHER
+            seen = [record for some in together for record in some]
+            seen += [one for one in frames if one["type"] == "record"]
             assert [one["n"] for one in seen] == list(range(1, 401))
             with_html = [one["n"] for one in seen if "html" in one]
             assert with_html == list(range(400 - NEWEST + 1, 401))

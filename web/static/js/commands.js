@@ -18,6 +18,8 @@ import { TABS } from "./inspector.js";
  * @property {import("./sessions.js").Sessions} sessions
  * @property {import("./settings.js").SettingsDialog} settings
  * @property {import("./files.js").Files} files
+ * @property {import("./modules.js").ModulesDialog} modules
+ * @property {(value: boolean) => void} lock
  * @property {(id: string|null, readonly?: boolean) => void} open
  * @property {(value: number) => void} setIntent
  * @property {() => void} exportPage
@@ -43,6 +45,8 @@ export function commandsOf(page) {
     { name: "Look back through this session (replay)", keys: "Alt+Shift+R", run: () => page.replay.open(), when: live },
     { name: "Upload a file", keys: "Alt+Shift+U", run: () => page.files.choose(), when: () => !store.past },
     { name: "Export this session as an HTML page", keys: "Alt+Shift+E", run: () => page.exportPage(), when: () => store.session.id !== null },
+    { name: "Modules: list, add, approve, remove", keys: "Alt+Shift+O", run: () => page.modules.show() },
+    { name: store.locked ? "End the lockdown" : "Lock down: deny every call of this session", run: () => page.lock(!store.locked), when: live },
     { name: "Settings, and what works here", keys: "Alt+Shift+G", run: () => page.settings.show() },
     ...(node ? [
       { name: `${node.paused ? "Resume" : "Pause"} ${name}`, keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },

@@ -11,6 +11,7 @@ import { icon, onceAFrame, part, setText } from "./dom.js";
 import { agentName } from "./format.js";
 import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
+import { ModulesDialog } from "./modules.js";
 import { Palette } from "./palette.js";
 import { Replay } from "./replay.js";
 import { Sessions } from "./sessions.js";
@@ -73,9 +74,12 @@ const inspector = new Inspector(store, ask, (n) => {
 const approvals = new Approvals(store, (call, allow, remember) => connection.request("clear", { call, allow, remember }), choose);
 part("replay-open").append(icon("history"));
 part("palette-open").append(icon("commands"));
+part("modules-open").append(icon("modules"));
 part("settings-open").append(icon("settings"));
 part("attach").append(icon("attach"));
 const files = new Files(connection, (text, bad) => composer.say(text, bad), () => !store.past);
+const modules = new ModulesDialog((type, fields) => connection.request(type, fields));
+store.addEventListener("modules", onceAFrame(() => modules.changed()));
 const settings = new SettingsDialog(() => connection.request("about"), () => store.session.model);
 const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), () => openSession(store.session.id));
 const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);
@@ -88,8 +92,9 @@ part("dialogue").addEventListener("click", (event) => {
 });
 
 new Palette(() => commandsOf({
-  store, actions, choose, composer, inspector, approvals, replay, sessions, settings, files,
+  store, actions, choose, composer, inspector, approvals, replay, sessions, modules, settings, files,
   open: openSession,
+  lock: (value) => attempt(connection.request("lockdown", { value })),
   setIntent: (value) => attempt(connection.request("intent", { value })),
   exportPage: () => fetchFile("export", {}),
 }));
@@ -216,6 +221,12 @@ store.addEventListener("session", () => {
   writeAddress();
 });
 store.addEventListener("selected", writeAddress);
+part("unlock").addEventListener("click", () => attempt(connection.request("lockdown", { value: false })));
+const showLock = onceAFrame(() => {
+  part("lockdown").hidden = !store.locked;
+  part("unlock").hidden = store.past;
+});
+for (const what of ["records", "reset", "moved"]) store.addEventListener(what, showLock);
 store.addEventListener("alert", () => {
   part("alert").hidden = !store.alert;
   setText(part("alert"), store.alert);

@@ -5,7 +5,7 @@
 //
 // Records of long ago come without HTML; `html` asks for it when one of them is to be shown.
 //
-// Events: "session", "tree", "records", "rendered", "live", "selected", "notice", "alert", "sessions", "reset", "moved".
+// Events: "session", "tree", "records", "rendered", "live", "modules", "selected", "notice", "alert", "sessions", "reset", "moved".
 
 import { snippet } from "./format.js";
 
@@ -47,6 +47,7 @@ export class Store extends EventTarget {
   fetchHtml = async () => ({ list: [] });
   /** Numbers of records whose HTML is wanted, and of those for which it was asked. @type {Set<number>} */ #wanted = new Set();
   /** @type {Set<number>} */ #asked = new Set();
+  /** Whether every call is denied. */ locked = false;
   notice = "";
   /** What ended the session, if anything did. */ alert = "";
   selected = "/";
@@ -174,6 +175,7 @@ export class Store extends EventTarget {
       case "session": this.#session(message); break;
       case "tree": this.#tree(message); break;
       case "record": this.#record(message); break;
+      case "records": for (const record of message.list) this.#record(record); break;
       case "delta": this.#delta(message); break;
       case "output": this.#output(message); break;
       case "notice": this.#notice(message); break;
@@ -224,6 +226,8 @@ export class Store extends EventTarget {
     if (ENDS_A_DRAFT.has(record.kind)) this.drafts.delete(record.agent);
     this.#running(record);
     this.#questions(record);
+    if (record.kind === "control" && record.op === "lockdown") this.locked = record.value === true;
+    if (record.kind === "module") this.#tell("modules");
     for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
     if (record.kind === "say" && !record.body_size) record.said = record.body;
     record.body = snippet(record.body);
@@ -283,6 +287,7 @@ export class Store extends EventTarget {
     this.outputs.clear();
     this.receipts.clear();
     this.asked.clear();
+    this.locked = false;
     this.#wanted.clear();
     this.#asked.clear();
     this.#now = this.#then = [LONE_ROOT];

@@ -45,6 +45,7 @@
  * @property {{prompt: number, cached: number, completion: number}} [usage]
  * @property {unknown} [params] of a `clearance` record that asks: the call's arguments
  * @property {number} [ask] the record of the question that this answers
+ * @property {unknown} [value] of a `control` record
  * @property {string} [by]
  * @property {number} [impact]
  * @property {string} [reason]

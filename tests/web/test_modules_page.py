@@ -1,0 +1,75 @@
+"""The catalogue of modules in the page: look, add, approve as it was looked at, remove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.async_api import expect
+
+from core.modules.catalogue import Known
+from core.ports import CatalogueEntry
+from tests.core.tree.fakes import MANIFEST
+from tests.web.test_page import run, stage
+
+
+def test_modules_are_looked_at_added_approved_and_removed(tmp_path: Path) -> None:
+    source = tmp_path / "weather.py"
+    source.write_text("# a module\n")
+
+    async def test() -> None:
+        async with stage() as scene:
+            entry = CatalogueEntry("t", "ab" * 32, "agent", "For <b>tests</b>.", MANIFEST.to_proto())
+            scene.runtime.catalogue["t"] = Known(entry, MANIFEST, frozenset({"read"}))
+            shipped = CatalogueEntry("shell", "cd" * 32, "shipped", "Runs commands.", MANIFEST.to_proto())
+            every = frozenset(one.name for one in MANIFEST.functions)
+            scene.runtime.catalogue["shell"] = Known(shipped, MANIFEST, every)
+            page = await scene.page()
+            await page.get_by_role("button", name="Modules").click()
+            dialog = page.get_by_role("dialog", name="Modules")
+            rows = dialog.locator("[data-role=modules-list] > li")
+            await expect(rows).to_have_count(2)
+            await expect(rows.nth(0)).to_contain_text("1 of 5 approved")
+            await expect(rows.nth(1)).to_contain_text("shipped")
+            await rows.nth(1).locator("summary").click()
+            await expect(rows.nth(1).get_by_role("button", name="Remove")).to_have_count(0)
+            await rows.nth(0).locator("summary").click()
+            await expect(rows.nth(0)).to_contain_text("SHA-256 abababababababab…")
+            await expect(rows.nth(0)).to_contain_text("t.destroy")
+            await rows.nth(0).get_by_role("button", name="Approve t.write").click()
+            await expect(rows.nth(0)).to_contain_text("2 of 5 approved")
+            await expect(dialog.get_by_role("status")).to_have_text("t.write is approved.")
+            await rows.nth(0).get_by_role("button", name="Approve all of it").click()
+            await expect(rows.nth(0).locator("summary .badge")).to_have_text("approved")
+            await dialog.get_by_label("Add the module").fill(str(source))
+            await page.keyboard.press("Enter")
+            await expect(rows).to_have_count(3)
+            await expect(rows.nth(2)).to_contain_text("weather")
+            await expect(rows.nth(2)).to_contain_text("never ran here")
+            await rows.nth(2).locator("summary").click()
+            await rows.nth(2).get_by_role("button", name="Remove").click()
+            await expect(rows).to_have_count(3)
+            await rows.nth(2).get_by_role("button", name="Really remove it?").click()
+            await expect(rows).to_have_count(2)
+            await dialog.get_by_label("Add the module").fill(str(tmp_path / "gone"))
+            await page.keyboard.press("Enter")
+            await expect(dialog.get_by_role("status")).to_contain_text("There is no module at")
+            assert "weather" not in scene.runtime.catalogue
+
+    run(test)
+
+
+def test_the_lockdown_is_a_command_and_seen_by_everyone() -> None:
+    async def test() -> None:
+        async with stage() as scene:
+            session = await scene.runtime.open(None)
+            session.append("say", body="Go.")
+            one, other = await scene.page(session.id), await scene.page(session.id)
+            await one.keyboard.press("Control+k")
+            await one.keyboard.type("lock down")
+            await one.keyboard.press("Enter")
+            await expect(other.get_by_text("Everything is locked down")).to_be_visible()
+            await other.get_by_role("button", name="End the lockdown").click()
+            await expect(one.get_by_text("Everything is locked down")).to_be_hidden()
+            assert session.calls == [("lockdown", "True"), ("lockdown", "False")]
+
+    run(test)

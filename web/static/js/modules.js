@@ -1,0 +1,156 @@
+// The catalogue of modules: what each can do, what it needs, and what of it a person has approved. Modules are
+// added, approved and taken away here while agents run.
+
+import { el, part, setText } from "./dom.js";
+
+/** @typedef {{name: string, impact: number, approved: boolean}} ModuleFunction */
+/**
+ * @typedef {object} Module
+ * @property {string} name
+ * @property {string|null} version
+ * @property {string} state
+ * @property {string} digest
+ * @property {string} origin
+ * @property {string} summary
+ * @property {ModuleFunction[]} functions
+ * @property {any} manifest
+ */
+/** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+
+export class ModulesDialog {
+  #dialog = /** @type {HTMLDialogElement} */ (part("modules-dialog"));
+  #list = part("modules-list");
+  #source = /** @type {HTMLInputElement} */ (part("modules-source"));
+  #news = part("modules-news");
+  #busy = false;
+
+  /** @param {Request} request */
+  constructor(request) {
+    this.request = request;
+    part("modules-open").addEventListener("click", () => this.show());
+    part("modules-add").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const source = this.#source.value.trim();
+      if (source) this.#do("module.add", { source }, "It was added; nothing of it is approved yet.").then((done) => { if (done) this.#source.value = ""; });
+    });
+    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+  }
+
+  async show() {
+    this.#list.replaceChildren(el("li", { className: "nothing" }, "Asking the sandbox …"));
+    setText(this.#news, "");
+    if (!this.#dialog.open) this.#dialog.showModal();
+    await this.#refresh();
+  }
+
+  /** A module came or went, for whatever reason. */
+  changed() {
+    if (this.#dialog.open && !this.#busy) this.#refresh();
+  }
+
+  async #refresh() {
+    try {
+      const { list } = await this.request("modules");
+      const open = new Set([...this.#list.querySelectorAll("details[open]")].map((one) => one.getAttribute("data-module")));
+      this.#list.replaceChildren(...list.map((/** @type {Module} */ one) => this.#module(one, open.has(one.name))));
+      if (!list.length) this.#list.append(el("li", { className: "nothing" }, "There are no modules."));
+    } catch (error) {
+      this.#list.replaceChildren();
+      this.#say(error);
+    }
+  }
+
+  /**
+   * @param {string} type
+   * @param {Record<string, unknown>} fields
+   * @param {string} words what to say when it is done
+   */
+  async #do(type, fields, words) {
+    if (this.#busy) return false;
+    this.#busy = true;
+    setText(this.#news, "Working …");
+    try {
+      await this.request(type, fields);
+      setText(this.#news, words);
+      await this.#refresh();
+      return true;
+    } catch (error) {
+      this.#say(error);
+      return false;
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** @param {unknown} error */
+  #say(error) {
+    setText(this.#news, error instanceof Error ? error.message : String(error));
+  }
+
+  /**
+   * @param {Module} module
+   * @param {boolean} open
+   */
+  #module(module, open) {
+    const strange = module.origin !== "shipped";
+    const approved = module.functions.filter((one) => one.approved).length;
+    const state = !module.functions.length ? "never ran here" : approved === module.functions.length ? "approved" : `${approved} of ${module.functions.length} approved`;
+    const summary = el("summary", {}, el("span", { className: "function" }, module.name), " ",
+      el("span", { className: `badge ${approved === module.functions.length && approved ? "ok" : "incomplete"}` }, state), " ",
+      el("span", { className: "facts" }, [module.version, module.origin, module.state].filter(Boolean).join(" · ")));
+    const details = el("details", { "data-module": module.name, open }, summary, el("p", {}, module.manifest?.purpose || module.summary),
+      el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest?.needs),
+      el("ul", { className: "functions" }, ...module.functions.map((one) => this.#function(module, one, strange))), ...(strange ? [this.#controls(module, approved)] : []));
+    return el("li", {}, details);
+  }
+
+  /**
+   * @param {Module} module
+   * @param {ModuleFunction} one
+   * @param {boolean} strange
+   */
+  #function(module, one, strange) {
+    const about = (module.manifest?.functions ?? []).find((/** @type {any} */ each) => `${module.name}.${each.name}` === one.name);
+    const row = el("li", {}, el("span", { className: "function" }, one.name), " ", el("span", { className: "badge" }, `impact ${one.impact}`), " ",
+      el("span", { className: `badge ${one.approved ? "ok" : "incomplete"}` }, one.approved ? "approved" : "not approved"));
+    if (strange && !one.approved) {
+      const button = el("button", { type: "button", "aria-label": `Approve ${one.name}` }, "Approve");
+      button.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, functions: [one.name], digest: module.digest }, `${one.name} is approved.`));
+      row.append(" ", button);
+    }
+    row.append(el("p", { className: "facts" }, about?.summary ?? ""));
+    return row;
+  }
+
+  /**
+   * @param {Module} module
+   * @param {number} approved
+   */
+  #controls(module, approved) {
+    const all = el("button", { type: "button" }, "Approve all of it");
+    all.hidden = approved === module.functions.length;
+    all.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, digest: module.digest }, `${module.name} is approved as it is.`));
+    const remove = el("button", { type: "button" }, "Remove");
+    remove.addEventListener("click", () => {
+      if (remove.classList.contains("sure")) this.#do("module.remove", { name: module.name }, `${module.name} was removed.`);
+      remove.classList.add("sure");
+      setText(remove, "Really remove it?");
+    });
+    remove.addEventListener("blur", () => {
+      remove.classList.remove("sure");
+      setText(remove, "Remove");
+    });
+    return el("p", { className: "module-controls" }, all, " ", remove);
+  }
+}
+
+/** What a module wants of its sandbox, which an approval grants. @param {any} wanted */
+function needs(wanted) {
+  /** @type {string[]} */ const egress = wanted?.egress ?? [];
+  /** @type {string[]} */ const secrets = wanted?.secrets ?? [];
+  const words = [
+    egress.length ? `reach ${egress.join(", ")}` : "", secrets.length ? `get the secrets ${secrets.join(", ")}` : "",
+    wanted?.workspace && wanted.workspace !== "none" ? `${wanted.workspace} the workspace` : "",
+  ].filter(Boolean);
+  return words.length ? [el("p", { className: "notice warning" }, `It wants to ${words.join("; ")}.`)] : [];
+}
