@@ -91,7 +91,7 @@ def conversation(turns: int) -> list[Turn]:
         seen = _seen(number)
         whole = tail(seen, table)
         found.append(Turn(_input(number), whole, whole if told is None else state_changes(told, seen, table)))
-        told = Told(seen, table.copy())
+        told = Told(seen, table.bindings)
     return found
 
 

@@ -19,6 +19,7 @@ from benchmarks.tail.layouts import STATIC, command, folder, printed
 from core import Runtime
 from core.context.tail import tail
 from core.gate.gate import Ticket
+from core.language.variables import Table
 from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
@@ -212,11 +213,12 @@ def _whole_blocks(journal: Path) -> list[str]:
     verified = replay(journal, verify=True)
     tree, found = Tree(strict=True, blobs=lambda digest: b""), list[str]()
     for record in verified.records:
+        variables = tree.root.table.copy() if tree.agents else Table()  # as the turn saw them
         apply(tree, record)
         if "context" in record.fields:
             told = tree.root.told
             assert told is not None
-            found.append(tail(told.seen, told.variables))
+            found.append(tail(told.seen, variables))
     return found
 
 

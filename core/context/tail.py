@@ -80,10 +80,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The state as it follows from all that an agent has read: its last `Seen`, and its variables at that turn."""
+    """The state as it follows from all that an agent has read: its last `Seen`, and the `bindings` at that turn."""
 
     seen: Seen
-    variables: Table
+    bindings: int
 
 
 def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
@@ -121,7 +121,7 @@ def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = 
         parts.append("children at work: " + (_listed(names, len(seen.running)) or "none"))
     if memories:
         parts.append("memory: " + " ".join(memories))
-    fresh = [(name, value) for name, value in variables.newest() if told.variables.get(name) != value]
+    fresh = list(variables.newest(told.bindings))
     if fresh:
         described = [describe(*item) for item in fresh[:_LISTED]]
         parts.append("new variables: " + _listed(described, len(fresh)))

@@ -253,6 +253,12 @@ def encode(record: Record) -> tuple[bytes, str]:
     return covered + f"\n\n<!-- /{record.n} {digest} -->\n\n".encode(), digest
 
 
+_TYPES: Final[Mapping[str, type]] = {
+    "n": int, "at": str, "kind": str, "agent": str, "step": int, "bytes": int, "prev": str,
+}  # fmt: skip
+_PROPER: Final = tuple(_TYPES.values())
+
+
 @dataclass(frozen=True, slots=True)
 class _Head:
     """A record's header, and where its body begins and the record ends in the buffer."""
@@ -389,23 +395,14 @@ class Parser:
 
     def _header(self, text: bytes) -> dict[str, JSON]:
         try:
-            header = json.loads(text)
+            header = json.loads(text.decode())
         except (ValueError, RecursionError) as error:
             raise self._bad("its header is not JSON") from error
         if not isinstance(header, dict):
             raise self._bad("its header is not an object")
-        types = (
-            ("n", int),
-            ("at", str),
-            ("kind", str),
-            ("agent", str),
-            ("step", int),
-            ("bytes", int),
-            ("prev", str),
-        )
-        for name, kind in types:
-            if type(header.get(name)) is not kind:
-                raise self._bad(f"its header lacks a proper {name!r}")
+        if tuple(type(header.get(name)) for name in _TYPES) != _PROPER:
+            name = next(name for name, proper in _TYPES.items() if type(header.get(name)) is not proper)
+            raise self._bad(f"its header lacks a proper {name!r}")
         if header["n"] != self._n + 1:
             raise self._bad(f"its number is {header['n']}, not {self._n + 1}")
         if header["prev"] != self._prev:
@@ -421,8 +418,8 @@ class Parser:
             raise self._bad("its body is not UTF-8") from error
         if header.pop("wrapped", False):
             body = _unwrap(body)
-        n, step = header.pop("n"), header.pop("step")
-        at, kind, agent, prev = (header.pop(name) for name in ("at", "kind", "agent", "prev"))
+        n, step, at = header.pop("n"), header.pop("step"), header.pop("at")
+        kind, agent, prev = header.pop("kind"), header.pop("agent"), header.pop("prev")
         assert isinstance(n, int)
         assert isinstance(step, int)
         assert isinstance(at, str)

@@ -68,6 +68,8 @@ class Bound:
     arguments: Mapping[str, JSON]
     attached: Mapping[str, Value]
     labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    digests: list[str] = field(default_factory=list, compare=False, repr=False)
+    """Where the digest over both is kept once it was computed."""
 
 
 def split(info: str) -> tuple[str, tuple[Argument, ...]] | Mistake:

@@ -38,13 +38,14 @@ _DECEPTIVE: Final = re.compile(
 _ANSI: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[PX^_][^\x07\x1b\n]*\x1b\\|[@-OQ-WYZ\\])"
 )
+_SPACES: Final = {ord("\n"): " ", ord("\t"): " "}
 _PLAIN_PATH: Final = re.compile(r"[\w./@+~-]{1,200}")
 _MEDIA: Final = re.compile(r"[^A-Za-z0-9.+/_=-]")
 
 
 def clean(text: str) -> str:
     """Text from outside, made safe to read: no terminal sequences, deceptive characters as `\\u….`"""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.translate(_SPACES).isprintable():
         return text
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return _DECEPTIVE.sub(lambda match: match["flag"] or _escape(match.group()), text)

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Final
 
 _MENTION: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?!\w)")
@@ -54,11 +55,13 @@ def text_value(
 
 
 class Table(Mapping[str, Value]):
-    """The named values of one agent."""
+    """The named values of one agent. `bindings`: how often a name was bound to something new, ever."""
 
     def __init__(self) -> None:
         self._values: dict[str, Value] = {}
         self._counts: dict[str, int] = {}
+        self._bound: dict[str, int] = {}
+        self.bindings = 0
 
     def __getitem__(self, name: str) -> Value:
         return self._values[name]
@@ -69,18 +72,23 @@ class Table(Mapping[str, Value]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def newest(self) -> Iterator[tuple[str, Value]]:
-        """Names and values, the one bound last first."""
-        return reversed(self._values.items())
+    def newest(self, since: int = 0) -> Iterator[tuple[str, Value]]:
+        """Names and values, the one bound last first; `since`: those only that were not bound yet at so many `bindings`."""
+        return takewhile(lambda item: self._bound[item[0]] > since, reversed(self._values.items()))
 
     def copy(self) -> Table:
         """A table with the same names, to go on with."""
         other = Table()
         other._values, other._counts = dict(self._values), dict(self._counts)
+        other._bound, other.bindings = dict(self._bound), self.bindings
         return other
 
     def define(self, name: str, value: Value) -> None:
         """Bind `name`, replacing what it named before."""
+        if self._values.get(name) != value:
+            self._values.pop(name, None)
+            self.bindings += 1
+            self._bound[name] = self.bindings
         self._values[name] = value
 
     def number(self, stem: str) -> str:
@@ -95,7 +103,7 @@ class Table(Mapping[str, Value]):
     def keep(self, stem: str, value: Value) -> str:
         """Bind the next free numbered name to `value`, and give it."""
         name = self.number(stem)
-        self._values[name] = value
+        self.define(name, value)
         return name
 
     def receive(self, name: str, value: Value) -> str:
@@ -109,7 +117,7 @@ class Table(Mapping[str, Value]):
             free = f"{name}_{count}"
         if free in self._values:
             value = replace(value, labels=value.labels | self._values[free].labels)
-        self._values[free] = value
+        self.define(free, value)
         return free
 
 

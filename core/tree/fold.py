@@ -27,7 +27,7 @@ from core.language.scanner import scan
 from core.language.variables import mentions, text_value
 from core.modules.manifest import Manifest
 from core.modules.registry import Loaded
-from core.ports import JSON, ChatMessage
+from core.ports import JSON, ChatMessage, Usage
 from core.tree import budget, loops, origin, plan_fold, uploads
 from core.tree.agent import Agent, Incoming, Pending
 from core.tree.bounds import Bounds
@@ -60,12 +60,8 @@ def apply(tree: Tree, record: Record) -> None:
     if agent is not None:
         agent.step += 1
         agent.record = record.n
-        _expect(
-            tree,
-            record,
-            agent.step == record.step,
-            f"is step {record.step} of {record.agent}, not {agent.step}",
-        )
+        if agent.step != record.step:
+            _expect(tree, record, False, f"is step {record.step} of {record.agent}, not {agent.step}")
     rule = _RULES.get(record.kind)
     if rule is not None:
         rule(tree, record)
@@ -169,12 +165,11 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
         full=record.number("full"),
     )
     sent = record.text("context")
-    _expect(
-        tree, record, prepared.digest == sent, f"answers a context with digest {sent}, not {prepared.digest}"
-    )
+    if prepared.digest != sent:
+        _expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
     stays = tree.layout == "changes"
     agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input))
-    agent.told = Told(prepared.seen, prepared.table.copy()) if stays else None
+    agent.told = Told(prepared.seen, prepared.table.bindings) if stays else None
     agent.history.push(ChatMessage("assistant", record.body))
     for message in agent.inbox:
         if message.n in prepared.took:
@@ -210,12 +205,11 @@ def _count(agent: Agent, usage: JSON) -> None:
     prompt, cached, completion = (value if isinstance(value := usage.get(name), int) else 0 for name in names)
     agent.spent += prompt + completion
     old = agent.usage
-    agent.usage = dataclasses.replace(
-        old,
-        prompt_tokens=old.prompt_tokens + prompt,
-        cached_tokens=old.cached_tokens + cached,
-        completion_tokens=old.completion_tokens + completion,
-        estimated=old.estimated or usage.get("estimated") is True,
+    agent.usage = Usage(
+        old.prompt_tokens + prompt,
+        old.cached_tokens + cached,
+        old.completion_tokens + completion,
+        old.estimated or usage.get("estimated") is True,
     )
 
 
@@ -406,7 +400,8 @@ def _gate(tree: Tree, record: Record) -> None:
     decision = decide_again(tree, agent, pending, record)
     said = (record.fields.get("allow"), record.fields.get("by"), record.fields.get("impact"))
     came = (isinstance(decision.verdict, Ticket), decision.by, decision.impact.level)
-    _expect(tree, record, said == came, f"decides {said}, where the gate says {came}")
+    if said != came:
+        _expect(tree, record, False, f"decides {said}, where the gate says {came}")
     tree.tally = decision.tally
 
 

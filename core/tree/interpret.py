@@ -226,9 +226,10 @@ def argument_text(bound: Bound, name: str) -> str:
 
 def digest_of(bound: Bound) -> str:
     """The digest over an action's arguments that stands in its `call` record."""
-    return arguments_digest(bound.arguments, {name: value.sha256 for name, value in bound.attached.items()})[
-        :16
-    ]
+    if not bound.digests:
+        attached = {name: value.sha256 for name, value in bound.attached.items()}
+        bound.digests.append(arguments_digest(bound.arguments, attached)[:16])
+    return bound.digests[0]
 
 
 def _define(agent: Agent, bound: Bound) -> str:

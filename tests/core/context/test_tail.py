@@ -33,7 +33,7 @@ def table(**values: str) -> Table:
 
 
 def told(seen: Seen = NOON, variables: Table | None = None) -> Told:
-    return Told(seen, (variables or Table()).copy())
+    return Told(seen, (variables or Table()).bindings)
 
 
 def test_nothing_is_said_where_nothing_is_different() -> None:
@@ -58,9 +58,11 @@ def test_what_ended_is_said() -> None:
 
 
 def test_a_variable_is_named_when_it_is_new_or_names_something_else() -> None:
-    before = table(kept="same", changed="old")
-    after = table(kept="same", changed="newer", fresh="1")
-    said = changes(told(NOON, before), NOON, after)
+    variables = table(kept="same", changed="old")
+    before = told(NOON, variables)
+    for name, text in {"kept": "same", "changed": "newer", "fresh": "1"}.items():
+        variables.define(name, text_value(text))
+    said = changes(before, NOON, variables)
     assert said == "(state) new variables: $fresh (text/plain, 1 B), $changed (text/plain, 5 B)"
 
 
@@ -92,12 +94,12 @@ def read(paragraphs: Sequence[str]) -> dict[str, str]:
 @settings(deadline=None)
 def test_changes_add_up_to_the_whole(first: Seen, following: list[tuple[Seen, dict[str, int]]]) -> None:
     variables = Table()
-    said, last, seen = [tail(first, variables)], Told(first, Table()), first
+    said, last, seen = [tail(first, variables)], Told(first, 0), first
     for seen, defined in following:
         for name, size in defined.items():
             variables.define(name, text_value("x" * size))
         said.append(changes(last, seen, variables))
-        last = Told(seen, variables.copy())
+        last = Told(seen, variables.bindings)
     known = read(said)
     expected = {"time": seen.now, "working directory": seen.directory}
     expected |= {name: labels.describe(name, value).split(" ", 1)[1] for name, value in variables.items()}
