@@ -1,8 +1,9 @@
-"""`python -m benchmarks.plan`: scheduler overhead, makespan and fan-out, ours beside a bare indegree loop.
+"""`python -m benchmarks.plan [--peers]`: scheduler overhead, makespan and fan-out, ours beside a bare indegree loop.
 
 Both run the same graphs in one process, alternating. The bare loop counts indegrees and starts a task
-per node; it has no states, joins, contracts, trail, time limits or budgets, so it is the floor.
-Prints a table, or JSON with `--json`.
+per node; it has no states, joins, contracts, trail, time limits or budgets, so it is the floor. With
+`--peers` LangGraph runs the same graphs once, in an environment of its own. The last rows are about a
+plan that runs while it is still being written. Prints a table, or JSON with `--json`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import gc
 import json
 import random
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
+from benchmarks.tree.peers import interpreter
 from core.plan.engine import PlanEngine
 from core.plan.limits import Limits
 from core.plan.model import Node, Plan, PlanVersion, make_plan
@@ -173,7 +177,64 @@ WAYS: Mapping[str, Way] = {
 }
 
 
-def measure(rounds: int) -> dict[str, dict[str, float]]:
+def langgraph(graphs: Mapping[str, tuple[Plan, Mapping[str, float]]]) -> dict[str, float]:
+    """LangGraph's seconds for each."""
+    given = {
+        title: {
+            "after": {one: node.dependencies for one, node in plan.nodes.items()},
+            "seconds": dict(seconds),
+        }
+        for title, (plan, seconds) in graphs.items()
+    }
+    ran = subprocess.run(
+        [interpreter("langgraph"), "-m", "benchmarks.plan.peer_langgraph"],
+        input=json.dumps(given), cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found: dict[str, float] = json.loads(ran.stdout)
+    return found
+
+
+async def streamed(count: int = 12, gap: float = 0.2, seconds: float = 0.5) -> dict[str, float]:
+    """A planner writes a step every `gap` seconds, two lines of them side by side; a step takes `seconds`.
+
+    Gives, in ms, the longest wait from the moment in which a step could start (it is written in full, and
+    what it stands behind is done) to its start, and the makespan over the best that there is.
+    """
+    steps = [
+        f"  - {{id: s{n:02}, call: f, after: [{f's{n - 2:02}' if n > 1 else ''}]}}\n" for n in range(count)
+    ]
+    sleeper = Sleeper({f"s{n:02}": seconds for n in range(count)})
+    engine = PlanEngine(
+        make_plan("p", ()), runner=sleeper, clock=RealClock(), limits=Limits(), asker=None, growing=True
+    )
+    run = asyncio.create_task(engine.run())
+    await asyncio.sleep(0)
+    begin = time.monotonic()
+    engine.write("steps:\n")
+    written: list[float] = []
+    for step in steps:
+        await asyncio.sleep(gap)
+        engine.write(step)
+        written.append(time.monotonic() - begin)
+    engine.written()
+    result = await run
+    if result.status != "concluded":
+        raise SystemExit(f"benchmarks.plan: the streamed plan came back {result.status}")
+    # The trail's times count from the run's start, which is the moment before `begin`.
+    began = [result.nodes[f"s{n:02}"].started or 0.0 for n in range(count)]
+    ended = [result.nodes[f"s{n:02}"].ended or 0.0 for n in range(count)]
+    could = [max(written[n], ended[n - 2] if n > 1 else 0.0) for n in range(count)]
+    best: list[float] = []
+    for n in range(count):
+        best.append(max(written[n], best[n - 2] if n > 1 else 0.0) + seconds)
+    return {
+        "first start after its step, ms": (began[0] - written[0]) * 1e3,
+        "longest wait of a step, ms": max(a - b for a, b in zip(began, could, strict=True)) * 1e3,
+        "makespan over the best": max(ended) / max(best),
+    }
+
+
+def measure(rounds: int, peers: bool) -> dict[str, dict[str, float]]:
     """All rows: µs per node for zero-cost nodes; makespan and fan-out in ms."""
     big = layered(10_000, 100)
     small = layered(1_000, 50)
@@ -193,6 +254,18 @@ def measure(rounds: int) -> dict[str, dict[str, float]]:
         plan = fan(count)
         took = timed(both, plan, dict.fromkeys(plan.nodes, 0.05), rounds)
         rows[f"{count:,} branches of 50 ms, ms"] = {name: one * 1e3 for name, one in took.items()}
+    if peers:
+        none: dict[str, float] = {}
+        graphs: dict[str, tuple[Plan, Mapping[str, float]]] = {
+            "zero": (small, none), "random": (small, waits),
+            **{str(n): (fan(n), dict.fromkeys(fan(n).nodes, 0.05)) for n in (100, 1_000)},
+        }  # fmt: skip
+        took = langgraph(graphs)
+        titles = list(rows)
+        rows[titles[0]]["LangGraph (1,000 nodes)"] = took["zero"] / 1_000 * 1e6
+        for title, name in zip(titles[1:], ("random", "100", "1000"), strict=True):
+            rows[title]["LangGraph"] = took[name] * 1e3
+    rows["a plan that is still being written"] = asyncio.run(streamed())
     return rows
 
 
@@ -200,16 +273,17 @@ def main(arguments: list[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="benchmarks.plan", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peers", action="store_true", help="measure LangGraph beside ours")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    rows = measure(options.rounds)
+    rows = measure(options.rounds, options.peers)
     if options.json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return 0
     for title, row in rows.items():
         print(title)
         for name, value in row.items():
-            print(f"  {name:<24} {value:10.1f}")
+            print(f"  {name:<32} {value:10.{3 if 'over' in name else 1}f}")
     return 0
 
 

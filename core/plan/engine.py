@@ -558,19 +558,18 @@ class PlanEngine:
             outcome = await self._runner.run(firing)
         except Exception as error:
             return Failure("crashed", f"The step could not be run ({type(error).__name__}: {error}).")
-        return await self._validated(node, outcome) if isinstance(outcome, Success) else outcome
-
-    async def _validated(self, node: Node, success: Success) -> Outcome:
-        broken = contracts.violation(node.contract, success)
+        if isinstance(outcome, Failure):
+            return outcome
+        broken = contracts.violation(node.contract, outcome)
         if broken is not None:
-            return Failure("contract", broken, success.exit_status, success.tokens)
-        if node.contract.judgement is not None and not await self.thoughts.judged(node, success.output):
+            return Failure("contract", broken, outcome.exit_status, outcome.tokens)
+        if node.contract.judgement is not None and not await self.thoughts.judged(node, outcome.output):
             return Failure(
                 "contract",
                 f"The result was judged not to hold: {node.contract.judgement}",
-                tokens=success.tokens,
+                tokens=outcome.tokens,
             )
-        return success
+        return outcome
 
     def _landed(self, node: Node, outcome: Outcome, names: tuple[str, ...]) -> None:
         """An attempt is over: free what it held, and record what came of it."""

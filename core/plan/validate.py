@@ -17,7 +17,7 @@ from typing import Final
 import jsonschema
 
 from core.plan.contracts import well_formed
-from core.plan.model import WINNER, WORK, Node, Plan, PlanError
+from core.plan.model import NO_ERROR, WINNER, WORK, Node, Plan, PlanError
 from core.plan.seams import Catalogue, FunctionInfo
 from core.ports import JSON
 
@@ -163,7 +163,7 @@ def _faults(
     if node.kind == "agent" and not agents:
         yield f"Step {node.id!r} calls an agent; this mode runs functions only."
     yield from _join_faults(node, written)
-    fault = well_formed(node.contract)
+    fault = well_formed(node.contract) if node.contract is not NO_ERROR else None
     if fault:
         yield f"Step {node.id!r}: {fault}."
     info = catalogue.find(node.call) if catalogue is not None and node.kind == "tool" else None
