@@ -7,10 +7,10 @@ shapes. An implementation of a port must pass the conformance tests in `tests/` 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, get_args
 
 JSON: TypeAlias = bool | int | float | str | list["JSON"] | dict[str, "JSON"] | None
 """What JSON can hold."""
@@ -20,12 +20,30 @@ JSON: TypeAlias = bool | int | float | str | list["JSON"] | dict[str, "JSON"] | 
 Speaker = Literal["system", "user", "assistant"]
 
 
+Medium = Literal["image", "audio"]
+"""What a model may take beside text."""
+
+MEDIA: Final[tuple[Medium, ...]] = get_args(Medium)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A variable inside a message, for models that take its medium; `load` gives its bytes. Equal if the content is."""
+
+    name: str = field(compare=False)
+    media: str
+    medium: Medium
+    sha256: str
+    load: Callable[[], bytes] = field(compare=False, repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message of a context, as the model's endpoint gets it."""
+    """One message of a context, as the model's endpoint gets it. `parts` stand behind its text."""
 
     role: Speaker
     content: str
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +68,15 @@ class StaticPrompt:
 class ModelProfile:
     """What the core must know about a model. `context`: window in tokens. `label`: one sentence for people.
 
+    `takes`: media that it understands beside text.
+
     `static` replaces the standard static prompt for models that are too small for it.
     """
 
     name: str
     context: int
     label: str = ""
-    images: bool = False
+    takes: tuple[Medium, ...] = ()
     static: StaticPrompt | None = None
 
 

@@ -96,7 +96,11 @@ def context(path: Path, agent: str, *, at: int | None, as_json: bool) -> int:
     """Print the message list that a model saw."""
     seen = replaying.context(path, agent, at=at)
     if as_json:
-        messages = [{"role": one.role, "content": one.content, "reused": one.reused} for one in seen.messages]
+        messages = [
+            {"role": one.role, "content": one.content, "reused": one.reused}
+            | ({"parts": [list(part) for part in one.parts]} if one.parts else {})
+            for one in seen.messages
+        ]
         print(
             json.dumps(
                 {"agent": seen.agent, "record": seen.record, "messages": messages},
@@ -110,6 +114,8 @@ def context(path: Path, agent: str, *, at: int | None, as_json: bool) -> int:
         mark = "=" if one.reused else "+"
         print(f"\n{mark} [{one.role}]")
         print("\n".join(f"{mark} {line}" for line in one.content.split("\n")))
+        for name, media, digest in one.parts:
+            print(f"{mark} [${name}: {media}, SHA-256 {digest}]")
     return 0
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import UsageError
 from core.gate.clearance import PERSON_SECONDS
+from core.ports import Medium
 from core.tree.bounds import Bounds
 
 _ENVIRONMENT: Mapping[str, str] = {
@@ -23,6 +24,8 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_MODEL_SMART": "model_smart",
     "IACT_MODEL_FAST": "model_fast",
     "IACT_CONTEXT": "context",
+    "IACT_TAKES": "takes",
+    "IACT_DIALECT": "dialect",
     "IACT_SANDBOX": "sandbox",
     "IACT_CLEARANCE_URL": "clearance_url",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
@@ -55,6 +58,9 @@ class BoundSettings(BaseModel):
 class Settings(BaseModel):
     """Everything that a user can set. No endpoint and no key: the embedded model is used.
 
+    `takes`: media that the endpoint's models understand beside text, in the environment separated by commas.
+    `dialect`: "tools" for models that insist on function calls.
+
     `clearance_url`: asked about every call, in place of a person; `clearance_seconds`: how long a person has.
     """
 
@@ -67,6 +73,8 @@ class Settings(BaseModel):
     model_smart: str | None = None
     model_fast: str | None = None
     context: int = Field(default=32_768, ge=512)
+    takes: tuple[Medium, ...] = ()
+    dialect: Literal["text", "tools"] = "text"
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)
@@ -97,6 +105,8 @@ def load(*, data: str | None = None, environment: Mapping[str, str] | None = Non
     for name, field in _ENVIRONMENT.items():
         if environment.get(name):
             given[field] = environment[name]
+    if isinstance(given.get("takes"), str):
+        given["takes"] = [one.strip() for one in given["takes"].split(",") if one.strip()]
     if data:
         given["data"] = data
     if isinstance(given.get("log"), str):

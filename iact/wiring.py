@@ -82,9 +82,12 @@ def _endpoint(settings: Settings, name: str) -> Model:
     return OpenAIModel(
         base_url=settings.base_url or _OPENAI,
         key=settings.api_key,
-        profile=ModelProfile(name, settings.context, label=f"{name} at {settings.base_url or _OPENAI}"),
+        profile=ModelProfile(
+            name, settings.context, label=f"{name} at {settings.base_url or _OPENAI}", takes=settings.takes
+        ),
         clock=SystemClock(),
         rng=random.Random(),
+        dialect=settings.dialect,
     )
 
 

@@ -11,7 +11,7 @@ import functools
 import hashlib
 from collections.abc import Sequence
 
-from core.context.tokens import MESSAGE_OVERHEAD, estimate
+from core.context.tokens import MESSAGE_OVERHEAD, weight
 from core.ports import ChatMessage, StaticPrompt
 
 
@@ -19,6 +19,8 @@ def _feed(hasher: hashlib._Hash, message: ChatMessage) -> None:
     content = message.content.encode("utf-8", "surrogatepass")
     hasher.update(f"{message.role} {len(content)}\n".encode())
     hasher.update(content)
+    for part in message.parts:
+        hasher.update(f"\npart {part.media} {part.sha256}\n".encode())
 
 
 def prompt_digest(static: StaticPrompt) -> str:
@@ -61,7 +63,7 @@ class History:
     def push(self, message: ChatMessage) -> None:
         """Append one message; nothing that stands here ever changes."""
         self._messages.append(message)
-        self.tokens += estimate(message.content) + MESSAGE_OVERHEAD
+        self.tokens += weight(message) + MESSAGE_OVERHEAD
         _feed(self._hasher, message)
 
     def copy(self) -> History:

@@ -18,6 +18,9 @@ from core.ports import ChatMessage
 MESSAGE_OVERHEAD: Final = 5
 """Tokens that a chat template puts around one message."""
 
+PART_TOKENS: Final = 1100
+"""Tokens of an image or a sound: models count 85 to 1,600 for an image, by its size, which the core does not read."""
+
 _PROSE: Final = (string.ascii_letters + " ").encode()
 _ASCII: Final = bytes(range(128))
 _PROSE_PER_TOKEN: Final = 3.6  # English has 4 to 4.5 characters per token, identifiers and German less
@@ -37,9 +40,14 @@ def estimate(text: str) -> int:
     return math.ceil(prose / _PROSE_PER_TOKEN + ascii_signs * _SIGN_TOKENS + foreign * _BYTE_TOKENS)
 
 
+def weight(message: ChatMessage) -> int:
+    """Tokens of one message, without what a chat template puts around it."""
+    return estimate(message.content) + PART_TOKENS * len(message.parts)
+
+
 def estimate_messages(messages: Iterable[ChatMessage]) -> int:
     """Tokens of a whole context."""
-    return sum(estimate(message.content) + MESSAGE_OVERHEAD for message in messages)
+    return sum(weight(message) + MESSAGE_OVERHEAD for message in messages)
 
 
 @dataclass(frozen=True, slots=True)

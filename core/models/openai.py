@@ -11,6 +11,7 @@ Import this module only where an endpoint is in use: the SDK takes half a second
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import random
 import ssl
@@ -34,6 +35,7 @@ from core.ports import (
     Clock,
     ModelEvent,
     ModelProfile,
+    Part,
     StreamEnd,
     StreamRestart,
     TextDelta,
@@ -397,9 +399,29 @@ def _formed(form: Form, name: str, schema: dict[str, JSON]) -> dict[str, JSON]:
 
 def _wire(messages: Sequence[ChatMessage]) -> list[ChatCompletionMessageParam]:
     return [
-        cast(ChatCompletionMessageParam, {"role": message.role, "content": message.content})
+        cast(ChatCompletionMessageParam, {"role": message.role, "content": _content(message)})
         for message in messages
     ]
+
+
+def _content(message: ChatMessage) -> JSON:
+    """A message's content: its text, or, with parts, a list in which each stands behind its name."""
+    if not message.parts:
+        return message.content
+    content: list[JSON] = [{"type": "text", "text": message.content}]
+    for part in message.parts:
+        content += [{"type": "text", "text": f"${part.name}:"}, _part(part)]
+    return content
+
+
+def _part(part: Part) -> JSON:
+    data = base64.b64encode(part.load()).decode("ascii")
+    match part.medium:
+        case "image":
+            return {"type": "image_url", "image_url": {"url": f"data:{part.media};base64,{data}"}}
+        case "audio":
+            form = "wav" if part.media == "audio/wav" else "mp3"
+            return {"type": "input_audio", "input_audio": {"data": data, "format": form}}
 
 
 def _events(reading: _Reading, chunk: ChatCompletionChunk) -> list[ModelEvent]:

@@ -243,7 +243,7 @@ def _instructed(messages: Sequence[ChatMessage], schema: dict[str, JSON]) -> lis
     *before, last = messages or [ChatMessage("user", "")]
     if last.role != "user":
         return [*before, last, ChatMessage("user", wanted)]
-    return [*before, ChatMessage("user", f"{last.content}\n\n{wanted}".lstrip())]
+    return [*before, replace(last, content=f"{last.content}\n\n{wanted}".lstrip())]
 
 
 def _name(shape: type[BaseModel]) -> str:

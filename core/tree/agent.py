@@ -19,7 +19,7 @@ from core.gate.provenance import NOTHING, Labels
 from core.language.actions import ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Table, Value
-from core.ports import Usage
+from core.ports import Part, Usage
 from core.tree.plan_run import PlanRun
 
 Rest = Literal["idle", "done", "failed", "cancelled"]
@@ -84,7 +84,7 @@ class Agent:
     `patterns` and `intent` narrow its caller's grant. `fresh`: it has had no turn yet. `warned`: it was
     told that children are still at work, `full_told`: that its context fills up. `forked`: it began with its
     caller's history. `first`: its first message. `told`: what its history says about the state; None where the
-    next tail must be whole. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and `lender` belong to
+    next tail must be whole. `parts`: what its feedback shows beside text. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and `lender` belong to
     `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
     `labels`: where all that it has read comes from (`core.tree.origin`).
@@ -111,6 +111,7 @@ class Agent:
     first: str = ""
     inbox: list[Incoming] = field(default_factory=list)
     feedback: list[str] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     actions: list[Pending] = field(default_factory=list)
     turn: int = 0
     turns: int = 0

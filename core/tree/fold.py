@@ -32,7 +32,7 @@ from core.tree import budget, loops, origin, plan_fold, uploads
 from core.tree.agent import Agent, Incoming, Pending
 from core.tree.bounds import Bounds
 from core.tree.decision import decide_again
-from core.tree.inputs import Prepared, choose_notes, heard, noted, prepare, receive
+from core.tree.inputs import Prepared, choose_notes, heard, noted, prepare, receive, show
 from core.tree.interpret import (
     advance,
     argument_text,
@@ -168,7 +168,7 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     if prepared.digest != sent:
         _expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
     stays = tree.layout == "changes"
-    agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input))
+    agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts))
     agent.told = Told(prepared.seen, prepared.table.bindings) if stays else None
     agent.history.push(ChatMessage("assistant", record.body))
     for message in agent.inbox:
@@ -176,7 +176,7 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
             origin.read(agent, message.labels)
     agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
     agent.first = prepared.input if agent.fresh else agent.first
-    agent.table, agent.feedback, agent.fresh = prepared.table, [], False
+    agent.table, agent.feedback, agent.parts, agent.fresh = prepared.table, [], [], False
     agent.recalled = ()
     agent.full_told = agent.full_told or prepared.full > 0
     _calibrate(tree, agent, record.fields.get("usage"), prepared)
@@ -260,13 +260,17 @@ def _left_behind(tree: Tree, agent: Agent) -> list[str]:
     for message in agent.inbox:
         origin.read(agent, message.labels)
     parts = heard(tree, agent, agent.inbox, notes, agent.table)
+    for message in agent.inbox:
+        agent.parts += show(tree, agent, message, agent.table)
     return [*parts, labels.note("Your work was cancelled here by the user.")]
 
 
 def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
     """An agent reads a message before its next turn begins."""
     origin.read(agent, message.labels)
-    return receive(tree, message, agent.table)
+    text = receive(tree, message, agent.table)
+    agent.parts += show(tree, agent, message, agent.table)
+    return text
 
 
 def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str) -> None:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from core.context.embeds import MOST, embedded, part
 from core.context.tail import Seen, changes, tail
 from core.gate.provenance import Labels
 from core.language import labels
 from core.language.actions import CORE_ACTIONS, ActionSpec
 from core.language.scanner import scan
 from core.language.variables import Table, Value, rename, text_value
-from core.ports import JSON, ChatMessage
+from core.ports import JSON, ChatMessage, Part
 from core.tree.agent import Agent, Incoming
 from core.tree.tree import Tree
 
@@ -43,6 +44,7 @@ class Prepared:
 
     input: str
     tail: str
+    parts: tuple[Part, ...]
     took: tuple[int, ...]
     notes: Mapping[str, int]
     seen: Seen
@@ -54,7 +56,7 @@ class Prepared:
     @property
     def newest(self) -> ChatMessage:
         """The last message of the context: this turn's input with the tail."""
-        return _newest(self.input, self.tail)
+        return _newest(self.input, self.tail, self.parts)
 
 
 def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
@@ -128,9 +130,11 @@ def prepare(
     text, recalled = "\n\n".join(parts), agent.recalled
     told = agent.told
     end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
-    digest = agent.history.digest([_newest(text, end)])
+    shown = [*agent.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
+    beside = tuple(dict.fromkeys(shown))[:MOST]
+    digest = agent.history.digest([_newest(text, end, beside)])
     taken = tuple(message.n for message in inbox)
-    return Prepared(text, end, taken, notes, seen, table, last, full, digest)
+    return Prepared(text, end, beside, taken, notes, seen, table, last, full, digest)
 
 
 def heard(
@@ -153,8 +157,26 @@ def heard(
     return parts
 
 
-def _newest(text: str, end: str) -> ChatMessage:
-    return ChatMessage("user", f"{text}\n\n{end}" if end else text)
+def _newest(text: str, end: str, parts: tuple[Part, ...]) -> ChatMessage:
+    return ChatMessage("user", f"{text}\n\n{end}" if end else text, parts)
+
+
+def show(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[Part]:
+    """What a message shows beside its text: the variables that it embeds, and a file that the user hands over.
+
+    Only what came with the message counts; the user may embed what the agent has. What stands in its history
+    already is not shown again. `table`: as `receive` left it.
+    """
+    takes = tree.roles[agent.model].takes
+    if not takes or message.status != "ok":
+        return
+    brought = {name: (table.receive(name, value), value) for name, value in message.values.items()}
+    if message.kind in ("say", "intervention"):
+        brought = {**{name: (name, value) for name, value in table.items()}, **brought}
+    for name in brought if message.kind == "upload" else embedded(message.text):
+        found = part(*brought[name], takes) if name in brought else None
+        if found is not None and not any(found in earlier.parts for earlier in agent.history.messages()):
+            yield found
 
 
 def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:

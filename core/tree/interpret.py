@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from typing import Final
 
+from core.context.embeds import MOST, part
 from core.gate.gate import arguments_digest
 from core.journal.record import Record
 from core.language import labels
@@ -252,6 +253,9 @@ def _show(tree: Tree, agent: Agent, bound: Bound) -> str:
     if value is None:
         have = ", ".join(f"${one}" for one in list(agent.table)[-12:]) or "none"
         return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
+    if not value.is_text and _attach(tree, agent, name, value):
+        origin.read(agent, value.labels)
+        return f"{labels.describe(name, value)} stands behind this message."
     if not value.is_text:
         return f"`SHOW` was not run: {labels.describe(name, value)} is not text."
     origin.read(agent, value.labels)
@@ -299,7 +303,7 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
             code = data.get("exit_status") if isinstance(data, dict) else None
             told = labels.result(
                 pending.written,
-                _shown(tree, value, variable),
+                _shown(tree, agent, value, variable),
                 variable=variable,
                 exit_status=code if isinstance(code, int) else None,
                 error=status == "error",
@@ -331,7 +335,18 @@ def _artifacts(tree: Tree, agent: Agent, record: Record) -> Iterator[str]:
             yield f"It also brought {labels.describe(variable, value)}."
 
 
-def _shown(tree: Tree, value: Value, variable: str) -> str:
+def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:
+    """Put a value behind the agent's next message, if its model takes it and there is room."""
+    found = part(name, value, tree.roles[agent.model].takes)
+    if found is None or len(agent.parts) >= MOST:
+        return False
+    agent.parts.append(found)
+    return True
+
+
+def _shown(tree: Tree, agent: Agent, value: Value, variable: str) -> str:
+    if not value.is_text and _attach(tree, agent, variable, value):
+        return f"({value.media}, {labels.size(value.size)}; it stands behind this message)"
     if not value.is_text:
         return f"({value.media}, {labels.size(value.size)}, not text)"
     return labels.shorten(labels.clean(value.text()).rstrip("\n"), tree.bounds.shown, variable)

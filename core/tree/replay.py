@@ -33,11 +33,15 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class SeenMessage:
-    """One message of a context; `reused`: it stood in the agent's context before, byte for byte."""
+    """One message of a context; `reused`: it stood in the agent's context before, byte for byte.
+
+    `parts`: what stands behind its text, as (variable, media type, SHA-256).
+    """
 
     role: str
     content: str
     reused: bool
+    parts: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,10 @@ def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
     before = one.history.messages()
     # The last message of the history is the reply to the context before, which that context did not hold.
     reused = len(before) - 1 if len(turns) > 1 else len(before)
-    messages = [SeenMessage(message.role, message.content, n < reused) for n, message in enumerate(before)]
-    return SeenContext(agent, turn.n, (*messages, _fresh(prepared.newest)))
+    messages = [_seen(message, reused=n < reused) for n, message in enumerate(before)]
+    return SeenContext(agent, turn.n, (*messages, _seen(prepared.newest, reused=False)))
 
 
-def _fresh(message: ChatMessage) -> SeenMessage:
-    return SeenMessage(message.role, message.content, False)
+def _seen(message: ChatMessage, *, reused: bool) -> SeenMessage:
+    parts = tuple((part.name, part.media, part.sha256) for part in message.parts)
+    return SeenMessage(message.role, message.content, reused, parts)

@@ -6,25 +6,32 @@ from dataclasses import dataclass
 
 from core.context.history import prompt_digest
 from core.context.prompt import STANDARD
-from core.ports import JSON, ChatMessage, ModelProfile, StaticPrompt
+from core.ports import JSON, MEDIA, ChatMessage, Medium, ModelProfile, StaticPrompt
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
     """A model's name, its window in tokens, and the static prompt that its agents share.
 
-    `small`: the model brings a static prompt of its own and is spared documentation notes.
+    `takes`: media that its model understands beside text. `small`: the model brings a static prompt of its own and is spared documentation notes.
     """
 
     model: str
     context: int
     static: StaticPrompt
     small: bool
+    takes: tuple[Medium, ...] = ()
 
     @staticmethod
     def of(profile: ModelProfile) -> Role:
         """The role that a model plays."""
-        return Role(profile.name, profile.context, profile.static or STANDARD, profile.static is not None)
+        return Role(
+            profile.name,
+            profile.context,
+            profile.static or STANDARD,
+            profile.static is not None,
+            profile.takes,
+        )
 
     def to_json(self) -> dict[str, JSON]:
         """As it stands in an `open` record; the standard prompt is not repeated there."""
@@ -33,6 +40,8 @@ class Role:
             "context": self.context,
             "prompt": prompt_digest(self.static),
         }
+        if self.takes:
+            found["takes"] = list(self.takes)
         if self.small:
             examples: list[JSON] = [
                 {"role": one.role, "content": one.content} for one in self.static.examples
@@ -47,7 +56,9 @@ class Role:
         own, context = fields.get("static"), fields.get("context")
         static = _static(own) if isinstance(own, dict) else STANDARD
         window = context if isinstance(context, int) else 8192
-        role = Role(str(fields.get("model", "")), window, static, isinstance(own, dict))
+        takes = fields.get("takes")
+        media = tuple(one for one in MEDIA if isinstance(takes, list) and one in takes)
+        role = Role(str(fields.get("model", "")), window, static, isinstance(own, dict), media)
         return role, str(fields.get("prompt", ""))
 
 

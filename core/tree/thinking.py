@@ -81,7 +81,7 @@ class Thinking:
         minute = now.strftime("%Y-%m-%d %H:%M UTC")
         seen = Seen(minute, agent.directory, running, budget.low(tree, agent), catalogue)
         prepared = prepare(tree, agent, seen, notes=notes)
-        size = tree.tokens(agent, prepared.newest.content)
+        size = tree.tokens(agent, prepared.newest)
         cost = budget.cost_of_turn(size)
         tokens = budget.short(tree, agent, cost)
         if tokens:
@@ -144,7 +144,12 @@ class Thinking:
     async def _compress(self, agent: Agent, prepared: Prepared) -> None:
         """The agent did not cut its history itself: have it summarized, by the "fast" model if that can hold it."""
         live, roles = self._live, self._live.tree.roles
-        fits = "fast" in roles and roles["fast"].context >= roles[agent.model].context
+        own = roles[agent.model]
+        fits = (
+            "fast" in roles
+            and roles["fast"].context >= own.context
+            and {*own.takes} <= {*roles["fast"].takes}
+        )
         role = "fast" if fits else agent.model
         generation = Generation(agent, prepared, Scanner(lambda name: False), live.clock.monotonic())
         if await self._write(generation, self._models.model(role), ChatMessage("user", SUMMARIZE)):
@@ -292,7 +297,7 @@ class Thinking:
         """Token counts as the endpoint reported them, else estimated from the characters."""
         usage = generation.usage
         if usage is None:
-            prompt = self._live.tree.tokens(generation.agent, generation.prepared.newest.content)
+            prompt = self._live.tree.tokens(generation.agent, generation.prepared.newest)
             written = estimate(generation.scanner.text)
             return {"prompt": prompt, "cached": 0, "completion": written, "estimated": True}
         counts: dict[str, JSON] = {

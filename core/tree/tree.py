@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from core.context.tail import Layout
-from core.context.tokens import Calibration, estimate
+from core.context.tokens import Calibration, weight
 from core.gate.clearance import Remembered
 from core.gate.grant import Grant
 from core.gate.policy import Policy
@@ -18,7 +18,7 @@ from core.gate.provenance import NOTHING, Labels
 from core.gate.rate import Tally
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from core.modules.registry import Loaded, specs_of
-from core.ports import Usage
+from core.ports import ChatMessage, Usage
 from core.tree.agent import Act, Agent, End, Execute, Step, Think
 from core.tree.bounds import Bounds
 from core.tree.events import AgentState, NodeView
@@ -134,10 +134,10 @@ class Tree:
                 return False
             path = agent.caller
 
-    def tokens(self, agent: Agent, newest: str) -> int:
+    def tokens(self, agent: Agent, newest: ChatMessage) -> int:
         """About how many tokens an agent's context has with `newest` as its last message."""
         known = self.calibrations.get(agent.model, Calibration())
-        return known.apply(agent.history.tokens + estimate(newest))
+        return known.apply(agent.history.tokens + weight(newest))
 
     def next_step(self, path: str) -> Step | None:
         """What an agent has to do now; None if it rests, waits for a child or is paused."""

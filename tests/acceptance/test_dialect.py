@@ -1,0 +1,54 @@
+"""The product with a model that insists on function calls: everything behind the endpoint reads action blocks."""
+
+from __future__ import annotations
+
+import json
+
+from core.ports import JSON
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import NO_MODULES
+from tests.endpoint import Reply
+
+
+def acts(text: str, action: str, body: str, **arguments: str) -> Reply:
+    """A reply that says `text` and calls the one function that it was offered."""
+    wanted = json.dumps({"action": action, "arguments": arguments, "body": body})
+    calls: list[JSON] = [
+        {"index": 0, "id": "c1", "type": "function", "function": {"name": "act", "arguments": piece}}
+        if number == 0
+        else {"index": 0, "function": {"arguments": piece}}
+        for number, piece in enumerate((wanted[:9], wanted[9:]))
+    ]
+    return Reply(text, deltas=[{"tool_calls": [call]} for call in calls], finish="tool_calls")
+
+
+def test_function_calls_go_through_the_product_as_action_blocks(stage: Stage) -> None:
+    endpoint = stage.endpoint(
+        {
+            "/": [
+                acts("Let me note it.", "VAR", "a,b\n1,2", name="sales", type="text/csv"),
+                acts("Now ask.", "CALL", "What is in $sales?", name="reader"),
+                "It has one row.",
+            ],
+            "/reader": ["One row: $sales."],
+        }
+    )
+    answer = stage.product(endpoint, IACT_DIALECT="tools", **NO_MODULES).ask("Count the rows.")
+
+    assert answer.reply == "It has one row."
+    tools = [request.body.get("tools") for request in endpoint.requests]
+    assert all(tool == tools[0] and tool for tool in tools), "the same function in front of every prompt"
+    turns = [record.body for record in answer.records if record.kind == "turn"]
+    assert turns == [
+        'Let me note it.\n\n```VAR name="sales" type="text/csv"\na,b\n1,2\n```',
+        'Now ask.\n\n```CALL name="reader"\nWhat is in $sales?\n```',
+    ]
+    history = endpoint.of("/")[-1].messages
+    assert [content for role, content in history if role == "assistant"] == turns
+    assert "$sales (text/csv, 7 B)" in endpoint.of("/reader")[0].last
+
+
+def test_no_function_is_offered_otherwise(stage: Stage) -> None:
+    endpoint = stage.endpoint({"/": ["Hello."]})
+    assert stage.product(endpoint, **NO_MODULES).ask("Hi.").reply == "Hello."
+    assert "tools" not in endpoint.requests[0].body
