@@ -220,9 +220,16 @@ async def _product(turns: int) -> Product:
             calls.append(await _call(model, messages))
             return calls[-1].text
 
-        with_all = await play(say, turns)
-        kept = await _call(model, with_all)
-    return Product(_row(PRODUCT, calls), kept.usage.prompt_tokens)
+        kept = await _length(model, await play(say, turns))
+    return Product(_row(PRODUCT, calls), kept)
+
+
+async def _length(model: OpenAIModel, messages: Sequence[ChatMessage]) -> int:
+    """Tokens of a context that may be longer than the server's window: both halves behind the same static prompt."""
+    static, said = list(messages[:1]), messages[1:]
+    middle = len(said) // 4 * 2
+    halves = [await _call(model, [*static, *half]) for half in (said[:middle], said[middle:])]
+    return sum(call.usage.prompt_tokens for call in halves) - (await _call(model, static)).usage.prompt_tokens
 
 
 def _print(row: Row) -> None:
