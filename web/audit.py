@@ -159,3 +159,10 @@ def node_html(record: Record, known: Known = NONE) -> str:
         f'<span class="badge {"".join(one for one in state if "a" <= one <= "z")}">{plain(state.replace("_", " "))}'
         f"</span> {plain(detail)}</p>"
     )
+
+
+def ask_html(record: Record, known: Known = NONE) -> str:
+    """What a model answered about a plan."""
+    about = record.text("node")
+    words = f"The model was asked: {record.text('question')}" + (f", about {about}" if about else "")
+    return f'<details class="quiet"><summary>{plain(words)}</summary>{output(record.body)}</details>'

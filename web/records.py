@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from core.journal.record import Record
 from core.language.grammar import Mistake, split
 from core.ports import JSON
-from web.audit import clearance_html, node_html, plan_html, recall_html
+from web.audit import ask_html, clearance_html, node_html, plan_html, recall_html
 from web.render import (
     NONE,
     IsAction,
@@ -311,6 +311,7 @@ _BY_KIND: Final[Mapping[str, Callable[[Record, Known], str]]] = {
     "recall": recall_html,
     "plan": plan_html,
     "node": node_html,
+    "ask": ask_html,
 }
 
 

@@ -227,3 +227,57 @@ def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(shared: Path
             assert "And if we went on from here?" in endpoint.of("/")[-1].last
         finally:
             reap(data)
+
+
+def test_two_people_watch_a_plan_and_one_lets_it_go_on(stage: Stage, tmp_path: Path) -> None:
+    steps = [
+        '  - {id: kernel, call: shell.run, params: {command: "uname -r"}}',
+        '  - {id: release, call: shell.run, params: {command: "head -n 1 /etc/os-release"}}',
+        '  - {id: report, call: shell.run, params: {command: "echo reported"}, after: [kernel, release]}',
+    ]
+    plan = "```PLAN audit\ngoal: Look at the machine\nsteps:\n" + "\n".join(steps) + "\n```\n"
+    endpoint = stage.endpoint({"/": [f"I have a plan.\n\n{plan}", "All is **well**."]})
+    product = stage.product(endpoint)
+    policy = '[scope.default]\nfunctions = ["*"]\nclearance = ["shell.*"]\n'
+    (product.data / "policy.toml").write_text(policy, encoding="utf-8")
+    with product.serving() as server:
+        with page_of(server) as one:
+            one.get_by_label("Message to the root agent").fill("How is the machine?")
+            one.keyboard.press("Enter")
+            bar = one.get_by_role("region", name="Approvals")
+            expect(bar).to_contain_text("Root agent › audit", timeout=SLOW)
+            expect(bar).to_contain_text("1 of 2")
+            choose(one, "/audit")
+            pane = one.get_by_role("tabpanel")
+            expect(pane.locator("svg .step")).to_have_count(3)
+            expect(pane.locator('svg [data-step="report"]')).to_have_class("step pending tool")
+            expect(bar.get_by_role("button", name="Approve")).to_be_enabled()
+            keep_screenshot(one, "approval.png", tmp_path)
+            one.emulate_media(color_scheme="dark")
+            keep_screenshot(one, "approval-dark.png", tmp_path)
+            one.emulate_media(color_scheme="light")
+            # Somebody else, who came later, sees the same two questions; what is answered here is gone there.
+            other = one.context.new_page()
+            other.goto(one.url)
+            connected(other)
+            theirs = other.get_by_role("region", name="Approvals")
+            expect(theirs).to_contain_text("1 of 2")
+            theirs.get_by_role("button", name="Approve").click()
+            expect(bar).not_to_contain_text("of 2")
+            bar.get_by_label("and remember:").select_option("function")
+            bar.get_by_role("button", name="Approve").click()
+            # The third step is covered by what is remembered.
+            choose(one, "/")
+            expect(one.locator(".entry.reply strong")).to_have_text("well", timeout=SLOW)
+            expect(bar).to_be_hidden()
+            expect(theirs).to_be_hidden()
+            choose(one, "/audit")
+            expect(pane.locator("svg .step.executed")).to_have_count(3)
+            keep_screenshot(one, "plan.png", tmp_path)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0
+    [journal] = product.journals()
+    answers = [
+        one for one in read_journal(journal).records if one.kind == "clearance" and one.text("op") == "answer"
+    ]
+    assert len(answers) == 2

@@ -9,8 +9,8 @@ import { agentName } from "./format.js";
 /** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord}} Entry `source`: whose rendering holds `html` */
 
 /** Kinds that are shown in the inspector's list only. */
-const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "draw", "clearance"]);
-const MINOR = new Set(["gate", "control", "spawn", "discard", "close"]);
+const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "draw", "fire", "clearance"]);
+const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close"]);
 
 /**
  * The entry of `record` in the dialogue of the agent at `path`, or null if it has none there.
