@@ -247,6 +247,12 @@ def _add_controls(add: _Add) -> None:
         "--remember", action="store_true", help="with --allow: exactly this call needs no clearance any more"
     )
 
+    one = control(
+        "declassify", _declassify, "Vouch for a variable, or for all that an agent has read so far."
+    )
+    one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
+    one.add_argument("variable", metavar="VARIABLE", nargs="?", help="one of the agent's variables")
+
     one = control("lockdown", _lockdown, "Deny every call of a session from now on.")
     one.add_argument("--off", action="store_true", help="let calls through again")
 
@@ -363,6 +369,14 @@ def _clear(chosen: argparse.Namespace, settings: Settings) -> int:
         "allow": chosen.allow,
         "remember": remember,
     }
+    return remote.control(settings, chosen.session, message, as_json=chosen.json)
+
+
+def _declassify(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import remote
+
+    name = chosen.variable.removeprefix("$") if chosen.variable else None
+    message: remote.Frame = {"type": "declassify", "path": chosen.agent, "name": name}
     return remote.control(settings, chosen.session, message, as_json=chosen.json)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from core.errors import SandboxError, UsageError
 from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
@@ -22,11 +22,16 @@ from core.gate.judge import judge_call
 from core.gate.provenance import USER, Provenance
 from core.journal import read_journal
 from core.journal.record import Record
+from core.modules import approval
+from core.modules.approval import Approvals
 from core.modules.manifest import Manifest
-from core.ports import JSON
+from core.ports import JSON, CatalogueEntry
 from iact.settings import Settings
 from iact.wiring import read_policies
 from sandbox import open_host
+
+_ASKED: Final = ("to", "rule", "reason", "provenance", "read")
+"""What `explain` repeats of a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class _Known:
 
 
 def explain(path: Path, n: int, *, as_json: bool) -> int:
-    """Print the decision behind record `n`: the `gate` record itself, or the one of the call or result at `n`.
+    """Print the decision behind record `n`: the newest about the call that a gate, clearance, call or result is of.
 
     Raises:
         UsageError: there is no such record, or it has no decision.
@@ -53,6 +58,9 @@ def explain(path: Path, n: int, *, as_json: bool) -> int:
         "record": gate.n, "agent": gate.agent, "function": gate.text("function"), "allow": allow,
         "by": gate.text("by") or None, "impact": gate.fields.get("impact"), "reason": gate.text("reason"),
     }  # fmt: skip
+    if asked := gate.number("ask"):
+        question = records[asked - 1].fields
+        fields["asked"] = {name: question[name] for name in _ASKED if name in question}
     if as_json:
         print(json.dumps(fields, ensure_ascii=False, indent=2))
     else:
@@ -62,19 +70,35 @@ def explain(path: Path, n: int, *, as_json: bool) -> int:
         )
         if gate.text("reason"):
             print(gate.text("reason"))
+        if asked:
+            print(_origins(records[asked - 1]))
     return 0
+
+
+def _origins(question: Record) -> str:
+    """Where the arguments of a call that somebody was asked about came from."""
+    origins = question.fields.get("provenance")
+    named = [
+        f"{name} from {', '.join(map(str, labels))}"
+        for name, labels in (origins.items() if isinstance(origins, dict) else ())
+        if isinstance(labels, list)
+    ]
+    asked = f"record {question.n}: the {question.text('to')} was asked"
+    return f"{asked}; {'; '.join(named)}." if named else f"{asked}."
 
 
 def _decision(records: Sequence[Record], at: Record) -> Record:
     if at.kind == "gate":
         return at
     key = (at.agent, at.fields.get("turn"), at.fields.get("action"))
-    for record in reversed(records[: at.n]):
+    for record in reversed(records if at.kind == "clearance" else records[: at.n]):
         if (
             record.kind == "gate"
             and (record.agent, record.fields.get("turn"), record.fields.get("action")) == key
         ):
             return record
+    if at.kind == "clearance":
+        raise UsageError(f"The call that record {at.n} is about was not decided.")
     raise UsageError(
         f"Record {at.n} is a {at.kind} without a decision; give the number of a gate, call or result."
     )
@@ -158,26 +182,27 @@ async def _look_up(settings: Settings, function: str) -> _Known:
     module, dot, name = function.partition(".")
     if not dot or not name:
         raise UsageError(f"{function!r} is not the name of a function; write it as module.function.")
-    manifest, origin = await _manifest(settings, module)
+    entry = await _entry(settings, module)
+    manifest = Manifest.from_proto(entry.manifest) if entry is not None and entry.manifest else None
     found = manifest.function(name) if manifest is not None else None
-    if found is not None:
-        return _Known(found.impact, found.body, origin == "shipped")
+    if entry is not None and found is not None:
+        approvals = Approvals.load(settings.data / approval.FILE)
+        believed = entry.origin == "shipped" or approvals.approved(module, entry.digest, name)
+        return _Known(found.impact, found.body, believed)
     if function in SCRIPTS:
         return _Known(1, SCRIPTS[function][0], believed=True)
     return _Known(2, "", believed=False)
 
 
-async def _manifest(settings: Settings, module: str) -> tuple[Manifest | None, str]:
+async def _entry(settings: Settings, module: str) -> CatalogueEntry | None:
+    """What the catalogue says of a module."""
     try:
         host = await open_host(settings.data, backend=settings.sandbox)
     except SandboxError:
-        return None, ""
+        return None
     try:
-        for entry in await host.catalogue():
-            if entry.name == module and entry.manifest is not None:
-                return Manifest.from_proto(entry.manifest), entry.origin
+        return next((entry for entry in await host.catalogue() if entry.name == module), None)
     except SandboxError:
-        return None, ""
+        return None
     finally:
         await host.close()
-    return None, ""

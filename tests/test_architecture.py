@@ -215,3 +215,38 @@ def test_nothing_of_ext_modules_is_loaded_into_the_trusted_process() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_one_function_alone_invokes_modules() -> None:
+    """A module's functions are invoked in `core.modules.door`, which redeems a ticket first, and nowhere else."""
+    users = {
+        module_name(path)
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("invoke", "Invoke")
+    }
+    inside = {name for name in users if not name.startswith(("ext_modules.", "protos."))}
+    assert inside == {"core.modules.door"}
+
+
+def test_tickets_are_made_by_the_gate_alone() -> None:
+    makers = {
+        module_name(path)
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Ticket"
+    }
+    assert makers == {"core.gate.gate"}
+
+
+def test_the_gate_is_asked_in_one_place() -> None:
+    """Live, on replay and for administrators: the decision about a call is made by the same two functions."""
+    askers = {
+        module_name(path)
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "core.gate.gate"
+        and {"consider", "settle", "decide"} & {alias.name for alias in node.names}
+    }
+    assert askers == {"core.gate", "core.tree.decision", "iact.gate"}

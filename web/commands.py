@@ -20,6 +20,7 @@ from web.messages import (
     AddModule,
     ApproveModule,
     Clear,
+    Declassify,
     Download,
     EndUpload,
     Export,
@@ -167,6 +168,11 @@ async def _clear(client: Client, message: Clear) -> Fields:
     return {"n": record.n}
 
 
+async def _declassify(client: Client, message: Declassify) -> Fields:
+    session = await client.session()
+    return {"n": (await session.declassify(message.path, message.name)).n}
+
+
 async def _lockdown(client: Client, message: Lockdown) -> Fields:
     session = await client.session()
     return {"n": (await session.lockdown(message.value)).n}
@@ -271,6 +277,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "cancel": _command(OnAgent, _cancel),
     "clear": _command(Clear, _clear),
     "intent": _command(SetIntent, _intent),
+    "declassify": _command(Declassify, _declassify),
     "lockdown": _command(Lockdown, _lockdown),
     "sessions": _command(ListSessions, _sessions),
     "open": _command(Open, _open),

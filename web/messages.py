@@ -182,6 +182,13 @@ class Lockdown(Message):
     value: bool
 
 
+class Declassify(Message):
+    """The user vouches for variable `name` of agent `path`; without a name, for all that the agent has read so far."""
+
+    path: AgentPath
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] | None = None
+
+
 class SetIntent(Message):
     value: Intent
 

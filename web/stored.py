@@ -94,6 +94,10 @@ class Stored:
         """Refused."""
         _refuse()
 
+    async def declassify(self, path: str, variable: str | None = None) -> Record:
+        """Refused."""
+        _refuse()
+
     async def lockdown(self, value: bool) -> Record:
         """Refused."""
         _refuse()

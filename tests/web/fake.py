@@ -164,6 +164,10 @@ class FakeSession:
         self._note("clear", str(call), str(allow), str(remember))
         return self.append("clearance", op="answer", ask=call, allow=allow, by="user")
 
+    async def declassify(self, path: str, variable: str | None = None) -> Record:
+        self._note("declassify", path, str(variable))
+        return self.append("control", path, op="declassify", by="user")
+
     async def lockdown(self, value: bool) -> Record:
         self._note("lockdown", str(value))
         return self.append("control", op="lockdown", by="user", value=value)

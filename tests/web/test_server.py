@@ -645,6 +645,8 @@ def test_every_control_reaches_the_session_and_is_answered_with_its_record() -> 
                 {"type": "clear", "call": 4, "allow": True, "remember": "call"},
                 {"type": "clear", "call": 5, "allow": True, "remember": {"function": "m.*"}},
                 {"type": "lockdown", "value": True},
+                {"type": "declassify", "path": "/a"},
+                {"type": "declassify", "path": "/a", "name": "page_1"},
             ]
             for number, message in enumerate(messages, 1):
                 await send(client, id=number, **message)
@@ -660,8 +662,10 @@ def test_every_control_reaches_the_session_and_is_answered_with_its_record() -> 
                 ("clear", "4", "True", "call"),
                 ("clear", "5", "True", "{'function': 'm.*', 'arguments': {}}"),
                 ("lockdown", "True"),
+                ("declassify", "/a", "None"),
+                ("declassify", "/a", "page_1"),
             ]
-            await send(client, type="hello", session="s", since=10)
+            await send(client, type="hello", session="s", since=12)
             assert (await until(client, type="session"))[-1]["intent"] == 2
 
     run(test)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from typing import Literal
 
@@ -22,6 +23,7 @@ from core.gate.gate import (
 )
 from core.gate.grant import Grant, Scope
 from core.gate.policy import ImpactRule, Policy, Rate, Require, merged
+from core.gate.policy_file import policy_from_json, policy_json
 from core.gate.provenance import Provenance
 from core.ports import JSON
 
@@ -90,6 +92,35 @@ def test_the_table(inside: bool, intent: int, cap: float | None, origin: str) ->
             decision = settle(decision, Answer(answer, "said so"))
         got = decision.by if isinstance(decision, Denial) else "allow"
         assert got == expected(inside, impact, intent, cap, origin, clearance, answer)
+
+
+@pytest.mark.parametrize("over", [None, Rate("mail.*", 3, 60)])
+@pytest.mark.parametrize("needed", [False, True])
+def test_rates_and_functions_that_always_need_clearance(over: Rate | None, needed: bool) -> None:
+    policy = Policy(clearance=frozenset({"mail.*"}) if needed else frozenset())
+    decision = consider(
+        CallRequest("/a", "mail.send", "d"), 1, Grant(Scope("s", (("mail.*",),)), 1), policy,
+        arguments={"to": "bob"}, provenance=CLEAN_MODEL, over=over,
+    )  # fmt: skip
+    if over is not None:
+        assert isinstance(decision, Denial)
+        assert (decision.by, decision.reason) == ("rate", "More than 3 calls of mail.* in 60 s.")
+    else:
+        assert isinstance(decision, Question if needed else Ticket)
+
+
+@pytest.mark.parametrize(
+    ("inside", "impact", "by"), [(False, 1, "scope"), (True, 2, "impact"), (True, 1, "rate")]
+)
+def test_the_questions_are_asked_in_their_order(inside: bool, impact: float, by: str) -> None:
+    """Everything is wrong with the call: the cheapest authority that denies has the word."""
+    policy = Policy(requires=frozenset({Require("mail.*", "to", ("book",), otherwise="deny")}))
+    decision = consider(
+        CallRequest("/a", "mail.send", "d"), impact, Grant(Scope("s", (("mail.*" if inside else "x",),)), 1),
+        policy, arguments={"to": "eve"}, provenance=STRANGE, over=Rate("*", 0, 1), clearance=True,
+    )  # fmt: skip
+    assert isinstance(decision, Denial)
+    assert decision.by == by
 
 
 def test_lockdown_comes_first() -> None:
@@ -201,6 +232,9 @@ policies = st.builds(
         max_size=2,
     ),
     rates=st.frozensets(st.builds(Rate, PATTERNS, st.integers(0, 5), st.just(1.0)), max_size=2),
+    clearance=st.frozensets(PATTERNS, max_size=2),
+    sets=st.frozensets(st.tuples(st.sampled_from(["book", "list"]), st.sampled_from("xy")), max_size=3),
+    remember=st.booleans(),
     lockdown=st.booleans(),
 )
 
@@ -211,6 +245,16 @@ def test_merging_is_commutative_associative_and_idempotent(a: Policy, b: Policy,
     assert a.merge(b).merge(c) == a.merge(b.merge(c))
     assert a.merge(a) == a
     assert merged([a, b, c]) == merged([c, a, b, a])
+
+
+@given(policies)
+def test_a_policy_comes_back_from_a_journal_as_it_was(policy: Policy) -> None:
+    assert policy_from_json(json.loads(json.dumps(policy_json(policy)))) == policy
+
+
+@pytest.mark.parametrize("data", [{}, {"names": ["a"]}, {"names": ["a"], "functions": 1}, "all", 3, ["*"]])
+def test_a_malformed_policy_in_a_journal_allows_nothing(data: JSON) -> None:
+    assert policy_from_json(data).lockdown
 
 
 def test_no_policy_allows_nothing() -> None:
@@ -239,6 +283,7 @@ def test_adding_a_denial_never_allows(
         Policy(policy.names, policy.functions, policy.caps, policy.trusted, policy.requires, lockdown=True),
         policy.merge(Policy(trusted=policy.trusted, caps=frozenset({("*", 0.0)}))),
         policy.merge(Policy(trusted=policy.trusted, requires=frozenset({Require("*", "to", ("book",))}))),
+        policy.merge(Policy(trusted=policy.trusted, clearance=frozenset({"mail.*"}))),
         policy.merge(Policy()),
     ]
     assert all(outcome(one) <= before for one in stricter)

@@ -253,7 +253,7 @@ export class Store extends EventTarget {
   /** A question stands until it has an answer, or its call or its agent an end. @param {JournalRecord} record */
   #questions(record) {
     if (record.kind === "clearance" && record.params !== undefined) {
-      this.asked.set(record.n, record);
+      if (record.to !== "endpoint") this.asked.set(record.n, record);
       return;
     }
     if (record.ask !== undefined) this.asked.delete(record.ask);
