@@ -27,13 +27,11 @@ Kinds and their own fields (a reader ignores fields that it does not know):
     discard  a generation that was stopped; never enters a context: reason (pause|interrupt|cancel|restart)
     call     about to be dispatched: turn, action (index in the turn), function, impact, args (digest)
     gate     a decision; never enters a context: turn, action, function, allow, by, impact, reason,
-             believed (false: nobody approved the function's manifest), endpoint (true: one is asked about every
-             call), ask (the clearance record that it waited for)
+             endpoint (true: one is asked about every call), ask (the clearance record that it waited for)
     clearance  a question or its answer; never enters a context: turn, action, function, op (ask|answer), and
              ask: to (person|endpoint), rule (provenance|clearance), impact, why (its impact), reason (it is
              asked), user, seconds (a person has), params {} (the call in full), attached {parameter: {media, size,
-             sha256 if it is too long for params}}, provenance {parameter: [label]}, read [label] (by the agent),
-             believed as in gate;
+             sha256 if it is too long for params}}, provenance {parameter: [label]}, read [label] (by the agent);
              answer: ask (the question's record), allow, by (user|endpoint|time), reason, remember ("call" or a
              rule {function, arguments {parameter: pattern}})
     result   turn, action, function, call, status (ok|error|incomplete|cancelled|interrupted), var, media, ms,

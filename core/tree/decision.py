@@ -1,8 +1,8 @@
 """What the gate says to a call, as a function of the tree: asked when the call is made, and again on replay.
 
-Everything that does not follow from the tree is in the records that the answer goes into: whether a person
-approved the function's manifest, the time (of the record), and what an authority answered. So a verification
-comes to the same decision or names the record.
+Everything that does not follow from the tree is in the records that the answer goes into: the time (of the
+record), whether an endpoint is asked, and what an authority answered. So a verification comes to the same
+decision or names the record.
 """
 
 from __future__ import annotations
@@ -52,13 +52,10 @@ class Decision:
         return self.impact.why if isinstance(self.verdict, Ticket) else self.verdict.reason
 
 
-def decide_call(
-    tree: Tree, agent: Agent, pending: Pending, *, at: str, believed: bool, endpoint: bool
-) -> Decision:
+def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint: bool) -> Decision:
     """Decide the call that stands first among an agent's actions.
 
-    `at`: time of the record that the answer goes into. `believed`: whether the function's manifest is.
-    `endpoint`: whether an endpoint is asked about every call.
+    `at`: time of the record that the answer goes into. `endpoint`: whether an endpoint is asked about every call.
     """
     assert pending.bound is not None
     spec, bound, policy = pending.spec, pending.bound, tree.policy
@@ -66,7 +63,7 @@ def decide_call(
         policy = dataclasses.replace(policy, lockdown=True)
     request = CallRequest(agent.path, spec.name, digest_of(bound))
     grant, arguments = tree.grant_of(agent.path), texts(bound)
-    live = tree.at_stake(spec.module)
+    live, believed = tree.at_stake(spec.module), tree.believed(spec)
     impact = judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy)
     now = datetime.fromisoformat(at).timestamp()
     # A call that waited for clearance was counted when it was asked about.
@@ -102,7 +99,7 @@ def texts(bound: Bound) -> dict[str, JSON]:
     return {**bound.arguments, **{name: value.text() for name, value in bound.attached.items()}}
 
 
-def gate_fields(decision: Decision, *, believed: bool, endpoint: bool, asked: int) -> dict[str, JSON]:
+def gate_fields(decision: Decision, *, endpoint: bool, asked: int) -> dict[str, JSON]:
     """What a `gate` record says of a decision. `asked`: number of the `clearance` record that it waited for, or 0."""
     fields: dict[str, JSON] = {
         "allow": isinstance(decision.verdict, Ticket),
@@ -110,8 +107,6 @@ def gate_fields(decision: Decision, *, believed: bool, endpoint: bool, asked: in
         "impact": decision.impact.level,
         "reason": decision.reason,
     }
-    if not believed:
-        fields["believed"] = False
     if endpoint:
         fields["endpoint"] = True
     if asked:
@@ -125,7 +120,7 @@ def answer_fields(pending: Pending, answer: Answer, by: str) -> dict[str, JSON]:
 
 
 def ask_fields(
-    asked: ClearanceRequest, impact: Impact, agent: Agent, bound: Bound, *, believed: bool
+    asked: ClearanceRequest, impact: Impact, agent: Agent, bound: Bound
 ) -> tuple[dict[str, JSON], dict[str, bytes]]:
     """What a `clearance` record says of a question, and the blobs that it names: the call in full."""
     params = dict(bound.arguments)
@@ -149,8 +144,6 @@ def ask_fields(
         "provenance": {name: list[JSON](labels) for name, labels in asked.provenance.items()},
         "read": list[JSON](sorted(agent.labels)),
     }
-    if not believed:
-        fields["believed"] = False
     if attached:
         fields["attached"] = attached
     return fields, blobs
@@ -165,6 +158,5 @@ def _storable(params: Mapping[str, JSON]) -> JSON:
 
 def decide_again(tree: Tree, agent: Agent, pending: Pending, record: Record) -> Decision:
     """What the gate says now to the call that a `gate` or `clearance` record is about."""
-    believed = record.fields.get("believed") is not False
     endpoint = record.fields.get("endpoint") is True or record.text("to") == "endpoint"
-    return decide_call(tree, agent, pending, at=record.at, believed=believed, endpoint=endpoint)
+    return decide_call(tree, agent, pending, at=record.at, endpoint=endpoint)

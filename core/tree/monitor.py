@@ -53,22 +53,22 @@ class Monitor:
 
     async def decide(self, agent: Agent, pending: Pending) -> Ticket | Denial | None:
         """Decide an agent's call. None: it was withdrawn, or must wait behind a latch; nothing was decided."""
-        at, believed, decision = self._look(agent, pending)
+        at, decision = self._look(agent, pending)
         if isinstance(decision.verdict, Question):
             assert decision.asked is not None
-            await self._ask(agent, pending, decision, decision.asked, believed=believed)
+            await self._ask(agent, pending, decision, decision.asked)
             if pending not in agent.actions or self._live.tree.latched(agent.path):
                 return None
             # What changed while the question stood open counts: the intent may be lower now.
-            at, believed, decision = self._look(agent, pending)
+            at, decision = self._look(agent, pending)
         assert not isinstance(decision.verdict, Question)
-        fields = gate_fields(decision, believed=believed, endpoint=self._endpoint, asked=pending.asked)
+        fields = gate_fields(decision, endpoint=self._endpoint, asked=pending.asked)
         self._live.record("gate", agent.path, {**_place(agent, pending), **fields}, at=at)
         return decision.verdict
 
     def would_ask(self, agent: Agent, pending: Pending) -> bool:
         """Whether somebody would have to be asked about a call now."""
-        return isinstance(self._look(agent, pending)[2].verdict, Question)
+        return isinstance(self._look(agent, pending)[1].verdict, Question)
 
     async def linger(self) -> None:
         """Let a denial take as long as a failure does (law 7)."""
@@ -82,26 +82,19 @@ class Monitor:
     def _endpoint(self) -> bool:
         return self._authorities.endpoint is not None
 
-    def _look(self, agent: Agent, pending: Pending) -> tuple[str, bool, Decision]:
-        """What the gate says at this moment: the time, whether the function's manifest is believed, the decision."""
-        at, believed = timestamp(self._live.clock.now()), self._believed(pending)
-        tree = self._live.tree
-        decision = decide_call(tree, agent, pending, at=at, believed=believed, endpoint=self._endpoint)
-        return at, believed, decision
-
-    def _believed(self, pending: Pending) -> bool:
-        return self._live.tree.believed(pending.spec)
+    def _look(self, agent: Agent, pending: Pending) -> tuple[str, Decision]:
+        """The time, and what the gate says at this moment."""
+        at = timestamp(self._live.clock.now())
+        return at, decide_call(self._live.tree, agent, pending, at=at, endpoint=self._endpoint)
 
     # --- clearance ------------------------------------------------------------------------------
 
-    async def _ask(
-        self, agent: Agent, pending: Pending, decision: Decision, asked: ClearanceRequest, *, believed: bool
-    ) -> None:
+    async def _ask(self, agent: Agent, pending: Pending, decision: Decision, asked: ClearanceRequest) -> None:
         """Get the answer to a question into the journal, unless it is there already."""
         to: Asked = "endpoint" if self._endpoint else "person"
         if pending.answer is None and pending.asked_of != to:
             assert pending.bound is not None
-            fields, blobs = ask_fields(asked, decision.impact, agent, pending.bound, believed=believed)
+            fields, blobs = ask_fields(asked, decision.impact, agent, pending.bound)
             if to == "person":
                 fields["seconds"] = self._authorities.seconds
             place = _place(agent, pending)
@@ -153,7 +146,7 @@ class Monitor:
         if remember is not None:
             if not allow or not self._live.tree.policy.remember:
                 raise UsageError("Only a yes can be remembered, and only where the policy lets it.")
-            decision = self._look(agent, pending)[2]
+            decision = self._look(agent, pending)[1]
             if decision.asked is not None:
                 kept(remember, decision.asked.question, decision.asked.user)
         fields = answer_fields(pending, Answer(allow, ""), "user")

@@ -49,21 +49,16 @@ def send(data: Path, approvals: Approvals | None, *, intent: int, digest: str = 
 
 
 def test_a_manifest_that_nobody_approved_is_not_understood(tmp_path: Path) -> None:
-    records = send(tmp_path, None, intent=1)
-    assert gates(records) == [(False, "impact", 2)]
-    (gate,) = [one for one in records if one.kind == "gate"]
-    assert gate.fields["believed"] is False
+    """It runs contained, whatever it asks for; so the worst that it can do is what a scratch workspace loses."""
+    assert gates(send(tmp_path / "0", None, intent=0)) == [(False, "impact", 1)]
+    assert gates(send(tmp_path / "1", None, intent=1)) == [(True, "impact", 1)]
 
 
-def test_an_approval_is_asked_for_at_every_call_and_bound_to_the_digest(tmp_path: Path) -> None:
+def test_an_approval_makes_what_is_declared_count_and_is_bound_to_the_digest(tmp_path: Path) -> None:
     approvals = Approvals.load(tmp_path / "approvals.json")
     approvals.approve("mail", "1" * 64, ["send"])
-    approved = [one for one in send(tmp_path / "a", approvals, intent=2) if one.kind == "gate"]
-    changed = [
-        one for one in send(tmp_path / "b", approvals, intent=2, digest="2" * 64) if one.kind == "gate"
-    ]
-    assert "believed" not in approved[0].fields
-    assert changed[0].fields["believed"] is False
+    assert gates(send(tmp_path / "a", approvals, intent=1)) == [(False, "impact", 2)]
+    assert gates(send(tmp_path / "b", approvals, intent=1, digest="2" * 64)) == [(True, "impact", 1)]
 
 
 # --- rates and lockdown -------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.journal import Record
+from core.modules.approval import Approvals
+from core.tree.monitor import Authorities
 from core.tree.replay import Replay, replay
 from core.tree.tree import Tree
 from tests.core.tree.fakes import FakeHost, World, replies, runtime
@@ -25,15 +27,16 @@ def play(
     policy: str = "",
     intent: int = 2,
     allow: bool | None = None,
-    host: FakeHost | None = None,
 ) -> tuple[World, Replay]:
     """Say `says` one after the other; every question is answered with `allow` (None: there must be none)."""
-    world = World()
+    world, approvals = World(), Approvals.load(data.parent / f"{data.name}.json")
+    approvals.approve("mail", "1" * 64, ["send"])
 
     async def main() -> Path:
         async with runtime(
-            data, replies(script), world=world, host=host or FakeHost(more=True), policy=policy
-        ) as opened:
+            data, replies(script), world=world, host=FakeHost(more=True), policy=policy,
+            authorities=Authorities(approvals=approvals),
+        ) as opened:  # fmt: skip
             session = await opened.open(intent=intent)
             for text in says or ("Go",):
                 said = await session.say(text)
