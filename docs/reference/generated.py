@@ -1,0 +1,215 @@
+"""Writes the reference pages beside itself, from the program: python -m docs.reference.generated
+
+`commands.md` from the command line's parser, `settings.md` from the settings, `actions.md` from the core
+actions, `wire.md` from the messages of the websocket, `protocol.md` from the protobuf file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+import iact.settings
+import web.commands
+import web.messages
+from core.language.actions import CORE_ACTIONS, ActionSpec
+from iact.cli import build_parser
+
+HERE: Final = Path(__file__).parent
+ROOT: Final = HERE.parents[1]
+PROTO: Final = ROOT / "protos" / "iact" / "ext_module" / "v1" / "ext_module.proto"
+
+_NOTE: Final = "<!-- Written by docs/reference/generated.py from {source}; run: python -m docs.reference.generated -->"
+
+
+def _page(title: str, source: str, *parts: str) -> str:
+    return "\n\n".join((f"# {title}", _NOTE.format(source=source), *(part for part in parts if part))) + "\n"
+
+
+# --- commands ---------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """Every command with its options."""
+    intro = "Every command takes `--data DIR` (where sessions are stored) and `--debug` (show tracebacks)."
+    return _page("Commands", "iact/cli.py", intro, *_commands(build_parser(), "iact"))
+
+
+def _commands(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
+    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not inner:
+        yield _command(parser, name)
+    for action in inner:
+        helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+        for each, sub in action.choices.items():
+            sub.description = sub.description or helps.get(each)
+            yield from _commands(sub, f"{name} {each}")
+
+
+def _command(parser: argparse.ArgumentParser, name: str) -> str:
+    shown = [
+        action for action in parser._actions if not {"-h", "--data", "--debug"} & set(action.option_strings)
+    ]
+    words = [_usage(action) for action in shown]
+    lines = [f"## {name}", "", f"`{' '.join((name, *words))}`", ""]
+    if parser.description:
+        lines += [parser.description, ""]
+    told = [action for action in shown if action.help]
+    lines += [f"- `{_usage(action).strip('[]')}`: {_help(action)}" for action in told]
+    return "\n".join(lines).rstrip()
+
+
+def _usage(action: argparse.Action) -> str:
+    value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
+    shown = value if isinstance(value, str) else " ".join(value)
+    if not action.option_strings:
+        shown = shown.upper() if action.metavar is None and not action.choices else shown
+        return f"[{shown} …]" if action.nargs == "*" else f"[{shown}]" if action.nargs == "?" else shown
+    option = action.option_strings[-1]
+    text = option if action.nargs == 0 else f"{option} {shown}"
+    return text if action.required else f"[{text}]"
+
+
+def _help(action: argparse.Action) -> str:
+    return (action.help or "") % {"default": action.default, "prog": "iact"}
+
+
+# --- settings ---------------------------------------------------------------------------------------
+
+
+def settings() -> str:
+    """Every setting: its name in `iact.toml`, its variable, its default."""
+    intro = (
+        "In `iact.toml` in the working or the data directory, overridden by the environment. "
+        "Without an endpoint the embedded model is used."
+    )
+    variables = {field: name for name, field in iact.settings._ENVIRONMENT.items()}
+    tables = [
+        model
+        for _, model in inspect.getmembers(iact.settings, inspect.isclass)
+        if issubclass(model, BaseModel) and model is not BaseModel
+    ]
+    whole = next(model for model in tables if model.__name__ == "Settings")
+    rows = _rows(whole, "", variables)
+    head = "| in `iact.toml` | variable | default | |\n|---|---|---|---|"
+    return _page("Settings", "iact/settings.py", intro, "\n".join((head, *rows)))
+
+
+def _rows(model: type[BaseModel], prefix: str, variables: Mapping[str, str]) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if inspect.isclass(inner) and issubclass(inner, BaseModel):
+            yield from _rows(inner, f"{prefix}{name}.", {})
+            continue
+        variable = f"`{variables[name]}`" if name in variables else ""
+        described = (field.description or "").replace("|", "\\|")
+        yield f"| `{prefix}{name}` | {variable} | {_default(field)} | {described} |"
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is not PydanticUndefined:
+        return "" if field.default is None else f"`{field.default}`"
+    return "your platform's place for user data" if field.annotation is Path else ""
+
+
+# --- actions ----------------------------------------------------------------------------------------
+
+
+def actions() -> str:
+    """Every core action with its arguments."""
+    intro = "What every agent has. Functions of modules come beside them; `iact module describe` shows those."
+    return _page("Actions", "core/language/actions.py", intro, *map(_action, CORE_ACTIONS.values()))
+
+
+def _action(spec: ActionSpec) -> str:
+    lines = [f"## {spec.name}", "", spec.summary, ""]
+    for name, schema in spec.properties.items():
+        kind = str(schema.get("type", "any"))
+        choices = schema.get("enum")
+        if isinstance(choices, list):
+            kind = ", ".join(f"`{one}`" for one in choices)
+        place = " (the body)" if name == spec.body else ""
+        lines.append(f"- `{name}`{'' if name in spec.required else ', optional'}: {kind}{place}")
+    return "\n".join(lines).rstrip()
+
+
+# --- the websocket ----------------------------------------------------------------------------------
+
+
+def wire() -> str:
+    """Every message that a client may send."""
+    intro = (
+        "The websocket at `/ws` speaks JSON in text frames. Any message may carry an `id`; the answer is "
+        '`{"type": "ok", "id", …}` or `{"type": "error", "id", "code", "message"}`. What the server sends: '
+        "`record {n, …, html}` for each journal record, `delta {agent, text}` while a model writes, `tree {nodes}`, "
+        "`session {id, …}`, `sessions {list}`, `notice {text}`."
+    )
+    return _page("The websocket", "web/messages.py", intro, *_messages())
+
+
+def _messages() -> Iterator[str]:
+    for name, command in web.commands.COMMANDS.items():
+        model: type[web.messages.Message] = inspect.getclosurevars(command).nonlocals["model"]
+        lines = [f"## {name}", ""]
+        if model.__doc__:
+            lines += [inspect.cleandoc(model.__doc__), ""]
+        for field, info in model.model_fields.items():
+            default = "" if info.is_required() else f", default `{_json(info.default)}`"
+            lines.append(f"- `{field}`: {_kind(info.annotation)}{default}")
+        yield "\n".join(lines).rstrip()
+
+
+def _json(value: object) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _kind(annotation: object) -> str:
+    parts = [_kind(one) for one in get_args(annotation)] if get_args(annotation) else []
+    if getattr(annotation, "__origin__", None) is list:
+        return f"list of {parts[0]}"
+    if parts and all(isinstance(one, str | int) for one in get_args(annotation)):
+        return " or ".join(f"`{one}`" for one in get_args(annotation))
+    if parts:
+        return " or ".join(dict.fromkeys(part for part in parts if part))
+    names = {"NoneType": "null", "str": "text", "int": "number", "float": "number", "bool": "true or false"}
+    name = getattr(annotation, "__name__", "")
+    return names.get(name, "")
+
+
+# --- the protocol -----------------------------------------------------------------------------------
+
+
+def protocol() -> str:
+    """The contract of ext-modules, comments included."""
+    intro = (
+        "An ext-module is a gRPC server on the unix socket that `IACT_SOCKET` names, with the standard health and "
+        "reflection services beside this one. `iact module check PATH` holds a module in any language to it."
+    )
+    return _page("The ext-module protocol", "protos/", intro, f"```protobuf\n{PROTO.read_text('utf-8').strip()}\n```")
+
+
+PAGES: Final = {
+    "commands.md": commands,
+    "settings.md": settings,
+    "actions.md": actions,
+    "wire.md": wire,
+    "protocol.md": protocol,
+}
+
+
+def main() -> None:
+    """Write every page."""
+    for name, write in PAGES.items():
+        (HERE / name).write_text(write(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
