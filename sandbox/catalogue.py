@@ -14,19 +14,26 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from google.protobuf import json_format
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from core.errors import SandboxUnavailable, UsageError
 from core.ports import CatalogueEntry, ModuleSource, Origin
+from protos.iact.ext_module.v1 import ext_module_pb2
 from sandbox import payload
 from sandbox.egress import targets
 from sandbox.kept import Kept
 from sandbox.requirements import checked
 
+LOCK = "requirements.lock"
+"""In a module's folder: its requirements with their digests, where there are many."""
+MANIFEST = "manifest.json"
+"""In the folder of a module that we ship: what it describes itself with, so that nobody need start it to know."""
 _NAME = "^[a-z][a-z0-9_]{0,31}$"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -57,6 +64,13 @@ class _Needs(BaseModel):
         return int(match[1]) * _UNITS[match[2]]
 
 
+class _Image(BaseModel):
+    """The table `image` of a `module.toml`: what must be in its system besides. Of the modules we ship only."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    packages: list[Annotated[str, Field(pattern="^[a-z0-9][a-z0-9+.-]{1,60}$")]] = Field(max_length=20)
+
+
 class _Card(BaseModel):
     """A whole `module.toml`."""
 
@@ -66,6 +80,7 @@ class _Card(BaseModel):
     requirements: list[Annotated[str, AfterValidator(checked)]] = Field(default=[], max_length=200)
     needs: _Needs = _Needs()
     mcp: dict[str, object] | None = None
+    image: _Image | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +104,8 @@ class Module:
     requirements: tuple[str, ...] = ()
     program: tuple[str, ...] = ()
     """Requirements of the program that the module runs beside itself: an MCP server."""
+    packages: tuple[str, ...] = ()
+    """Debian packages that must be in its image."""
     sources: tuple[tuple[str, Path], ...] = ()
     """Its source: the names inside the module's folder, and where each file is."""
 
@@ -110,7 +127,8 @@ class Catalogue:
         found = [read(card.parent, sdk=base) for card in sorted(folder.glob("*/module.toml"))]
         known = {module.name: module for module in found}
         for each in self._folders:
-            module = read(each, sdk=base, origin="user")
+            ours = each.parent == payload.package_folder("ext_modules")  # one of ours, to be checked alone
+            module = read(each, sdk=base, origin="shipped" if ours else "user")
             if module.name in known:
                 raise UsageError(f"There is a module {module.name} already; rename the one in {each}.")
             known[module.name] = module
@@ -179,7 +197,7 @@ class Catalogue:
         self._kept.remove(name)
 
     def _entry(self, module: Module) -> CatalogueEntry:
-        manifest = self._manifest(module.digest)
+        manifest = self._manifest(module)
         return CatalogueEntry(module.name, module.digest, module.origin, module.summary, manifest)
 
     def remember(self, digest: str, manifest: bytes) -> None:
@@ -190,11 +208,15 @@ class Catalogue:
             out.write(manifest)
         os.replace(out.name, target)
 
-    def _manifest(self, digest: str) -> bytes | None:
-        try:
-            return (self._memory / f"{digest}.manifest").read_bytes()
-        except OSError:
+    def _manifest(self, module: Module) -> bytes | None:
+        """What it described itself with; a module whose image takes minutes to build ships with that."""
+        with suppress(OSError):
+            return (self._memory / f"{module.digest}.manifest").read_bytes()
+        shipped = module.folder / MANIFEST
+        if module.origin != "shipped" or not shipped.is_file():
             return None
+        said = json_format.Parse(shipped.read_text(encoding="utf-8"), ext_module_pb2.Manifest())
+        return said.SerializeToString(deterministic=True)
 
     def copy_of(self, module: Module) -> Path:
         """The folder that holds a copy of `module`'s source, readable by all; made once per digest."""
@@ -240,18 +262,37 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     if card.mcp is not None:  # the bridge is the module, and what the card lists is for the server behind it
         bridge = payload.package_folder("ext_modules") / "mcp"
         sources |= _named(bridge)
-        requirements, program = payload.locked(bridge / "requirements.lock"), card.requirements
+        requirements, program = payload.locked(bridge / LOCK), card.requirements
+    elif LOCK in sources:
+        requirements = _locked(sources[LOCK])
     if "module.py" not in sources:
         raise UsageError(f"{folder} holds a module.toml but no module.py; add the module's source.")
+    if card.image is not None and origin != "shipped":
+        raise UsageError(
+            f"{path} has a table [image]; only the modules that we ship can have packages in one."
+        )
+    packages = tuple(card.image.packages) if card.image else ()
     listed = tuple(sorted(sources.items()))
     content = [(name, file.read_bytes()) for name, file in listed]
     digest = payload.digest_of([*content, ("sdk", sdk.encode())])
     needs = card.needs
     return Module(
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
-        tuple(needs.egress), tuple(requirements), tuple(program), listed,
+        tuple(needs.egress), tuple(requirements), tuple(program), packages, listed,
     )  # fmt: skip
 
 
 def _named(folder: Path) -> dict[str, Path]:
     return {file.relative_to(folder).as_posix(): file for file in payload.sources(folder)}
+
+
+def _locked(path: Path) -> list[str]:
+    """The requirements in a module's lock file.
+
+    Raises:
+        UsageError: one is not an exact version.
+    """
+    try:
+        return [checked(line) for line in payload.locked(path)]
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is not a list of exact versions: {error}.") from error

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
@@ -38,9 +38,8 @@ _DROPPED: Final = re.compile(
                 |applications|apps|git-core/contrib|common-licenses|menu|mime|debconf|zsh|readline)
     | usr/lib/(?:systemd|udev|init|modules-load\.d|git-core/mergetools|python3/|python3\.\d+/(?:pydoc_data|idlelib
                 |turtledemo|ensurepip|lib2to3|tkinter|test)/|python3\.\d+/turtle\.py)
-    | usr/lib/[^/]+-linux-gnu/(?:gconv|perl|perl-base|security|systemd|sasl2|libperl\.|libgnutls|libcurl
-                |libldap|liblber|librtmp|libssh2|libnghttp2|libpsl|libunistring|libidn2|libp11|libhogweed|libnettle
-                |libmvec|libsasl|libbrotlienc|libdb-)
+    | usr/lib/[^/]+-linux-gnu/(?:gconv|perl|perl-base|security|systemd|sasl2|libperl\.|libcurl
+                |libldap|liblber|librtmp|libssh2|libnghttp2|libpsl|libmvec|libsasl|libdb-)
     | usr/s?bin/(?:dpkg|apt|perl|cpan|corelist|prove|pod|pl2pm|h2|ptar|scalar|git-shell|update-alternatives
                 |start-stop-daemon|zipdetails|splain|shasum|streamzip|xsubpp|piconv|perlbug|perlthanks|perlivp
                 |json_pp|instmodsh|encguess|enc2xs|libnetcfg|deb-systemd|agetty|fsck|mkfs|mkswap|swapo|fstrim
@@ -49,6 +48,16 @@ _DROPPED: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_UNUSED: Final = re.compile(
+    r"usr/lib/[^/]+-linux-gnu/(?:libgnutls|libunistring|libidn2|libp11|libhogweed|libnettle|libbrotlienc)"
+)
+"""Libraries that nothing in the plain system needs."""
+_DROPPED_MORE: Final = re.compile(
+    r"usr/share/(?:icons|themes|sounds|X11/locale|libthai|alsa|chromium/initial)"
+    r"|usr/lib/[^/]+-linux-gnu/(?:dri/|libLLVM|libz3|libgtk-3|libgdk-3|libicui18n|gtk-3|vdpau)"
+    r"|usr/lib/chromium/(?:libVkLayer|chrome_crashpad|MEIPreload)"
+)
+"""What further packages bring along and a program without a screen does not need."""
 _GIT_EXTRA: Final = re.compile(
     r"usr/lib/git-core/(?:git-(?:daemon|shell|sh-i18n--envsubst|http-[a-z]+|imap-send|remote-[a-z]+|credential-.*)"
     r"|.*svn.*|.*cvs.*|.*p4.*|.*email.*|git-add--interactive|git-archimport|git-gui.*|scalar)$"
@@ -69,19 +78,24 @@ _LINKS: Final = {
 _FOLDERS: Final = {"module": 0o755, "workspace": 0o755, "run": 0o755, "run/iact": 0o755, "tmp": 0o1777}
 
 
-def keeps(name: str) -> bool:
-    """Whether the member `name` of the unpacked system (no leading "./") goes into the image."""
+def keeps(name: str, *, more: bool = False) -> bool:
+    """Whether the member `name` of the unpacked system (no leading "./") goes into the image.
+
+    `more`: the system holds further packages, for a module that needs them.
+    """
     added = name in _FILES or name in _LINKS or name in _FOLDERS
-    return not (added or _DROPPED.match(name) or _GIT_EXTRA.match(name))
+    special = _DROPPED_MORE if more else _UNUSED
+    return not (added or _DROPPED.match(name) or _GIT_EXTRA.match(name) or special.match(name))
 
 
-def digest() -> str:
-    """SHA-256, in hex, over the recipe: this file."""
-    return hashlib.sha256(Path(__file__).read_bytes() + platform.machine().encode()).hexdigest()
+def digest(packages: Sequence[str] = ()) -> str:
+    """SHA-256, in hex, over the recipe: this file, and further packages."""
+    recipe = [Path(__file__).read_bytes(), platform.machine().encode(), *map(str.encode, packages)]
+    return hashlib.sha256(b"".join(recipe)).hexdigest()
 
 
-def build(out: Path) -> None:
-    """Write the system as a tar to `out`.
+def build(out: Path, packages: Sequence[str] = ()) -> None:
+    """Write the system as a tar to `out`, with further `packages`.
 
     Raises:
         SandboxUnavailable: this isn't Debian or Ubuntu, `mmdebstrap` is missing, or it failed.
@@ -93,9 +107,9 @@ def build(out: Path) -> None:
     codename, archive = _release()
     with tempfile.TemporaryDirectory(prefix="iact-root-") as folder:
         whole = Path(folder) / "whole.tar"
-        _unpack_packages(whole, codename, archive)
+        _unpack_packages(whole, codename, archive, (*PACKAGES, *packages))
         with whole.open("rb") as source, out.open("wb") as target:
-            _strip(source, target)
+            _strip(source, target, more=bool(packages))
 
 
 def _release() -> tuple[str, str]:
@@ -129,9 +143,9 @@ def _release() -> tuple[str, str]:
     return codename, "\n".join(wanted) + "\n"
 
 
-def _unpack_packages(out: Path, codename: str, archive: str) -> None:
+def _unpack_packages(out: Path, codename: str, archive: str, packages: Sequence[str]) -> None:
     hooks = Path("/usr/share/mmdebstrap/hooks/merged-usr")
-    command = ["mmdebstrap", "--quiet", "--variant=extract", f"--include={','.join(PACKAGES)}"]
+    command = ["mmdebstrap", "--quiet", "--variant=extract", f"--include={','.join(packages)}"]
     if hooks.is_dir():
         command.append(f"--hook-dir={hooks}")
     done = subprocess.run(
@@ -145,23 +159,23 @@ def _unpack_packages(out: Path, codename: str, archive: str) -> None:
         )
 
 
-def _strip(source: IO[bytes], target: IO[bytes]) -> None:
+def _strip(source: IO[bytes], target: IO[bytes], *, more: bool) -> None:
     with tarfile.open(fileobj=source, mode="r:") as whole, tarfile.open(fileobj=target, mode="w") as kept:
         for entry in whole:
             entry.name = entry.name.removeprefix("./")
-            if not keeps(entry.name):
+            if not keeps(entry.name, more=more):
                 continue
             if entry.islnk():
-                entry = _copy_of(entry, whole)
+                entry = _copy_of(entry, more=more)
             kept.addfile(entry, whole.extractfile(entry) if entry.isreg() else None)
         for extra, content in _additions():
             kept.addfile(extra, content)
 
 
-def _copy_of(link: tarfile.TarInfo, whole: tarfile.TarFile) -> tarfile.TarInfo:
+def _copy_of(link: tarfile.TarInfo, *, more: bool) -> tarfile.TarInfo:
     """A hard link whose first name was dropped would point nowhere, so it becomes a symbolic one or stays."""
     link.linkname = link.linkname.removeprefix("./")
-    if not keeps(link.linkname):
+    if not keeps(link.linkname, more=more):
         target = _LINKS.get(link.linkname)
         link.type = tarfile.SYMTYPE
         link.linkname = f"/{link.linkname}" if target is None else f"/usr/bin/{Path(target).name}"

@@ -29,7 +29,7 @@ from core.ports import CatalogueEntry, ModuleSource, Origin, Report
 from sandbox import image, limits, owner, reaper, requirements, socket_folder
 from sandbox.catalogue import Catalogue, Module
 from sandbox.egress import EgressProxy, Outside, targets
-from sandbox.engine import NO_ENGINE, EngineFailure, begin, connect, in_thread, knock
+from sandbox.engine import NO_ENGINE, EngineFailure, begin, connect, from_thread, in_thread, knock
 from sandbox.restarts import Restarts
 
 _GRACE = 1
@@ -136,7 +136,7 @@ class DockerHost:
         self._numbers = itertools.count(1)
         self._client: docker.DockerClient | None = None
         self._connecting = asyncio.Lock()
-        self._preparing = asyncio.Lock()
+        self._preparing: dict[tuple[str, ...], asyncio.Lock] = {}
         self._starting: dict[tuple[str, str], asyncio.Lock] = {}
         self._running: dict[tuple[str, str], DockerInstance] = {}
         self._restarts: dict[tuple[str, str], Restarts] = {}
@@ -233,11 +233,11 @@ class DockerHost:
         name = module.name
         restarts = await self._restart(module, session, report)
         client = await self._engine()
-        async with self._preparing:
-            base = await in_thread(image.ensure, client, _from_thread(report))
+        async with self._preparing.setdefault(module.packages, asyncio.Lock()):
+            base = await in_thread(image.ensure, client, from_thread(report), packages=module.packages)
             python = await in_thread(image.python_of, client, base.reference)
             site, program = [
-                await in_thread(self._site, lines, python, _from_thread(report))
+                await in_thread(self._site, lines, python, from_thread(report))
                 for lines in (module.requirements, module.program)
             ]
         ways = _Ways(workspace, site, program, egress)
@@ -375,12 +375,18 @@ class DockerHost:
             command,
             name=name,
             labels=owner.labels(self._process, data=self._data, session=session, module=module.name),
-            **limits.options(place, self._bounds_of(module), _environment(place)),
+            **limits.options(place, self._bounds_of(module), limits.environment(place, image.ENVIRONMENT)),
         )
 
     def _bounds_of(self, module: Module) -> limits.Limits:
         """What the module asks for, within what this host gives at most."""
-        return limits.within(self._bounds, memory=module.memory, cpus=module.cpus, processes=module.processes)
+        return limits.within(
+            self._bounds,
+            memory=module.memory,
+            cpus=module.cpus,
+            processes=module.processes,
+            shipped=module.origin == "shipped",
+        )
 
     def _name(self, session: str, module: str) -> str:
         """The name of a session's container: known, so that one whose start failed half-way is found too."""
@@ -411,17 +417,6 @@ class DockerHost:
                     f"The module {name} did not come up within {self._patience:.0f} seconds."
                 ) from error
             raise
-
-
-def _environment(place: limits.Place) -> dict[str, str]:
-    """All that a module's container gets from us as environment, beyond what its image has."""
-    given: dict[str, str] = {}
-    if place.site is not None:  # behind the SDK's own, which a module's packages must not replace
-        given["PYTHONPATH"] = f"{image.ENVIRONMENT['PYTHONPATH']}:{limits.SITE_FOLDER}"
-    if place.egress is not None:
-        for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
-            given |= {name: limits.PROXY, name.lower(): limits.PROXY}
-    return given
 
 
 async def _serves(target: str, *, within: float) -> bool:
@@ -501,17 +496,6 @@ async def _stop_all(instances: Sequence[DockerInstance]) -> None:
     async with asyncio.TaskGroup() as group:
         for instance in instances:
             group.create_task(instance.stop())
-
-
-def _from_thread(report: Report) -> Report:
-    """`report`, callable from a thread: each line is handed to the event loop that is running now."""
-    loop = asyncio.get_running_loop()
-
-    def say(line: str) -> None:
-        with suppress(RuntimeError):  # the loop is gone: nobody listens any more
-            loop.call_soon_threadsafe(report, line)
-
-    return say
 
 
 def _engine_failed(error: Exception) -> SandboxUnavailable:

@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 import docker
@@ -18,6 +19,7 @@ from docker.errors import DockerException
 from requests.exceptions import RequestException
 
 from core.errors import SandboxUnavailable
+from core.ports import Report
 
 NO_ENGINE = (
     "No Docker engine answers, so tools can't run; install and start one with "
@@ -103,3 +105,14 @@ async def in_thread(
         if not running.cancelled():
             running.exception()
         raise
+
+
+def from_thread(report: Report) -> Report:
+    """`report`, callable from a thread: each line is handed to the event loop that is running now."""
+    loop = asyncio.get_running_loop()
+
+    def say(line: str) -> None:
+        with suppress(RuntimeError):  # the loop is gone: nobody listens any more
+            loop.call_soon_threadsafe(report, line)
+
+    return say

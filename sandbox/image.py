@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -28,8 +29,9 @@ from sandbox.engine import EngineFailure, connect
 
 Source = Literal["registry", "debian"]
 
-BASE = "iact-base"
-SYSTEM = "iact-system"
+BASE, SYSTEM = "iact-base", "iact-system"
+MORE, MORE_SYSTEM = "iact-more", "iact-more-system"
+"""The same two, with further Debian packages that a module of ours needs (a browser)."""
 REGISTRY_IMAGE = "python:3.12-slim"
 """What we take where an image registry answers; whichever registry the engine is set up for."""
 
@@ -78,33 +80,45 @@ def python_of(client: docker.DockerClient, reference: str) -> str:
     return str(version)
 
 
-def find(client: docker.DockerClient) -> BaseImage | None:
-    """The image that fits this version, if it is there. Blocks."""
-    for source in ("debian", "registry"):
-        image = _present(client, _base_tag(source))
+def find(client: docker.DockerClient, packages: Sequence[str] = ()) -> BaseImage | None:
+    """The image that fits this version, with further `packages`, if it is there. Blocks."""
+    for source in _sources(packages):
+        tag = _base_tag(source, packages)
+        image = _present(client, tag)
         if image is not None:
-            return BaseImage(_base_tag(source), image, source)
+            return BaseImage(tag, image, source)
     return None
 
 
+def _sources(packages: Sequence[str]) -> Sequence[Source]:
+    """Where a system with further `packages` can come from."""
+    return ("debian",) if packages else ("debian", "registry")
+
+
 def ensure(
-    client: docker.DockerClient, report: Report, *, source: Source | None = None, rebuild: bool = False
+    client: docker.DockerClient,
+    report: Report,
+    *,
+    source: Source | None = None,
+    rebuild: bool = False,
+    packages: Sequence[str] = (),
 ) -> BaseImage:
     """Find the image that fits this version, or build it. Blocks, for a minute or so at worst.
 
     `source`: where its system must come from; None for a registry if one answers, else packages.
     `rebuild`: make both halves anew, with today's packages. Only one process builds at a time.
+    `packages`: Debian packages that are to be in it besides; such an image is made of packages alone.
 
     Raises:
         SandboxUnavailable: with what to install or run.
     """
-    if not rebuild and (found := find(client)) is not None and source in (None, found.source):
+    if not rebuild and (found := find(client, packages)) is not None and source in (None, found.source):
         return found
     with _one_builder(report):
-        if not rebuild and (found := find(client)) is not None and source in (None, found.source):
+        if not rebuild and (found := find(client, packages)) is not None and source in (None, found.source):
             return found
         try:
-            return _build(client, report, source, rebuild)
+            return _build(client, report, "debian" if packages else source, rebuild, packages)
         except EngineFailure as error:
             raise SandboxUnavailable(
                 f"The engine could not make the sandbox's base image ({_short(error)}); run `iact doctor`."
@@ -115,36 +129,64 @@ def ensure(
             ) from error
 
 
-def _build(client: docker.DockerClient, report: Report, source: Source | None, rebuild: bool) -> BaseImage:
-    made = _system(client, report, source, rebuild)
-    report("building the sandbox's base image: 2 of 3, fetching its Python packages")
-    python = _python_of(client, _system_tag(made))
+def _build(
+    client: docker.DockerClient,
+    report: Report,
+    source: Source | None,
+    rebuild: bool,
+    packages: Sequence[str],
+) -> BaseImage:
+    begun = time.monotonic()
+    made = _system(client, report, source, rebuild, packages)
+    report(f"{_what(packages)}: 2 of 3, fetching its Python packages")
+    system, reference = _system_tag(made, packages), _base_tag(made, packages)
+    python = _python_of(client, system)
     content = payload.archive(python)
-    report("building the sandbox's base image: 3 of 3, adding the module SDK")
-    reference = _base_tag(made)
-    _add(client, _system_tag(made), content, reference, python)
+    report(f"{_what(packages)}: 3 of 3, adding the module SDK")
+    _add(client, system, content, reference, python)
     size = _present(client, reference)
     if size is None:
         raise SandboxUnavailable(
             "The engine lost the base image right after it was built; run `iact image build`."
         )
     _forget_old(client)
-    report(f"the sandbox's base image is ready: {reference}, {size / 1e6:.0f} MB")
+    took = time.monotonic() - begun
+    report(f"the sandbox's image is ready: {reference}, {size / 1e6:.0f} MB, in {took:.0f} s")
     return BaseImage(reference, size, made)
 
 
-def _system(client: docker.DockerClient, report: Report, source: Source | None, rebuild: bool) -> Source:
+def _what(packages: Sequence[str]) -> str:
+    """What is being built, for people."""
+    return (
+        f"building the sandbox's image with {packages[0]}"
+        if packages
+        else "building the sandbox's base image"
+    )
+
+
+def _system(
+    client: docker.DockerClient,
+    report: Report,
+    source: Source | None,
+    rebuild: bool,
+    packages: Sequence[str],
+) -> Source:
     """Make sure that a system image is there; tell which."""
     wanted: Sequence[Source] = (source,) if source else ("debian", "registry")
     for each in wanted:
-        if not rebuild and _present(client, _system_tag(each)) is not None:
+        if not rebuild and _present(client, _system_tag(each, packages)) is not None:
             return each
     if source != "debian" and _pull(client, report, required=source == "registry"):
         return "registry"
-    report("building the sandbox's base image: 1 of 3, a small system from Debian packages")
+    size = (
+        "a system from Debian packages, which takes a minute or two"
+        if packages
+        else "a small system from Debian packages"
+    )
+    report(f"{_what(packages)}: 1 of 3, {size}")
     with tempfile.NamedTemporaryFile(prefix="iact-system-", suffix=".tar") as out:
-        debian_root.build(Path(out.name))
-        name, tag = _system_tag("debian").split(":")
+        debian_root.build(Path(out.name), packages)
+        name, tag = _system_tag("debian", packages).split(":")
         client.api.import_image_from_file(out.name, repository=name, tag=tag)
     return "debian"
 
@@ -207,7 +249,7 @@ def _add(client: docker.DockerClient, system: str, content: bytes, reference: st
 
 def _forget_old(client: docker.DockerClient) -> None:
     """Remove all but the newest few images of ours; what a container still uses stays, the engine sees to that."""
-    for name in (BASE, SYSTEM):
+    for name in (BASE, SYSTEM, MORE, MORE_SYSTEM):
         images = sorted(
             client.images.list(name=name), key=lambda each: str(each.attrs["Created"]), reverse=True
         )
@@ -228,15 +270,17 @@ def _python_of(client: docker.DockerClient, system: str) -> str:
     return said.decode().strip()
 
 
-def _system_tag(source: Source) -> str:
-    made_from = debian_root.digest() if source == "debian" else payload.digest_of([(REGISTRY_IMAGE, b"")])
-    return f"{SYSTEM}:{made_from[:12]}"
+def _system_tag(source: Source, packages: Sequence[str] = ()) -> str:
+    debian = source == "debian"
+    made_from = debian_root.digest(packages) if debian else payload.digest_of([(REGISTRY_IMAGE, b"")])
+    return f"{MORE_SYSTEM if packages else SYSTEM}:{made_from[:12]}"
 
 
-def _base_tag(source: Source) -> str:
-    parts = [(_system_tag(source), payload.digest().encode()), ("environment", repr(ENVIRONMENT).encode())]
+def _base_tag(source: Source, packages: Sequence[str] = ()) -> str:
+    system = _system_tag(source, packages)
+    parts = [(system, payload.digest().encode()), ("environment", repr(ENVIRONMENT).encode())]
     parts.append(("labels", _PYTHON.encode()))
-    return f"{BASE}:{payload.digest_of(parts)[:12]}"
+    return f"{MORE if packages else BASE}:{payload.digest_of(parts)[:12]}"
 
 
 def _present(client: docker.DockerClient, reference: str) -> int | None:

@@ -41,13 +41,16 @@ class Limits:
     file_size: int = 1024 * _MIB
     tmp_size: int = 256 * _MIB
     tmp_files: int = 32_768
+    most_memory: int = 1536 * _MIB
+    """What a module that we ship gets if it asks for more than `memory`."""
 
 
-def within(most: Limits, *, memory: int, cpus: float, processes: int) -> Limits:
+def within(most: Limits, *, memory: int, cpus: float, processes: int, shipped: bool = False) -> Limits:
     """`most`, lowered to what is asked for: bytes, cores, a number; 0 asks for nothing in particular."""
+    largest = max(most.memory, most.most_memory) if shipped else most.memory
     return replace(
         most,
-        memory=min(most.memory, memory or most.memory),
+        memory=min(largest, memory or most.memory),
         cpus=min(most.cpus, cpus or most.cpus),
         processes=min(most.processes, processes or most.processes),
     )
@@ -132,6 +135,17 @@ def options(place: Place, limits: Limits, environment: Mapping[str, str]) -> Opt
         log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
         hostname="sandbox",
     )
+
+
+def environment(place: Place, base: Mapping[str, str]) -> dict[str, str]:
+    """All that a module's container gets from us as environment, beyond what its image has (`base`)."""
+    given: dict[str, str] = {}
+    if place.site is not None:  # behind the SDK's own, which a module's packages must not replace
+        given["PYTHONPATH"] = f"{base['PYTHONPATH']}:{SITE_FOLDER}"
+    if place.egress is not None:
+        for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
+            given |= {name: PROXY, name.lower(): PROXY}
+    return given
 
 
 @cache

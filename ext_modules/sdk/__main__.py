@@ -31,6 +31,8 @@ def main() -> int:
     checking.add_argument("module", type=Path, nargs="?", help="the module's Python file, or its folder")
     checking.add_argument("--target", help="where it is served already (unix:PATH)")
     checking.add_argument("--json", action="store_true")
+    describing = commands.add_parser("describe", help="print what a module says of itself, as JSON")
+    describing.add_argument("module", type=Path, help="the module's Python file")
     options = parser.parse_args()
     if options.command == "check":
         if (options.module is None) == (options.target is None):
@@ -42,6 +44,9 @@ def main() -> int:
 
     from ext_modules.sdk import loading, server
 
+    if options.command == "describe":
+        print(server.described(loading.load(options.module)))
+        return 0
     asyncio.run(server.serve(loading.load(options.module), options.socket))
     return 0
 

@@ -15,6 +15,7 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 import grpc
 import grpc.aio
+from google.protobuf import json_format
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -87,6 +88,11 @@ class Servicer(stubs.ExtModuleServicer):
                 await changed.wait()
         finally:
             stop()
+
+
+def described(module: Module) -> str:
+    """What `module` answers to Describe, as JSON."""
+    return json_format.MessageToJson(wire.manifest(module), indent=1, sort_keys=True)
 
 
 def _set_from_any_thread(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:

@@ -1,0 +1,87 @@
+"""One Chromium for a container, started when the first page is opened; each agent has a context of its own in it.
+
+It runs without Chromium's own sandbox, which needs the name spaces that ours takes away: the container is the
+wall. What it reaches outside goes through the egress proxy, which speaks CONNECT only, so `https` it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Final
+from urllib.parse import urlsplit
+
+from playwright.async_api import Browser, BrowserContext, Playwright, ProxySettings, async_playwright
+
+PROGRAM: Final = os.environ.get("IACT_CHROMIUM", "/usr/lib/chromium/chromium")
+WORKSPACE: Final = "/workspace"
+_ARGUMENTS: Final = (
+    "--disable-gpu", "--disable-dev-shm-usage", "--no-zygote", "--no-first-run", "--disable-quic", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio",
+)  # fmt: skip
+_SIZE: Final = (1280, 800)
+
+
+class AddressRefused(Exception):
+    """The address can't be opened; the message says what can."""
+
+
+def checked(url: str) -> str:
+    """`url`, if it is one that a page may be opened at; "example.com/x" becomes "https://example.com/x".
+
+    Raises:
+        AddressRefused: it isn't.
+    """
+    given = url.strip()
+    if "://" not in given and not given.startswith(("file:", "data:", "about:", "javascript:", "chrome:")):
+        given = f"https://{given}"
+    try:
+        parts = urlsplit(given)
+        host, path = parts.hostname, os.path.normpath(parts.path)
+    except ValueError as error:
+        raise AddressRefused(f"{url[:200]!r} is not an address: {error}.") from error
+    if parts.scheme in ("http", "https") and host:
+        return given
+    if parts.scheme == "file" and not host and path.startswith(f"{WORKSPACE}/"):
+        return given
+    raise AddressRefused(f"{url[:200]!r} can't be opened; use https://host/path, or file://{WORKSPACE}/name.")
+
+
+class Chromium:
+    """Starts the browser when it is first needed, and again if it was lost."""
+
+    def __init__(self) -> None:
+        self._driver: Playwright | None = None
+        self._browser: Browser | None = None
+        self._starting = asyncio.Lock()
+
+    async def context(self) -> BrowserContext:
+        """A new, empty context: no cookies and no history of others."""
+        async with self._starting:
+            if self._driver is None:
+                self._driver = await async_playwright().start()
+            if self._browser is None or not self._browser.is_connected():
+                self._browser = await self._driver.chromium.launch(
+                    executable_path=PROGRAM,
+                    headless=True,
+                    chromium_sandbox=False,
+                    args=list(_ARGUMENTS),
+                    proxy=_proxy(),
+                )
+        width, height = _SIZE
+        return await self._browser.new_context(
+            viewport={"width": width, "height": height}, accept_downloads=False, service_workers="block"
+        )
+
+    async def close(self) -> None:
+        """End it, if it was started."""
+        if self._browser is not None:
+            await self._browser.close()
+        if self._driver is not None:
+            await self._driver.stop()
+
+
+def _proxy() -> ProxySettings | None:
+    server = os.environ.get("HTTPS_PROXY")
+    # Chromium leaves the loopback out by itself.
+    return {"server": server} if server else None
