@@ -19,10 +19,8 @@ from pathlib import Path
 from typing import Literal
 
 import docker
-import grpc
 from docker.errors import NotFound
 from docker.models.containers import Container
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
 from core.ports import CatalogueEntry, ModuleSource, Origin, Report
@@ -30,14 +28,13 @@ from sandbox import image, limits, owner, reaper, requirements, socket_folder
 from sandbox.catalogue import Catalogue, Module
 from sandbox.egress import EgressProxy, Outside, targets
 from sandbox.engine import NO_ENGINE, EngineFailure, begin, connect, from_thread, in_thread, knock
+from sandbox.health import printed, serves, why_ended
 from sandbox.restarts import Restarts
 
 _GRACE = 1
 """Seconds between SIGTERM and SIGKILL."""
 _ENGINE_PATIENCE = 20
 """Seconds that the engine has to stop or remove a container, before we leave that to the reaper."""
-_LOG_LINES, _LOG_SIZE = 60, 8_000
-"""Lines and characters of a module's log that are read when it did not come up: enough for a stack trace."""
 _HEALTH_PATIENCE = 4
 """Seconds that a module has to answer its health service."""
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
@@ -75,9 +72,9 @@ class DockerInstance:
         """
         if self.ended:
             return f"The module {self.name} was stopped."
-        if await _serves(self.target, within=_HEALTH_PATIENCE):
+        if await serves(self.target, within=_HEALTH_PATIENCE):
             return None
-        why = await in_thread(_why_lost, self.container, self.name)
+        why = await in_thread(why_ended, self.container, self.name)
         why = why or f"The module {self.name} runs but no longer answers."
         if not self._lost and not self.ended:
             self._lost = True
@@ -403,10 +400,10 @@ class DockerHost:
                 await asyncio.sleep(_FIRST_LOOK)
                 for look in itertools.count():
                     checked = checked or socket_folder.open_socket(folder)
-                    if checked is not None and await _serves(checked.target, within=1):
+                    if checked is not None and await serves(checked.target, within=1):
                         return checked
-                    if look % 10 == 9 and (why := await in_thread(_why_lost, container, name)):
-                        raise ModuleLost(why, log=await in_thread(_log, container))
+                    if look % 10 == 9 and (why := await in_thread(why_ended, container, name)):
+                        raise ModuleLost(why, log=await in_thread(printed, container))
                     await asyncio.sleep(_LOOKS_APART)
             raise AssertionError("unreachable: the loop above has no end of its own")
         except BaseException as error:
@@ -417,52 +414,6 @@ class DockerHost:
                     f"The module {name} did not come up within {self._patience:.0f} seconds."
                 ) from error
             raise
-
-
-async def _serves(target: str, *, within: float) -> bool:
-    """Whether the standard health service at `target` says SERVING within so many seconds."""
-    async with grpc.aio.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)]) as channel:
-        try:
-            answer = await health_pb2_grpc.HealthStub(channel).Check(
-                health_pb2.HealthCheckRequest(service=""), timeout=within
-            )
-        except grpc.RpcError:
-            return False
-    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
-
-
-def _why_lost(container: Container, name: str) -> str | None:
-    """A sentence on how the container ended, or None while it runs. Blocks."""
-    try:
-        knock()
-        container.reload()
-    except NotFound:
-        return f"The container of module {name} was removed."
-    except (*EngineFailure, SandboxUnavailable):
-        return f"The Docker engine stopped answering, and with it the module {name}."
-    state = container.attrs["State"]
-    if state.get("Status") in ("running", "created"):
-        return None
-    if state.get("OOMKilled"):
-        return f"The kernel ended the module {name} because it used more memory than it may."
-    if state.get("Status") == "paused":
-        return f"The container of module {name} was paused from outside."
-    return f"The module {name} ended with status {state.get('ExitCode', 'unknown')}.{_last_words(container)}"
-
-
-def _log(container: Container) -> str:
-    """The end of what the module printed: untrusted text, at most so much of it. Blocks."""
-    try:
-        return container.logs(tail=_LOG_LINES).decode("utf-8", "replace").strip()[-_LOG_SIZE:]
-    except EngineFailure:
-        return ""
-
-
-def _last_words(container: Container) -> str:
-    """The last line of the module's own log, made harmless: it is untrusted text."""
-    lines = _log(container).splitlines()
-    printable = "".join(char if char.isprintable() else " " for char in lines[-1][:300]) if lines else ""
-    return f" Its last words: {printable}" if printable else ""
 
 
 async def _remove(
