@@ -19,6 +19,7 @@
     │   │   └── PackagesUnavailable  a module's own packages can't be had
     │   └── ModuleLost          the container or its server died or hung during a call
     │       └── ModuleWithdrawn it failed so often that it is not started any more
+    ├── WorkspaceError          a version of a workspace can't be kept, read or restored
     ├── ModuleFault             a module broke the protocol (sizes, schema, no end)
     └── MemoryUnavailable       the Hippocampus can't answer or store now; turns go on without it
 
@@ -120,6 +121,10 @@ class ModuleLost(SandboxError):
 
 class ModuleWithdrawn(ModuleLost):
     """A module failed so often in a row that this session does not start it any more."""
+
+
+class WorkspaceError(IactError):
+    """A version of a workspace can't be kept, read or restored; the message says why."""
 
 
 class ModuleFault(IactError):

@@ -267,6 +267,25 @@ class ModuleHost(Protocol):
     async def close(self) -> None: ...
 
 
+class Versions(Protocol):
+    """Keeps versions of a workspace in a store beside it, which nothing that works in it can reach.
+
+    Every method blocks, and raises `WorkspaceError`; one store is used by one caller at a time.
+    """
+
+    def keep(self, workspace: Path, store: Path) -> str:
+        """Keep what stands in `workspace` now; gives the version's id, the last one's if nothing changed."""
+        ...
+
+    def restore(self, workspace: Path, store: Path, version: str) -> None:
+        """Make `workspace` what it was at `version`."""
+        ...
+
+    def changes(self, store: Path, old: str, new: str) -> str:
+        """What changed from one version to another, as a patch."""
+        ...
+
+
 # --- time ---------------------------------------------------------------------------------------
 
 

@@ -177,6 +177,19 @@ def build_parser() -> argparse.ArgumentParser:
     one.add_argument("--here", action="store_true", help="without a sandbox")
     one.add_argument("--json", action="store_true")
 
+    workspace = group("workspace", "The files of a session as they were after each call that wrote.")
+    one = add("log", _workspace_log, "List the versions of a session's files.", workspace)
+    one.add_argument("--session", metavar="ID", required=True)
+    one.add_argument("--json", action="store_true")
+    one = add("diff", _workspace_diff, "Print what changed between two versions.", workspace)
+    one.add_argument("--session", metavar="ID", required=True)
+    one.add_argument("old", metavar="VERSION", help="the beginning of its id, or a record's number")
+    one.add_argument("new", metavar="VERSION", nargs="?", help="default: the newest")
+    one = add("restore", _workspace_restore, "Put the files back to what they were.", workspace)
+    one.add_argument("--session", metavar="ID", required=True)
+    one.add_argument("version", metavar="VERSION", help="the beginning of its id, or a record's number")
+    one.add_argument("--json", action="store_true")
+
     image = group("image", "The sandbox's images.")
     one = add("build", _image, "Build the base image, if it is not there.", image)
     one.add_argument("--from", dest="source", choices=("registry", "debian"))
@@ -417,6 +430,24 @@ def _module_approve(chosen: argparse.Namespace, settings: Settings) -> int:
     return catalogue.approve_module(
         settings, chosen.name, chosen.functions, digest=chosen.digest, as_json=chosen.json
     )
+
+
+def _workspace_log(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import workspace
+
+    return workspace.log(settings, chosen.session, as_json=chosen.json)
+
+
+def _workspace_diff(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import workspace
+
+    return workspace.diff(settings, chosen.session, chosen.old, chosen.new)
+
+
+def _workspace_restore(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import workspace
+
+    return workspace.restore(settings, chosen.session, chosen.version, as_json=chosen.json)
 
 
 def _image(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -233,8 +233,17 @@ def fork(settings: Settings, path: Path, *, at: int | None, text: str | None, as
     """Make a new session from the first records of a journal; with `text`, say that in it and wait for the reply."""
     if text is not None and not text.strip():
         raise UsageError("The message is empty.")
+    from iact.wiring import open_versions  # loads the sandbox, which readers of journals do without
+
     now = datetime.now(UTC)
-    made = forking.fork(settings.data / "sessions", path, at, session=forking.new_session(now), now=now)
+    made = forking.fork(
+        settings.data / "sessions",
+        path,
+        at,
+        session=forking.new_session(now),
+        now=now,
+        versions=open_versions(),
+    )
     if made.left_out:
         print(f"note: {made.left_out} files of the workspace could not be copied.", file=sys.stderr)
     if text is not None:

@@ -18,12 +18,13 @@ from core.gate.policy_file import Policies
 from core.models.roles import Models
 from core.modules import approval
 from core.modules.approval import Approvals
-from core.ports import Model, ModelProfile
+from core.ports import Model, ModelProfile, Versions
 from core.tree.monitor import Authorities
 from core.tree.runtime import SystemClock
 from iact.memory import USER, open_memory
 from iact.settings import Settings
 from sandbox import open_host
+from sandbox.versions import GitVersions, available
 
 _OPENAI = "https://api.openai.com/v1"
 _LISTING_SECONDS = 5.0
@@ -131,8 +132,14 @@ async def open_runtime(
             settings.data, models, host,
             bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
             authorities=authorities, workspace=workspace, memory=memory,
+            versions=open_versions(),
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
+
+
+def open_versions() -> Versions | None:
+    """What keeps versions of workspaces; None without git."""
+    return GitVersions() if available() else None
 
 
 def read_policies(data: Path) -> Policies:

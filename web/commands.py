@@ -36,6 +36,7 @@ from web.messages import (
     Remember,
     RemoveModule,
     Render,
+    Restore,
     Say,
     Seek,
     SetIntent,
@@ -173,6 +174,11 @@ async def _declassify(client: Client, message: Declassify) -> Fields:
     return {"n": (await session.declassify(message.path, message.name)).n}
 
 
+async def _restore(client: Client, message: Restore) -> Fields:
+    session = await client.session()
+    return {"n": (await session.restore(message.version)).n}
+
+
 async def _lockdown(client: Client, message: Lockdown) -> Fields:
     session = await client.session()
     return {"n": (await session.lockdown(message.value)).n}
@@ -279,6 +285,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "intent": _command(SetIntent, _intent),
     "declassify": _command(Declassify, _declassify),
     "lockdown": _command(Lockdown, _lockdown),
+    "restore": _command(Restore, _restore),
     "sessions": _command(ListSessions, _sessions),
     "open": _command(Open, _open),
     "seek": _command(Seek, _seek),

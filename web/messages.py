@@ -189,6 +189,12 @@ class Declassify(Message):
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] | None = None
 
 
+class Restore(Message):
+    """Put the files back to `version`: the beginning of its id, or the number of a record."""
+
+    version: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,40}$")]
+
+
 class SetIntent(Message):
     value: Intent
 

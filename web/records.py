@@ -211,7 +211,12 @@ def _spawn(record: Record, known: Known) -> str:
     return f'<p class="aside">Begins, called by <span class="function">{caller}</span>.</p>{role}'
 
 
-_CONTROL_WORDS: Final[Mapping[str, str]] = {"pause": "Paused", "resume": "Resumed", "cancel": "Cancelled"}
+_CONTROL_WORDS: Final[Mapping[str, str]] = {
+    "pause": "Paused",
+    "resume": "Resumed",
+    "cancel": "Cancelled",
+    "restore": "Files restored",
+}
 _INTENT_WORDS: Final = ("observe", "operate", "override")
 
 
@@ -236,9 +241,10 @@ def _control(record: Record, known: Known) -> str:
 
 def _module(record: Record, known: Known) -> str:
     name, version, digest = record.text("name"), record.text("version"), record.text("digest")
+    gone = f" is {plain(record.text('state'))}: {plain(record.body)}" if record.text("state") else ""
     return (
         f'<p class="aside">Module <span class="function">{plain(name)}</span> {plain(version)} '
-        f'<span class="address">{plain(digest[:12])}</span></p>'
+        f'<span class="address">{plain(digest[:12])}</span>{gone}</p>'
     )
 
 

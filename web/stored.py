@@ -98,6 +98,10 @@ class Stored:
         """Refused."""
         _refuse()
 
+    async def restore(self, version: str) -> Record:
+        """Refused."""
+        _refuse()
+
     async def lockdown(self, value: bool) -> Record:
         """Refused."""
         _refuse()

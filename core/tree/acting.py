@@ -12,7 +12,14 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from core.errors import JournalUnwritable, MemoryUnavailable, ModuleFault, ModuleWithdrawn, SandboxError
+from core.errors import (
+    JournalUnwritable,
+    MemoryUnavailable,
+    ModuleFault,
+    ModuleWithdrawn,
+    SandboxError,
+    WorkspaceError,
+)
 from core.gate.gate import Denial, Ticket
 from core.journal.record import Record
 from core.journal.spool import Spool
@@ -29,6 +36,7 @@ from core.tree.loading import Loading
 from core.tree.monitor import Monitor
 from core.tree.plan_aim import plan_fields
 from core.tree.remembering import Remembering
+from core.tree.workspace import Workspace
 
 _KEPT: Final = 4_000
 """Characters that one REMEMBER can hold."""
@@ -41,9 +49,16 @@ class Acting:
     """The calls of one session that are under way."""
 
     def __init__(
-        self, live: Live, door: Modules, monitor: Monitor, loading: Loading, remembering: Remembering
+        self,
+        live: Live,
+        door: Modules,
+        monitor: Monitor,
+        loading: Loading,
+        remembering: Remembering,
+        workspace: Workspace,
     ) -> None:
         self._live = live
+        self._workspace = workspace
         self._door = door
         self._monitor = monitor
         self._loading = loading
@@ -234,9 +249,21 @@ class Acting:
         call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout, *version)
         with Spool(live.journal.directory) as spool:
             outcome = await self._invoke(agent, pending, ticket, call, spool)
-            elapsed = round((live.clock.monotonic() - started) * 1000)
+            fields: dict[str, JSON] = {"ms": round((live.clock.monotonic() - started) * 1000)}
+            if ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write":
+                fields |= await self._keep_files(agent)
             if await self._in_turn(agent, pending):
-                self._record_outcome(agent, pending, outcome, elapsed, spool)
+                self._record_outcome(agent, pending, outcome, fields, spool)
+
+    async def _keep_files(self, agent: Agent) -> dict[str, JSON]:
+        """The version of the workspace after a call that may have written, as its record has it."""
+        try:
+            version = await self._workspace.keep()
+        except WorkspaceError as error:
+            fields = {"level": "warning", "code": "workspace"}
+            self._live.record("notice", agent.path, fields, str(error))
+            return {}
+        return {"version": version} if version else {}
 
     async def _invoke(
         self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
@@ -268,9 +295,13 @@ class Acting:
             del self._scopes[agent.path, pending.call]
 
     def _record_outcome(
-        self, agent: Agent, pending: Pending, outcome: Outcome | NotRun, elapsed: int, spool: Spool
+        self,
+        agent: Agent,
+        pending: Pending,
+        outcome: Outcome | NotRun,
+        fields: dict[str, JSON],
+        spool: Spool,
     ) -> None:
-        fields: dict[str, JSON] = {"ms": elapsed}
         match outcome:
             case Completed():
                 fields |= {"status": "ok", "media": outcome.media, "data": dict(outcome.data)}
@@ -281,7 +312,8 @@ class Acting:
                 self._record_result(agent, pending, fields, text)
             case TimedOut():
                 fields |= {"status": "error", "data": {"type": "TimeoutError"}}
-                text = f"{outcome.output}\nIt was stopped after {elapsed / 1000:.0f} s, its time limit."
+                seconds = int(str(fields["ms"])) / 1000
+                text = f"{outcome.output}\nIt was stopped after {seconds:.0f} s, its time limit."
                 self._record_result(agent, pending, fields, text.lstrip("\n"))
             case status:
                 self._record_result(agent, pending, {"status": status})

@@ -31,11 +31,11 @@ class Incoming:
     """A message that waits for the agent's next turn. `n`: its record; `values`: variables that it brings.
 
     `mode`: of an intervention (queue, deliver, interrupt). `child`, `status`: of a child's reply. `labels`: where its
-    text comes from. What is told of a module wakes nobody.
+    text comes from. News wake nobody.
     """
 
     n: int
-    kind: Literal["say", "caller", "child", "intervention", "upload", "module"]
+    kind: Literal["say", "caller", "child", "intervention", "upload", "news"]
     source: str
     text: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -46,8 +46,8 @@ class Incoming:
 
     @property
     def wakes(self) -> bool:
-        """Whether an agent at rest has to answer it; a child's late reply, a file and news of a module are only there."""
-        return self.kind not in ("child", "upload", "module")
+        """Whether an agent at rest has to answer it; a child's late reply, a file and news are only there."""
+        return self.kind not in ("child", "upload", "news")
 
 
 @dataclass(slots=True)

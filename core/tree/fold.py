@@ -537,6 +537,11 @@ def _control(tree: Tree, record: Record) -> None:
             _start_afresh(tree)
         case "declassify":
             origin.vouch(agent, record.text("variable"), by=f"person:{tree.grant.user}")
+        case "restore":
+            text = "The user put the files in the workspace back to what they were earlier."
+            for one in tree.agents.values():
+                if not one.fresh:
+                    one.inbox.append(Incoming(record.n, "news", "the user", text))
         case "lockdown":
             tree.lockdown = record.fields.get("value") is True
             _start_afresh(tree)
@@ -564,7 +569,7 @@ def _tell_gone(tree: Tree, record: Record, name: str) -> None:
     text = f"The module `{name}` is not available any more."
     for agent in tree.agents.values():
         if any(function.startswith(f"{name}.") for function in agent.known):
-            agent.inbox.append(Incoming(record.n, "module", name, text))
+            agent.inbox.append(Incoming(record.n, "news", name, text))
 
 
 def _start_afresh(tree: Tree) -> None:

@@ -32,12 +32,14 @@ from core.errors import JournalUnwritable, UsageError
 from core.journal.file import FILE, sync_directory
 from core.journal.reader import Reader
 from core.journal.record import Record, blobs_of, encode, timestamp
-from core.ports import JSON
+from core.ports import JSON, Versions
 
-Files = Literal["current", "live", "none"]
-"""Whose files a fork works on: a copy of the session's as they were when it was forked; a directory of the
+Files = Literal["version", "current", "live", "none"]
+"""Whose files a fork works on: the session's as they were at the last record shared, if versions are kept; a copy of the session's as they were when it was forked; a directory of the
 user's, which both share; none, because none stood beside the journal."""
 
+STORE: Final = "versions"
+"""The name of the workspace's versions in a session's directory."""
 _CHUNK: Final = 1 << 24
 _DEPTH: Final = 100
 _STALE: Final = 60.0
@@ -63,20 +65,30 @@ def new_session(now: datetime) -> str:
     return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
-def fork(sessions: Path, source: Path, at: int | None, *, session: str, now: datetime) -> Fork:
+def fork(
+    sessions: Path,
+    source: Path,
+    at: int | None,
+    *,
+    session: str,
+    now: datetime,
+    versions: Versions | None = None,
+) -> Fork:
     """Make session `session` in the directory `sessions` from records 1…`at` (default: all) of `source`.
 
+    `versions`: reads the versions of its workspace, if it has any; without, its files are taken as they are now.
     `source`: a journal's file or its session's directory; it may stand anywhere, and be in use.
 
     Raises:
         UsageError: it has no record `at`.
         JournalCorrupt: one of these records is damaged (what stands behind them is not looked at).
+        WorkspaceError: its files as they were at `at` can't be had.
         JournalUnwritable: the new session can't be stored; nothing of it is left.
     """
     shared = _read(source, at)
     try:
         with _workshop(sessions, session) as place:
-            made = _build(shared, place, session, now)
+            made = _build(shared, place, session, now, versions)
             place.rename(sessions / session)
             sync_directory(sessions)
     except OSError as error:
@@ -99,10 +111,13 @@ class _Shared:
     workspace: str = ""
     step: int = 0
     blobs: set[str] = field(default_factory=set)
+    version: str = ""
 
     def take(self, record: Record) -> None:
         self.at, self.digest = record.n, record.digest
         self.blobs |= blobs_of(record)
+        if record.kind in ("result", "control"):
+            self.version = record.text("version") or self.version
         if record.agent == "/":
             self.step = record.step
         if record.kind in ("open", "fork"):
@@ -126,12 +141,17 @@ def _read(source: Path, at: int | None) -> _Shared:
     return shared
 
 
-def _build(shared: _Shared, place: Path, session: str, now: datetime) -> tuple[Files, int]:
+def _build(
+    shared: _Shared, place: Path, session: str, now: datetime, versions: Versions | None
+) -> tuple[Files, int]:
     """Write the whole session into `place`; which files it got, and how many were left out."""
     origin = shared.file.parent
     for folder in (place, place / "blobs", place / "workspace"):
         folder.mkdir(mode=0o700 if folder == place else 0o777)
-    files, left_out = _files(shared, origin / "workspace", place / "workspace")
+    if versions is not None and shared.workspace == "scratch" and (origin / STORE).is_dir():
+        files, left_out = _as_it_was(shared, origin / STORE, place, versions)
+    else:
+        files, left_out = _files(shared, origin / "workspace", place / "workspace")
     for digest in shared.blobs:
         _share(origin / "blobs" / digest, place / "blobs" / digest)
     sync_directory(place / "blobs")
@@ -211,6 +231,22 @@ def _sweep(sessions: Path, *, before: float) -> None:
             continue
         finally:
             os.close(descriptor)
+
+
+def _as_it_was(shared: _Shared, store: Path, place: Path, versions: Versions) -> tuple[Files, int]:
+    """The files as they were at the last record shared; its versions come along, as second names."""
+    shutil.copytree(store, place / STORE, copy_function=_second_name, symlinks=True)
+    if shared.version:  # else nothing had been written by then
+        versions.restore(place / "workspace", place / STORE, shared.version)
+    return "version", 0
+
+
+def _second_name(source: str, target: str) -> None:
+    """Objects of the store never change once they are there; what does is small, and copied."""
+    if "/objects/" in source:
+        os.link(source, target, follow_symlinks=False)
+    else:
+        shutil.copyfile(source, target)
 
 
 # --- files ----------------------------------------------------------------------------------------

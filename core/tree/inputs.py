@@ -205,7 +205,7 @@ def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: 
 
 def receive(tree: Tree, message: Incoming, table: Table) -> str:
     """Put what a message brings into `table`, and label it."""
-    if message.kind == "module":
+    if message.kind == "news":
         return labels.note(message.text)
     if message.status != "ok":
         return labels.unfinished(message.child, message.status, message.text)

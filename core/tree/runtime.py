@@ -23,7 +23,7 @@ from core.modules.approval import FILE as APPROVALS
 from core.modules.approval import Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
-from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource
+from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, Versions
 from core.tree.bounds import Bounds
 from core.tree.fold import read_tree
 from core.tree.fork import fork, new_session
@@ -32,6 +32,7 @@ from core.tree.monitor import Authorities
 from core.tree.roles import Role
 from core.tree.session import Session
 from core.tree.tree import Tree
+from core.tree.workspace import Workspace
 
 
 class SystemClock:
@@ -83,6 +84,7 @@ class Runtime:
         workspace: Path | None = None,
         open_modules: OpenModules = Door,
         memory: Memory | None = None,
+        versions: Versions | None = None,
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened. `scope`: of new ones."""
         self._open_modules = open_modules
@@ -92,6 +94,7 @@ class Runtime:
         self._approvals = given.approvals or Approvals(data / APPROVALS)
         self._authorities = replace(given, approvals=self._approvals)
         self.memory: Final = memory
+        self._versions = versions
         self._sessions_path: Final = data / "sessions"
         self._models = models
         self._host = host
@@ -156,12 +159,13 @@ class Runtime:
             folder = (
                 live.journal.directory / "workspace" if tree.workspace == "scratch" else Path(tree.workspace)
             )
+            kept = self._versions if tree.workspace == "scratch" else None
             session = Session(
                 live,
                 self._models,
                 self._host,
                 self._group,
-                folder,
+                Workspace(folder, live.journal.directory, kept),
                 self._open_modules,
                 self._authorities,
                 self.memory,
@@ -182,7 +186,7 @@ class Runtime:
         now = self._clock.now()
         source = self.path_of(session_id)
         made = await asyncio.to_thread(
-            fork, self._sessions_path, source, at, session=new_session(now), now=now
+            fork, self._sessions_path, source, at, session=new_session(now), now=now, versions=self._versions
         )
         return made.session
 

@@ -30,6 +30,7 @@ from core.tree.thinking import StopReason, Thinking
 from core.tree.tree import Tree
 from core.tree.uploads import upload_fields
 from core.tree.watch import Watcher
+from core.tree.workspace import Workspace, find_version
 
 InjectMode = Literal["queue", "deliver", "interrupt"]
 
@@ -46,7 +47,7 @@ class Session:
         models: Models,
         host: ModuleHost,
         group: asyncio.TaskGroup,
-        workspace: Path,
+        workspace: Workspace,
         open_modules: OpenModules = Door,
         authorities: Authorities | None = None,
         memory: Memory | None = None,
@@ -54,13 +55,13 @@ class Session:
         self._live = live
         self._models = models
         self._group = group
-        self._door = open_modules(host, live.tree.session, workspace)
+        self._door = open_modules(host, live.tree.session, workspace.folder)
         remembering = Remembering(live, memory)
         self._thinking = Thinking(live, models, remembering, self._cancel_children)
         authorities = authorities or Authorities()
         self._monitor = Monitor(live, authorities)
         self._loading = Loading(live, host, self._door, authorities.approvals)
-        self._acting = Acting(live, self._door, self._monitor, self._loading, remembering)
+        self._acting = Acting(live, self._door, self._monitor, self._loading, remembering, workspace)
         self._planning = Planning(
             live, models, self._acting, drive=self._drive, cancel=self._cancel, closing=lambda: self._closing
         )
@@ -68,7 +69,8 @@ class Session:
         self._drivers: dict[str, asyncio.Task[None]] = {}
         self._ready = asyncio.Event()
         self._closing = False
-        self.workspace: Final = workspace
+        self._files = workspace
+        self.workspace: Final = workspace.folder
 
     # --- what it is -----------------------------------------------------------------------------
 
@@ -214,6 +216,20 @@ class Session:
         """An agent returns: what its children still do is for nobody."""
         for path in agent.children.values():
             self._cancel(path, "Its caller had answered before it was done.")
+
+    async def restore(self, version: str) -> Record:
+        """Make the files what they were at a version, named by its id's beginning or by a record's number.
+
+        Agents read of it with their next turn.
+
+        Raises:
+            UsageError: there is no such version.
+            WorkspaceError: it can't be restored.
+        """
+        fields = {"op": "restore", "by": "user", "version": find_version(self._live.records, version)}
+        record = await self._live.durable(self._live.record("control", "/", fields))
+        await self._files.restore(record.text("version"))
+        return record
 
     async def set_intent(self, value: int) -> Record:
         """Set how much the session may do: 0 observe, 1 operate, 2 override."""

@@ -168,6 +168,10 @@ class FakeSession:
         self._note("declassify", path, str(variable))
         return self.append("control", path, op="declassify", by="user")
 
+    async def restore(self, version: str) -> Record:
+        self._note("restore", version)
+        return self.append("control", op="restore", by="user", version=version)
+
     async def lockdown(self, value: bool) -> Record:
         self._note("lockdown", str(value))
         return self.append("control", op="lockdown", by="user", value=value)

@@ -1,0 +1,86 @@
+"""Commands about the versions of a session's workspace: `workspace log`, `workspace diff`, `workspace restore`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from core.errors import IactError, UsageError
+from core.journal import read_journal
+from core.ports import JSON, Versions
+from core.tree.fork import STORE
+from core.tree.workspace import find_version, restore_at_rest, versions_of
+from iact import remote
+from iact.address import NoServer
+from iact.settings import Settings
+from iact.wiring import open_versions
+
+
+def log(settings: Settings, session: str, *, as_json: bool) -> int:
+    """Print the versions, in order: the record behind which each stood for the first time, and its id.
+
+    Raises:
+        UsageError: there is no such session.
+    """
+    rows: list[dict[str, JSON]] = []
+    for record in versions_of(read_journal(_directory(settings, session)).records):
+        version = record.text("version")
+        if not rows or rows[-1]["version"] != version:
+            what = record.text("function") or record.text("op")
+            rows.append(
+                {"n": record.n, "at": record.at, "agent": record.agent, "what": what, "version": version}
+            )
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        for row in rows:
+            print(f"{row['n']}  {str(row['version'])[:12]}  {row['at']}  {row['agent']}  {row['what']}")
+    return 0
+
+
+def diff(settings: Settings, session: str, old: str, new: str | None) -> int:
+    """Print what changed between two versions; without `new`, up to the newest that was kept.
+
+    Raises:
+        UsageError: there is no such session or version.
+    """
+    directory = _directory(settings, session)
+    records = read_journal(directory).records
+    last = new or str(records[-1].n)
+    found = [find_version(records, one) for one in (old, last)]
+    print(_versions().changes(directory / STORE, *found), end="")
+    return 0
+
+
+def restore(settings: Settings, session: str, version: str, *, as_json: bool) -> int:
+    """Put the files back to a version, and record it; the server does it if one runs.
+
+    Raises:
+        UsageError: there is no such session or version.
+        JournalLocked: another process than the server has the session open.
+    """
+    try:
+        return remote.control(settings, session, {"type": "restore", "version": version}, as_json=as_json)
+    except NoServer:
+        directory = _directory(settings, session)
+        found = find_version(read_journal(directory).records, version)
+        record = asyncio.run(restore_at_rest(directory, _versions(), found, datetime.now(UTC)))
+        print(json.dumps({"session": session, "n": record.n}) if as_json else record.n)
+        return 0
+
+
+def _versions() -> Versions:
+    versions = open_versions()
+    if versions is None:
+        raise IactError("git is not installed, and with it no versions of workspaces are kept.")
+    return versions
+
+
+def _directory(settings: Settings, session: str) -> Path:
+    sessions = settings.data / "sessions"
+    directory = sessions / session
+    if directory.parent != sessions or not (directory / "journal.md").is_file():
+        raise UsageError(f"There is no session {session!r} in {settings.data}.")
+    return directory

@@ -1,0 +1,398 @@
+"""Versions of a workspace: what stood in it after each call that wrote, kept with git, out of its reach.
+
+The files belong to modules and are taken as hostile. git never looks at them: we walk the folder by descriptor,
+follow no link, leave out what is no file, link or folder, and hand the contents to `git fast-import`; what is
+restored is written the same way. So no attribute, filter, hook or configuration that a module leaves behind is
+read, a repository inside the workspace is files like any others, and nothing is written outside. The store is
+a bare repository beside the workspace, which no container ever sees.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from core.errors import WorkspaceError
+
+LARGEST: Final = 64 << 20
+"""Bytes of one file; larger ones are left out, and stay as they are when a version is restored."""
+MOST: Final = 20_000
+"""Files, links and empty folders of one version."""
+TOTAL: Final = 512 << 20
+"""Bytes of one version together."""
+
+STORE: Final = 4 << 30
+"""Bytes of one session's versions together."""
+_TIDY: Final = 200
+"""Versions after which the store is packed."""
+
+_BRANCH: Final = "refs/heads/workspace"
+_EMPTY: Final = b"%empty"
+"""Stands in a folder that holds nothing; a real name never holds a bare percent sign."""
+_DEPTH: Final = 60
+_RACY: Final = 1_000_000_000
+"""Nanoseconds: what changed so shortly before it was looked at may change again unnoticed."""
+_VERSION: Final = re.compile(r"[0-9a-f]{40}")
+_PLAIN: Final = "".join(map(chr, range(32, 127))).replace("%", "").replace('"', "").replace("\\", "")
+_SETTINGS: Final = (
+    "core.protectHFS=false",
+    "core.protectNTFS=false",
+    "core.hooksPath=/dev/null",
+    "gc.auto=0",
+)
+
+Seal = tuple[int, int, int, int, int]
+"""What changes whenever a file does: inode, mode, size, and the times of content and status."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Something in the workspace. `path`: its parts, joined by "/", as the store has them."""
+
+    path: bytes
+    mode: bytes
+    seal: Seal
+    data: bytes | None
+    """None: as it was at the last look."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the newest version of one store holds."""
+
+    version: str = ""
+    seals: dict[bytes, Seal] = field(default_factory=dict)
+    looked: int = 0
+    made: int = 0
+
+
+class GitVersions:
+    """Implements `core.ports.Versions`. All methods block; one store is used by one caller at a time."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, _Known] = {}
+
+    def keep(self, workspace: Path, store: Path) -> str:
+        """Keep what stands in `workspace` now; gives the version's id, the last one's if nothing changed.
+
+        Raises:
+            WorkspaceError: it can't be kept.
+        """
+        known = self._known.setdefault(store, _Known())
+        looked = time.time_ns()
+        try:
+            if not store.is_dir():
+                _make(store)
+            entries = list(_look(workspace, known))
+        except OSError as error:
+            raise WorkspaceError(
+                f"The workspace can't be read ({error.strerror}); its files were not kept."
+            ) from error
+        seals = {entry.path: entry.seal for entry in entries}
+        changed = [entry for entry in entries if entry.data is not None]
+        gone = known.seals.keys() - seals.keys()
+        if changed or gone or not known.version:
+            if known.made % _TIDY == 0:
+                _tidy(store)
+            known.version = _import(store, known.version, changed, gone)
+            known.made += 1
+        known.seals, known.looked = seals, looked
+        return known.version
+
+    def restore(self, workspace: Path, store: Path, version: str) -> None:
+        """Make `workspace` what it was at `version`. What was too large to be kept stays as it is.
+
+        Raises:
+            WorkspaceError: there is no such version, or it can't be written.
+        """
+        wanted = _tree(store, version)
+        now = _tree(store, self.keep(workspace, store)) if os.listdir(workspace) else {}
+        try:
+            root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                for path in sorted(now.keys() - wanted.keys(), reverse=True):
+                    _delete(root, path)
+                names = sorted(path for path, entry in wanted.items() if now.get(path) != entry)
+                for path, data in _contents(store, {path: wanted[path][1] for path in names}):
+                    _write(root, path, wanted[path][0], data)
+            finally:
+                os.close(root)
+        except OSError as error:
+            raise WorkspaceError(f"The workspace can't be written ({error.strerror}).") from error
+
+    def changes(self, store: Path, old: str, new: str) -> str:
+        """What changed from one version to another, as a patch with a summary in front.
+
+        Raises:
+            WorkspaceError: there is no such version.
+        """
+        for version in (old, new):
+            _tree(store, version)
+        options = ("--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", "--stat", "--patch")
+        return _git(store, "diff", *options, old, new).decode("utf-8", "replace")
+
+
+def available() -> bool:
+    """Whether git is there."""
+    return shutil.which("git") is not None
+
+
+# --- the store ------------------------------------------------------------------------------------------
+
+
+def _make(store: Path) -> None:
+    draft = store.with_name(f".{store.name}-{os.getpid()}")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    _git(draft, "init", "--quiet", "--bare", "--template=")
+    os.rename(draft, store)
+
+
+def _environment(store: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "GIT_DIR": str(store),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "LC_ALL": "C",
+    }
+
+
+def _git(store: Path, *arguments: str, given: bytes = b"") -> bytes:
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    try:
+        done = subprocess.run(
+            ["git", *settings, *arguments],
+            env=_environment(store), cwd=store, input=given, capture_output=True, check=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise WorkspaceError("git can't be run; install it to keep versions of workspaces.") from error
+    if done.returncode:
+        why = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git gave no reason"])[-1]
+        raise WorkspaceError(f"The versions in {store} can't be used ({why[:200]}).")
+    return done.stdout
+
+
+def _tidy(store: Path) -> None:
+    """Pack the store, so that what changed little takes little."""
+    _git(store, "gc", "--quiet", "--prune=now")
+    size = sum(file.lstat().st_size for file in store.rglob("*"))
+    if size > STORE:
+        raise WorkspaceError(f"The versions in {store} take more than {STORE >> 30} GiB; no more are kept.")
+
+
+def _import(store: Path, before: str, changed: list[_Entry], gone: set[bytes]) -> str:
+    """Make a version from the one `before` (empty: from nothing) by what changed; gives its id."""
+    lines = [f"commit {_BRANCH}\nmark :1\ncommitter iact <> {int(time.time())} +0000\ndata 0\n".encode()]
+    # Without a version that we know to be the newest, this one begins anew: the same contents are stored once.
+    lines.append(f"from {before}\n".encode() if before else b"")
+    lines += [b"D " + _quoted(path) + b"\n" for path in sorted(gone)]
+    for entry in changed:
+        assert entry.data is not None
+        head = b"M " + entry.mode + b" inline " + _quoted(entry.path)
+        lines.append(head + f"\ndata {len(entry.data)}\n".encode() + entry.data + b"\n")
+    lines.append(b"\nget-mark :1\ndone\n")
+    answer = _git(store, "fast-import", "--quiet", "--force", "--done", given=b"".join(lines))
+    version = answer.decode("ascii", "replace").strip()
+    if not _VERSION.fullmatch(version):
+        raise WorkspaceError(f"The versions in {store} can't be used: git gave no id.")
+    return version
+
+
+def _quoted(path: bytes) -> bytes:
+    """A path as fast-import reads it: in quotes, with every unusual byte as three octal digits."""
+    return (
+        b'"' + b"".join(bytes([b]) if chr(b) in _PLAIN or b == 0x25 else b"\\%03o" % b for b in path) + b'"'
+    )
+
+
+def _tree(store: Path, version: str) -> Mapping[bytes, tuple[bytes, bytes]]:
+    """Mode and object of everything in a version, by path."""
+    if not _VERSION.fullmatch(version) or not store.is_dir():
+        raise WorkspaceError(f"There is no version {version[:40]!r} of this workspace.")
+    found = {}
+    for line in _git(store, "ls-tree", "-r", "-z", "--full-tree", version).split(b"\0")[:-1]:
+        about, _, path = line.partition(b"\t")
+        mode, _, identity = about.split(b" ")
+        found[path] = (mode, identity)
+    return found
+
+
+def _contents(store: Path, objects: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """The content of objects, by path, in the order given."""
+    if not objects:
+        return
+    given = b"".join(identity + b"\n" for identity in objects.values())
+    answer, place = _git(store, "cat-file", "--batch", given=given), 0
+    for path in objects:
+        end = answer.index(b"\n", place)
+        size = int(answer[place:end].split(b" ")[2])
+        yield path, answer[end + 1 : end + 1 + size]
+        place = end + 1 + size + 1
+
+
+# --- the workspace --------------------------------------------------------------------------------------
+
+
+def _encoded(name: str) -> bytes:
+    """A name as the store has it: git takes none that it uses itself."""
+    raw = os.fsencode(name).replace(b"%", b"%25")
+    return b"%2e" + raw[1:] if raw.lower().startswith(b".git") else raw
+
+
+def _look(workspace: Path, known: _Known) -> Iterator[_Entry]:
+    """Everything in the workspace that can be kept; the content only of what changed since the last look."""
+    size = count = 0
+    root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    for entry, length in _walk(root, b"", 0, known):
+        size, count = size + length, count + 1
+        if size > TOTAL or count > MOST:
+            return
+        yield entry
+
+
+def _walk(folder: int, prefix: bytes, depth: int, known: _Known) -> Iterator[tuple[_Entry, int]]:
+    """What is below an open folder, each with its size; closes it."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entries, key=lambda entry: os.fsencode(entry.name))
+        if prefix and not names:
+            path = prefix + _EMPTY
+            yield _Entry(path, b"100644", (0, 0, 0, 0, 0), None if path in known.seals else b""), 0
+        for entry in names:
+            path = prefix + _encoded(entry.name)
+            try:
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode) and depth < _DEPTH:
+                    below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                    yield from _walk(below, path + b"/", depth + 1, known)
+                elif stat.S_ISLNK(status.st_mode):
+                    target = os.fsencode(os.readlink(entry.name, dir_fd=folder))
+                    seal = _seal(status)
+                    data = None if known.seals.get(path) == seal else target
+                    yield _Entry(path, b"120000", seal, data), len(target)
+                elif stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST:
+                    yield _file(entry.name, path, folder, known), status.st_size
+            except OSError:
+                continue  # gone or changed meanwhile, or not to be read: the next version may have it
+    finally:
+        os.close(folder)
+
+
+def _file(name: str, path: bytes, folder: int, known: _Known) -> _Entry:
+    # What was a file a moment ago may be a pipe now: NONBLOCK keeps it from holding us up.
+    reading = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    try:
+        status = os.fstat(reading)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("no file")
+        seal = _seal(status)
+        mode = b"100755" if status.st_mode & 0o100 else b"100644"
+        settled = max(status.st_mtime_ns, status.st_ctime_ns) < known.looked - _RACY
+        if settled and known.seals.get(path) == seal:
+            return _Entry(path, mode, seal, None)
+        with os.fdopen(os.dup(reading), "rb") as stream:
+            return _Entry(path, mode, seal, stream.read(LARGEST))
+    finally:
+        os.close(reading)
+
+
+def _seal(status: os.stat_result) -> Seal:
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _parts(path: bytes) -> list[bytes]:
+    """Names as the file system has them.
+
+    Raises:
+        OSError: one of them would lead elsewhere, which none that we stored does.
+    """
+    parts = [unquote_to_bytes(quote_from_bytes(part, safe=b"%")) for part in path.split(b"/")]
+    if any(part in (b"", b".", b"..") or b"/" in part or b"\0" in part for part in parts):
+        raise OSError(0, "a stored path is wrong")
+    return parts
+
+
+def _delete(root: int, path: bytes) -> None:
+    """Remove a file and the folders that it leaves empty, as far as they are what they were."""
+    *folders, name = _parts(path)
+    opened = [os.dup(root)]
+    try:
+        for folder in folders:
+            opened.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
+        if not path.endswith(_EMPTY):
+            os.unlink(name, dir_fd=opened[-1])
+        for folder, above in zip(reversed(folders), reversed(opened[:-1]), strict=True):
+            os.rmdir(folder, dir_fd=above)
+    except OSError:
+        return  # it is something else by now, or a folder still holds something
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def _write(root: int, path: bytes, mode: bytes, data: bytes) -> None:
+    """Put a file or a link in its place, whatever stands there."""
+    *folders, name = _parts(path)
+    owner = os.fstat(root)
+    here = os.dup(root)
+    try:
+        for folder in folders:
+            here, above = _enter(here, folder, owner), here
+            os.close(above)
+        if path.endswith(_EMPTY):
+            return
+        draft = b".iact-restoring"
+        _clear(here, draft)
+        if mode == b"120000":
+            os.symlink(data, draft, dir_fd=here)
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with os.fdopen(os.open(draft, flags, 0o600, dir_fd=here), "wb") as stream:
+                stream.write(data)
+                os.fchmod(stream.fileno(), 0o755 if mode == b"100755" else 0o644)
+        if os.geteuid() == 0:
+            os.chown(draft, owner.st_uid, owner.st_gid, dir_fd=here, follow_symlinks=False)
+        if stat.S_ISDIR(_mode(here, name)):
+            _clear(here, name)
+        os.rename(draft, name, src_dir_fd=here, dst_dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def _enter(above: int, name: bytes, owner: os.stat_result) -> int:
+    """The folder `name`, opened; made if it is not there, or not a folder."""
+    mode = _mode(above, name)
+    if not stat.S_ISDIR(mode):
+        if mode:
+            os.unlink(name, dir_fd=above)
+        os.mkdir(name, 0o755, dir_fd=above)
+        if os.geteuid() == 0:
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=above, follow_symlinks=False)
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+
+
+def _mode(folder: int, name: bytes) -> int:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return 0
+
+
+def _clear(folder: int, name: bytes) -> None:
+    """Remove whatever stands there; `rmtree` follows no link."""
+    mode = _mode(folder, name)
+    if stat.S_ISDIR(mode):
+        shutil.rmtree(os.fsdecode(name), dir_fd=folder)
+    elif mode:
+        os.unlink(name, dir_fd=folder)

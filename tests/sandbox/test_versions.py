@@ -1,0 +1,190 @@
+"""Versions of a workspace: what stood there, whatever stood there, and nothing outside it read or written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import WorkspaceError
+from sandbox import versions
+from sandbox.versions import GitVersions
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "versions"
+
+
+def state(folder: Path) -> dict[bytes, bytes]:
+    """Everything below `folder`: contents, where links lead, and folders."""
+    found: dict[bytes, bytes] = {}
+    for here, folders, names in os.walk(os.fsencode(folder)):
+        for name in [*folders, *names]:
+            path = os.path.join(here, name)
+            key = os.path.relpath(path, os.fsencode(folder))
+            if os.path.islink(path):
+                found[key] = b"-> " + os.readlink(path)
+            elif os.path.isdir(path):
+                found[key] = b"/"
+            elif os.path.isfile(path):
+                content = Path(os.fsdecode(path)).read_bytes()
+                found[key] = (
+                    b"x " if os.access(path, os.X_OK) and os.stat(path).st_mode & 0o100 else b"  "
+                ) + content
+    return found
+
+
+def test_each_version_comes_back_as_it_was(workspace: Path, store: Path) -> None:
+    kept = GitVersions()
+    (workspace / "a.txt").write_text("one")
+    (workspace / "empty" / "deep").mkdir(parents=True)
+    (workspace / "run.sh").write_text("true")
+    (workspace / "run.sh").chmod(0o755)
+    (workspace / "link").symlink_to("/etc/passwd")
+    first, was = kept.keep(workspace, store), state(workspace)
+    (workspace / "a.txt").write_text("two")
+    (workspace / "run.sh").unlink()
+    (workspace / "link").unlink()
+    (workspace / "link").mkdir()
+    (workspace / "link" / "b").write_bytes(b"\0\xff")
+    second, later = kept.keep(workspace, store), state(workspace)
+    assert first != second
+    for version, wanted in ((first, was), (second, later), (first, was)):
+        kept.restore(workspace, store, version)
+        assert state(workspace) == wanted
+
+
+def test_nothing_changed_is_no_new_version_and_another_process_goes_on(workspace: Path, store: Path) -> None:
+    (workspace / "a").write_text("x")
+    kept = GitVersions()
+    version = kept.keep(workspace, store)
+    os.utime(workspace / "a", (1, 1))
+    assert GitVersions().changes(store, version, kept.keep(workspace, store)) == ""
+    again = GitVersions()
+    (workspace / "b").write_text("y")
+    assert again.keep(workspace, store) != version
+    again.restore(workspace, store, version)
+    assert state(workspace) == {b"a": b"  x"}
+
+
+def test_a_change_of_the_same_size_and_time_is_seen(workspace: Path, store: Path) -> None:
+    kept = GitVersions()
+    found = set()
+    for text in ("aa", "bb", "cc"):
+        (workspace / "a").write_text(text)
+        os.utime(workspace / "a", (1, 1))
+        found.add(kept.keep(workspace, store))
+    assert len(found) == 3
+
+
+def test_what_modules_leave_for_git_is_files_like_any_others(
+    workspace: Path, store: Path, tmp_path: Path
+) -> None:
+    trap = tmp_path / "trap"
+    (workspace / ".gitattributes").write_text("* filter=evil text eol=crlf ident\n")
+    (workspace / ".gitignore").write_text("*\n")
+    (workspace / "text").write_text("a\r\n$Id$\n")
+    subprocess.run(["git", "init", "-q", str(workspace)], check=True)
+    hook = workspace / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {trap}\n")
+    hook.chmod(0o755)
+    (workspace / ".git" / "config").write_text(
+        f'[filter "evil"]\n clean = touch {trap}\n smudge = touch {trap}\n'
+    )
+    (workspace / "sub" / ".GIT").mkdir(parents=True)
+    (workspace / "sub" / ".GIT" / "x%2e").write_text("x")
+    was, kept = state(workspace), GitVersions()
+    version = kept.keep(workspace, store)
+    for path in list(workspace.iterdir()):
+        subprocess.run(["rm", "-rf", str(path)], check=True)
+    kept.restore(workspace, store, version)
+    assert state(workspace) == was
+    assert not trap.exists()
+
+
+def test_links_lead_nowhere(workspace: Path, store: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("the host's")
+    (workspace / "folder").mkdir()
+    (workspace / "folder" / "a").write_text("old")
+    kept = GitVersions()
+    version = kept.keep(workspace, store)
+    (workspace / "folder" / "a").unlink()
+    (workspace / "folder").rmdir()
+    (workspace / "folder").symlink_to(outside)
+    (workspace / "a").symlink_to(outside / "secret")
+    later = kept.keep(workspace, store)
+    assert "the host's" not in kept.changes(store, version, later)
+    kept.restore(workspace, store, version)
+    assert state(workspace) == {b"folder": b"/", b"folder/a": b"  old"}
+    assert state(outside) == {b"secret": b"  the host's"}
+
+
+def test_what_is_no_file_is_left_out(workspace: Path, store: Path) -> None:
+    os.mkfifo(workspace / "pipe")
+    (workspace / "a").write_text("x")
+    kept = GitVersions()
+    version = kept.keep(workspace, store)
+    (workspace / "a").unlink()
+    kept.restore(workspace, store, version)
+    assert sorted(os.listdir(workspace)) == ["a", "pipe"]
+
+
+def test_sizes_are_bounded_and_what_is_too_large_stays(
+    workspace: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "LARGEST", 10)
+    (workspace / "large").write_bytes(b"x" * 11)
+    (workspace / "small").write_bytes(b"x")
+    kept = GitVersions()
+    version = kept.keep(workspace, store)
+    (workspace / "large").write_bytes(b"y" * 11)
+    (workspace / "small").write_bytes(b"y")
+    kept.restore(workspace, store, version)
+    assert state(workspace) == {b"large": b"  " + b"y" * 11, b"small": b"  x"}
+
+
+@pytest.mark.parametrize("version", ["", "0" * 40, "--help", "HEAD", "refs/heads/workspace"])
+def test_a_version_that_is_none_is_refused(workspace: Path, store: Path, version: str) -> None:
+    kept = GitVersions()
+    (workspace / "a").write_text("x")
+    kept.keep(workspace, store)
+    with pytest.raises(WorkspaceError):
+        kept.restore(workspace, store, version)
+    assert state(workspace) == {b"a": b"  x"}
+
+
+_NAMES = st.binary(min_size=1, max_size=8).filter(
+    lambda name: not set(name) & {0, 47} and name not in (b".", b"..")
+)
+
+
+@settings(max_examples=10, deadline=None)
+@given(names=st.dictionaries(_NAMES, st.binary(max_size=40), max_size=5))
+def test_any_name_and_content_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, names: dict[bytes, bytes]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    workspace, kept = folder / "workspace", GitVersions()
+    workspace.mkdir()
+    for name, content in names.items():
+        Path(os.fsdecode(os.path.join(os.fsencode(workspace), name))).write_bytes(content)
+    was, version = state(workspace), kept.keep(workspace, folder / "store")
+    for path in workspace.iterdir():
+        path.unlink()
+    kept.restore(workspace, folder / "store", version)
+    assert state(workspace) == was
