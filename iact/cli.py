@@ -10,10 +10,10 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final, Protocol
 
 from core.errors import IactError, UsageError
+from iact.cli_files import add_files
 from iact.settings import Settings, load
 
 Command = Callable[[argparse.Namespace, Settings], int]
@@ -152,43 +152,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_controls(add)
 
-    module = group("module", "The catalogue of modules.")
-    one = add("list", _modules, "List the modules and their functions.", module)
-    one.add_argument("--json", action="store_true")
-
-    one = add(
-        "add", _module_add, "Add a module of yours: a folder with a module.toml, or a .py file.", module
-    )
-    one.add_argument("path", metavar="PATH", type=Path)
-    one.add_argument("--json", action="store_true")
-    one = add("remove", _module_remove, "Take a module out of the catalogue.", module)
-    one.add_argument("name", metavar="NAME")
-    one = add("describe", _module_describe, "Say what a module offers and what it needs.", module)
-    one.add_argument("name", metavar="NAME")
-    one.add_argument("--json", action="store_true")
-    one = add("approve", _module_approve, "Believe what a module declares, and grant what it needs.", module)
-    one.add_argument("name", metavar="NAME")
-    one.add_argument("functions", nargs="*", metavar="FUNCTION", help="only these (default: all of it)")
-    one.add_argument("--digest", default="", help="only if the module's digest begins so")
-    one.add_argument("--json", action="store_true")
-
-    one = add("check", _module_check, "Check that a module keeps the contract.", module)
-    one.add_argument("path", metavar="PATH", type=Path)
-    one.add_argument("--here", action="store_true", help="without a sandbox")
-    one.add_argument("--json", action="store_true")
-
-    workspace = group("workspace", "The files of a session as they were after each call that wrote.")
-    one = add("log", _workspace_log, "List the versions of a session's files.", workspace)
-    one.add_argument("--session", metavar="ID", required=True)
-    one.add_argument("--json", action="store_true")
-    one = add("diff", _workspace_diff, "Print what changed between two versions.", workspace)
-    one.add_argument("--session", metavar="ID", required=True)
-    one.add_argument("old", metavar="VERSION", help="the beginning of its id, or a record's number")
-    one.add_argument("new", metavar="VERSION", nargs="?", help="default: the newest")
-    one = add("restore", _workspace_restore, "Put the files back to what they were.", workspace)
-    one.add_argument("--session", metavar="ID", required=True)
-    one.add_argument("version", metavar="VERSION", help="the beginning of its id, or a record's number")
-    one.add_argument("--json", action="store_true")
+    add_files(add, group)
 
     image = group("image", "The sandbox's images.")
     one = add("build", _image, "Build the base image, if it is not there.", image)
@@ -400,56 +364,6 @@ def _lockdown(chosen: argparse.Namespace, settings: Settings) -> int:
     return remote.control(settings, chosen.session, message, as_json=chosen.json)
 
 
-def _modules(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
-
-    return catalogue.list_modules(settings, as_json=chosen.json)
-
-
-def _module_add(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
-
-    return catalogue.add_module(settings, chosen.path, as_json=chosen.json)
-
-
-def _module_remove(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
-
-    return catalogue.remove_module(settings, chosen.name)
-
-
-def _module_describe(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
-
-    return catalogue.describe_module(settings, chosen.name, as_json=chosen.json)
-
-
-def _module_approve(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
-
-    return catalogue.approve_module(
-        settings, chosen.name, chosen.functions, digest=chosen.digest, as_json=chosen.json
-    )
-
-
-def _workspace_log(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import workspace
-
-    return workspace.log(settings, chosen.session, as_json=chosen.json)
-
-
-def _workspace_diff(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import workspace
-
-    return workspace.diff(settings, chosen.session, chosen.old, chosen.new)
-
-
-def _workspace_restore(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import workspace
-
-    return workspace.restore(settings, chosen.session, chosen.version, as_json=chosen.json)
-
-
 def _image(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact import catalogue
 
@@ -505,9 +419,3 @@ def _memory_rebuild(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact import memory
 
     return memory.rebuild(settings)
-
-
-def _module_check(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import modules
-
-    return modules.check_module(chosen.path, here=chosen.here, as_json=chosen.json)

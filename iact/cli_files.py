@@ -1,0 +1,118 @@
+"""The part of the command line that is about modules and about the files that they work on."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from iact.settings import Settings
+
+Command: TypeAlias = Callable[[argparse.Namespace, Settings], int]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+class Add(Protocol):
+    """Adds a command to a group."""
+
+    def __call__(
+        self, name: str, command: Command, text: str, within: Commands
+    ) -> argparse.ArgumentParser: ...
+
+
+def add_files(add: Add, group: Callable[[str, str], Commands]) -> None:
+    """Add the groups `module` and `workspace`."""
+    module = group("module", "The catalogue of modules.")
+    one = add("list", _modules, "List the modules and their functions.", module)
+    one.add_argument("--json", action="store_true")
+
+    one = add(
+        "add", _module_add, "Add a module of yours: a folder with a module.toml, or a .py file.", module
+    )
+    one.add_argument("path", metavar="PATH", type=Path)
+    one.add_argument("--json", action="store_true")
+    one = add("remove", _module_remove, "Take a module out of the catalogue.", module)
+    one.add_argument("name", metavar="NAME")
+    one = add("describe", _module_describe, "Say what a module offers and what it needs.", module)
+    one.add_argument("name", metavar="NAME")
+    one.add_argument("--json", action="store_true")
+    one = add("approve", _module_approve, "Believe what a module declares, and grant what it needs.", module)
+    one.add_argument("name", metavar="NAME")
+    one.add_argument("functions", nargs="*", metavar="FUNCTION", help="only these (default: all of it)")
+    one.add_argument("--digest", default="", help="only if the module's digest begins so")
+    one.add_argument("--json", action="store_true")
+
+    one = add("check", _module_check, "Check that a module keeps the contract.", module)
+    one.add_argument("path", metavar="PATH", type=Path)
+    one.add_argument("--here", action="store_true", help="without a sandbox")
+    one.add_argument("--json", action="store_true")
+
+    workspace = group("workspace", "The files of a session as they were after each call that wrote.")
+    one = add("log", _workspace_log, "List the versions of a session's files.", workspace)
+    one.add_argument("--session", metavar="ID", required=True)
+    one.add_argument("--json", action="store_true")
+    one = add("diff", _workspace_diff, "Print what changed between two versions.", workspace)
+    one.add_argument("--session", metavar="ID", required=True)
+    one.add_argument("old", metavar="VERSION", help="the beginning of its id, or a record's number")
+    one.add_argument("new", metavar="VERSION", nargs="?", help="default: the newest")
+    one = add("restore", _workspace_restore, "Put the files back to what they were.", workspace)
+    one.add_argument("--session", metavar="ID", required=True)
+    one.add_argument("version", metavar="VERSION", help="the beginning of its id, or a record's number")
+    one.add_argument("--json", action="store_true")
+
+
+def _modules(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.list_modules(settings, as_json=chosen.json)
+
+
+def _module_add(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.add_module(settings, chosen.path, as_json=chosen.json)
+
+
+def _module_remove(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.remove_module(settings, chosen.name)
+
+
+def _module_describe(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.describe_module(settings, chosen.name, as_json=chosen.json)
+
+
+def _module_approve(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import catalogue
+
+    return catalogue.approve_module(
+        settings, chosen.name, chosen.functions, digest=chosen.digest, as_json=chosen.json
+    )
+
+
+def _workspace_log(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import workspace
+
+    return workspace.log(settings, chosen.session, as_json=chosen.json)
+
+
+def _workspace_diff(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import workspace
+
+    return workspace.diff(settings, chosen.session, chosen.old, chosen.new)
+
+
+def _workspace_restore(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import workspace
+
+    return workspace.restore(settings, chosen.session, chosen.version, as_json=chosen.json)
+
+
+def _module_check(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import modules
+
+    return modules.check_module(chosen.path, here=chosen.here, as_json=chosen.json)
