@@ -27,7 +27,9 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 PROTO: Final = ROOT / "protos" / "iact" / "ext_module" / "v1" / "ext_module.proto"
 
-_NOTE: Final = "<!-- Written by docs/reference/generated.py from {source}; run: python -m docs.reference.generated -->"
+_NOTE: Final = (
+    "<!-- Written by docs/reference/generated.py from {source}; run: python -m docs.reference.generated -->"
+)
 
 
 def _page(title: str, source: str, *parts: str) -> str:
@@ -193,7 +195,9 @@ def protocol() -> str:
         "An ext-module is a gRPC server on the unix socket that `IACT_SOCKET` names, with the standard health and "
         "reflection services beside this one. `iact module check PATH` holds a module in any language to it."
     )
-    return _page("The ext-module protocol", "protos/", intro, f"```protobuf\n{PROTO.read_text('utf-8').strip()}\n```")
+    return _page(
+        "The ext-module protocol", "protos/", intro, f"```protobuf\n{PROTO.read_text('utf-8').strip()}\n```"
+    )
 
 
 PAGES: Final = {
