@@ -1,0 +1,82 @@
+"""The documentation: links lead somewhere, commands are commands, the reference is what the program says."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs.reference import generated, states
+from iact.cli import build_parser
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+_LINK = re.compile(r"(?<!`)!?\[[^\]]*\]\(([^)\s]+)\)")
+_BLOCK = re.compile(r"^(`{3,}|~{3,})(\w*)[^\n]*\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> Iterator[str]:
+    """The contents of a page's code blocks in one language."""
+    for _, found, body in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if found == language:
+            yield body
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"`[^`\n]+`", "", _BLOCK.sub("", page.read_text(encoding="utf-8")))
+    for target in _LINK.findall(text):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(there), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_are_commands(page: Path) -> None:
+    """Every line of a console block that begins with our command is taken by its parser."""
+    parser = build_parser()
+    for block in blocks(page, "console"):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            words = words[words.index("|") + 1 :] if "|" in words else words
+            if words and words[0] in ("iact", ".venv/bin/iact"):
+                parser.parse_args(words[1:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_are_well_formed(page: Path) -> None:
+    for block in blocks(page, "python"):
+        ast.parse(block)
+    for block in blocks(page, "toml"):
+        tomllib.loads(block)
+    for block in blocks(page, "json"):
+        json.loads(block)
+
+
+def test_the_reference_is_what_the_program_says() -> None:
+    """If this fails: python -m docs.reference.generated && python -m docs.reference.states"""
+    for name, write in generated.PAGES.items():
+        assert (generated.HERE / name).read_text(encoding="utf-8") == write(), name
+    assert states.PAGE.read_text(encoding="utf-8") == states.page()
+
+
+def test_every_page_can_be_found() -> None:
+    """Each page stands in the map."""
+    told = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = str(page.relative_to(ROOT / "docs"))
+        assert name == "README.md" or f"({name})" in told, name
