@@ -367,13 +367,17 @@ class DockerHost:
             client.api.remove_container(name, force=True, v=True)
         command = ["python3", "-m", "ext_modules.sdk", "serve", "/module/module.py"]
         command += ["--socket", f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}"]
-        return client.containers.create(
+        host_config = client.api.create_host_config(**limits.host_options(place, self._bounds_of(module)))
+        host_config["MaskedPaths"] = list(limits.MASKED)  # the client has no argument for it
+        made = client.api.create_container(
             reference,
             command,
             name=name,
             labels=owner.labels(self._process, data=self._data, session=session, module=module.name),
-            **limits.options(place, self._bounds_of(module), limits.environment(place, image.ENVIRONMENT)),
+            host_config=host_config,
+            **limits.options(place, limits.environment(place, image.ENVIRONMENT)),
         )
+        return client.containers.get(made["Id"])
 
     def _bounds_of(self, module: Module) -> limits.Limits:
         """What the module asks for, within what this host gives at most."""

@@ -30,6 +30,14 @@ PROXY = "http://127.0.0.1:3128"
 """Where the SDK offers the egress proxy inside."""
 
 
+MASKED = (
+    "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug",
+    "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/firmware", "/sys/devices/virtual/powercap",
+    "/proc/kallsyms", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
+)  # fmt: skip
+"""What nobody sees inside: the engine's own list, and what tells of the kernel and its pages to user 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one container. Sizes in bytes; `cpus` in cores; `tmp_files`: how many files /tmp may hold."""
@@ -74,8 +82,8 @@ class Place:
     """The folder with the packages of a program that it runs beside itself; None if there is none."""
 
 
-class Options(TypedDict):
-    """Arguments of the engine client's `containers.create`, besides image, command, name and labels."""
+class HostOptions(TypedDict):
+    """Arguments of the engine client's `create_host_config`."""
 
     network_mode: str
     read_only: bool
@@ -90,15 +98,30 @@ class Options(TypedDict):
     security_opt: list[str]
     ipc_mode: str
     init: bool
+    log_config: LogConfig
+
+
+class Options(TypedDict):
+    """Arguments of the engine client's `create_container`, besides image, command, name, labels and host."""
+
     user: str
     working_dir: str
     environment: dict[str, str]
-    log_config: LogConfig
     hostname: str
 
 
-def options(place: Place, limits: Limits, environment: Mapping[str, str]) -> Options:
-    """The options of a container at `place`, confined by `limits`; `environment` is all that it gets from us."""
+def options(place: Place, environment: Mapping[str, str]) -> Options:
+    """Who a container at `place` is inside; `environment` is all that it gets from us."""
+    return Options(
+        user=place.user,
+        working_dir="/workspace" if place.workspace is not None else "/tmp",
+        environment=dict(environment),
+        hostname="sandbox",
+    )
+
+
+def host_options(place: Place, limits: Limits) -> HostOptions:
+    """What confines a container at `place`, within `limits`."""
     mounts = [
         Mount("/module", str(place.code), type="bind", read_only=True),
         Mount(SOCKET_FOLDER, str(place.sockets), type="bind"),
@@ -111,7 +134,7 @@ def options(place: Place, limits: Limits, environment: Mapping[str, str]) -> Opt
         mounts.append(Mount(SITE_FOLDER, str(place.site), type="bind", read_only=True))
     if place.program is not None:
         mounts.append(Mount(PROGRAM_FOLDER, str(place.program), type="bind", read_only=True))
-    return Options(
+    return HostOptions(
         network_mode="none",
         read_only=True,
         tmpfs={"/tmp": f"rw,exec,nosuid,nodev,size={limits.tmp_size},nr_inodes={limits.tmp_files},mode=1777"},
@@ -129,11 +152,7 @@ def options(place: Place, limits: Limits, environment: Mapping[str, str]) -> Opt
         security_opt=["no-new-privileges", f"seccomp={seccomp_profile()}"],
         ipc_mode="none",
         init=True,
-        user=place.user,
-        working_dir="/workspace" if place.workspace is not None else "/tmp",
-        environment=dict(environment),
         log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
-        hostname="sandbox",
     )
 
 

@@ -23,16 +23,16 @@ PLACE = Place(code=Path("/code"), sockets=Path("/sockets"), workspace=Path("/fil
 
 
 def test_every_option_confines() -> None:
-    got = limits.options(PLACE, Limits(), {"A": "b"})
+    inside, got = limits.options(PLACE, {"A": "b"}), limits.host_options(PLACE, Limits())
     assert got["network_mode"] == "none"
     assert got["read_only"] is True
     assert got["cap_drop"] == ["ALL"]
     assert got["ipc_mode"] == "none"
     assert got["init"] is True
-    assert got["user"] == "1000:1000"
+    assert inside["user"] == "1000:1000"
     assert got["memswap_limit"] == got["mem_limit"] == 512 << 20
     assert "no-new-privileges" in got["security_opt"]
-    assert got["environment"] == {"A": "b"}
+    assert inside["environment"] == {"A": "b"}
     assert {(mount["Target"], mount["ReadOnly"]) for mount in got["mounts"]} == {
         ("/module", True),
         ("/run/iact", False),
@@ -41,11 +41,14 @@ def test_every_option_confines() -> None:
 
 
 def test_no_workspace_and_a_read_only_one() -> None:
-    without = limits.options(Place(Path("/c"), Path("/s"), None, "0:0"), Limits(), {})
-    assert {mount["Target"] for mount in without["mounts"]} == {"/module", "/run/iact"}
-    assert without["working_dir"] == "/tmp"
-    reading = limits.options(Place(Path("/c"), Path("/s"), Path("/w"), "0:0", read_only=True), Limits(), {})
-    assert reading["mounts"][-1]["ReadOnly"] is True
+    without = Place(Path("/c"), Path("/s"), None, "0:0")
+    assert {mount["Target"] for mount in limits.host_options(without, Limits())["mounts"]} == {
+        "/module",
+        "/run/iact",
+    }
+    assert limits.options(without, {})["working_dir"] == "/tmp"
+    reading = Place(Path("/c"), Path("/s"), Path("/w"), "0:0", read_only=True)
+    assert limits.host_options(reading, Limits())["mounts"][-1]["ReadOnly"] is True
 
 
 @given(st.integers(0, 1 << 40), st.floats(0, 64), st.integers(0, 10_000))

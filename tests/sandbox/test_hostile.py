@@ -73,11 +73,6 @@ attempt("kallsyms", lambda: bool(symbols - {"0" * 16}))
     assert achieved(loop, shell_module, script) == []
 
 
-@pytest.mark.xfail(
-    os.geteuid() == 0,
-    strict=True,
-    reason="as root without user namespaces, /proc/kpage* answers uid 0 inside; the engine masks it on request only",
-)
 def test_a7_no_physical_pages_are_counted(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
     script = """
 for path in ("/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup"):
