@@ -370,6 +370,22 @@ class Recalled:
     contradicts: tuple[str, ...] = ()
     current: bool = True
 
+    def to_json(self) -> dict[str, JSON]:
+        """All but `line`, which says the same in words."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "kind": self.kind,
+            "score": self.score,
+            "at": self.at,
+            "session": self.session,
+            "agent": self.agent,
+            "why": self.why,
+            "untrusted": list(self.untrusted),
+            "contradicts": list(self.contradicts),
+            "current": self.current,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
@@ -404,6 +420,22 @@ class Memory(Protocol):
 
         Raises:
             MemoryUnavailable: memory can't answer; the message says why.
+        """
+        ...
+
+    async def show(self, identity: str) -> Mapping[str, JSON] | None:
+        """All that is known of one fragment, its `id` and `text` first; None if there is none.
+
+        Raises:
+            MemoryUnavailable: memory can't answer.
+        """
+        ...
+
+    async def rebuild(self) -> int:
+        """Empty this memory and fill it from all journals; gives how many fragments there are then.
+
+        Raises:
+            MemoryUnavailable: memory can't be written to now.
         """
         ...
 

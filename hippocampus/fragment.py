@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, cast, get_args
 
-from core.ports import FragmentKind
+from core.ports import JSON, FragmentKind
 
 ScopeKind = Literal["user", "project", "session"]
 Metadata: TypeAlias = Mapping[str, str | int | float | bool]
@@ -83,6 +83,16 @@ class Fragment:
             "superseded_by": self.superseded_by,
             "contradicts": _SEPARATOR.join(self.contradicts),
         }
+
+
+def readable(fragment: Fragment) -> dict[str, JSON]:
+    """All of a fragment for people, joined lists as lists."""
+    lists = ("untrusted", "supersedes", "sources", "contradicts")
+    marks: dict[str, JSON] = {
+        name: [part for part in str(value).split(_SEPARATOR) if part] if name in lists else value
+        for name, value in fragment.metadata().items()
+    }
+    return {"id": fragment.id, "text": fragment.text, "scope": fragment.scope.kind, **marks}
 
 
 def fragment_id(session: str, record: int, ordinal: int = 0) -> str:

@@ -10,7 +10,7 @@ store is not open yet, slow or gone, `recall` gives what needs no store (the goa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import IactError, MemoryUnavailable
-from core.ports import Ask, Clock, Embedder, Happening, Recalled, Recollection
+from core.ports import JSON, Ask, Clock, Embedder, Happening, Recalled, Recollection
 from hippocampus import consolidation, ranking
 from hippocampus.consolidation import Distill
 from hippocampus.finding import Asked
-from hippocampus.fragment import Fragment, Scope
+from hippocampus.fragment import Fragment, Scope, readable
 from hippocampus.ranking import Weights
 from hippocampus.remembering import fragments_of
 from hippocampus.store import ChromaStore, Shelf
@@ -207,9 +207,10 @@ class Hippocampus:
         await self._upkeep.edit(user, identity, text)
         self._goals = {key: held for key, held in self._goals.items() if key[0] != user}
 
-    async def rebuild(self, user: str, happenings: Iterable[Happening]) -> int:
-        """Empty the user's memory and fill it from happenings; gives how many fragments there are."""
-        return await self._upkeep.rebuild(user, happenings)
+    async def rebuild(self, user: str, happenings: Iterable[Happening] | None) -> int:
+        """Empty the user's memory and fill it from happenings (default: the journals'); gives how many fragments."""
+        found = happenings if happenings is not None else await self._upkeep.in_journals(user)
+        return await self._upkeep.rebuild(user, found)
 
     async def consolidate(self, user: str, distill: Distill, *, limit: int) -> int:
         """Merge what belongs together; gives how many groups were."""
@@ -262,13 +263,10 @@ class UserMemory:
             self._user, query, limit=limit, project=project, session=session
         )
 
-    async def show(self, identity: str) -> Fragment | None:
-        """A fragment with all its marks; None if there is none.
-
-        Raises:
-            MemoryUnavailable: memory can't answer.
-        """
-        return await self._hippocampus.show(self._user, identity)
+    async def show(self, identity: str) -> Mapping[str, JSON] | None:
+        """See `core.ports.Memory`."""
+        found = await self._hippocampus.show(self._user, identity)
+        return readable(found) if found is not None else None
 
     async def forget(self, ids: Sequence[str]) -> int:
         """Forget these, all else that came from the same records, and what was distilled from it.
@@ -286,8 +284,8 @@ class UserMemory:
         """
         await self._hippocampus.edit(self._user, identity, text)
 
-    async def rebuild(self, happenings: Iterable[Happening]) -> int:
-        """Empty this user's memory and fill it anew; gives how many fragments that made.
+    async def rebuild(self, happenings: Iterable[Happening] | None = None) -> int:
+        """Empty this user's memory and fill it anew, from all journals by default; gives how many fragments that made.
 
         Raises:
             MemoryUnavailable: memory can't be written to now.

@@ -273,6 +273,15 @@ class Upkeep:
 
         await self._order(act)
 
+    async def in_journals(self, user: str) -> list[Happening]:
+        """All that the journals hold of a user's."""
+        journals = self._journals
+        return (
+            await asyncio.to_thread(lambda: [one for whose, one in journals() if whose == user])
+            if journals is not None
+            else []
+        )
+
     async def rebuild(self, user: str, happenings: Iterable[Happening]) -> int:
         """Empty a user's memory and fill it."""
         notes = [Note(user, one) for one in happenings]

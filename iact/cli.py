@@ -398,24 +398,24 @@ def _gate_test(chosen: argparse.Namespace, settings: Settings) -> int:
 
 
 def _memory_search(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import memory
+    from iact import memory_commands
 
-    return memory.search(settings, chosen.query, limit=chosen.limit, as_json=chosen.json)
+    return memory_commands.search(settings, chosen.query, limit=chosen.limit, as_json=chosen.json)
 
 
 def _memory_show(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import memory
+    from iact import memory_commands
 
-    return memory.show(settings, chosen.id)
+    return memory_commands.show(settings, chosen.id)
 
 
 def _memory_forget(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import memory
+    from iact import memory_commands
 
-    return memory.forget(settings, chosen.ids)
+    return memory_commands.forget(settings, chosen.ids)
 
 
 def _memory_rebuild(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import memory
+    from iact import memory_commands
 
-    return memory.rebuild(settings)
+    return memory_commands.rebuild(settings)

@@ -49,8 +49,10 @@ def control(settings: Settings, session: str, message: Frame, *, as_json: bool) 
     return 0
 
 
-def ask_server(settings: Settings, message: Frame) -> Frame | None:
+def ask_server(settings: Settings, message: Frame, *, patience: float | None = _PATIENCE) -> Frame | None:
     """Send one message that is about no session to the server of the data directory; None if none runs.
+
+    `patience`: seconds to wait for the answer; None: as long as it takes.
 
     Raises:
         UsageError, IactError: it refuses; the sentence is its own.
@@ -60,7 +62,7 @@ def ask_server(settings: Settings, message: Frame) -> Frame | None:
     except address.NoServer:
         return None
     with _socket(there) as socket:
-        return Wire(socket).ask(message, lambda frame: None)
+        return Wire(socket).ask(message, lambda frame: None, patience)
 
 
 def say(settings: Settings, session: str, text: str, *, wait: bool, as_json: bool) -> int:
@@ -150,8 +152,10 @@ class Wire:
         self._socket = socket
         self._numbers = itertools.count(1)
 
-    def ask(self, message: Frame, other: Callable[[Frame], None]) -> Frame:
-        """Send a message and give its `ok`; what comes in between goes to `other`.
+    def ask(
+        self, message: Frame, other: Callable[[Frame], None], patience: float | None = _PATIENCE
+    ) -> Frame:
+        """Send a message and give its `ok`, within `patience` seconds; what comes in between goes to `other`.
 
         Raises:
             UsageError: the server says that the message is wrong.
@@ -167,9 +171,9 @@ class Wire:
             self._socket.send(text)
         except ConnectionClosed as error:
             raise _gone(error) from error
-        end = time.monotonic() + _PATIENCE
+        end = None if patience is None else time.monotonic() + patience
         while True:
-            frame = self.receive(max(0.0, end - time.monotonic()))
+            frame = self.receive(None if end is None else max(0.0, end - time.monotonic()))
             if frame.get("id") != identity:
                 other(frame)
             elif frame.get("type") == "ok":

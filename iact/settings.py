@@ -30,6 +30,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_CLEARANCE_URL": "clearance_url",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
     "IACT_MEMORY": "memory",
+    "IACT_MEMORY_BUDGET": "memory_budget",
     "IACT_EMBEDDINGS": "embeddings",
     "IACT_EMBEDDINGS_URL": "embeddings_url",
     "IACT_EMBEDDINGS_KEY": "embeddings_key",
@@ -79,6 +80,8 @@ class Settings(BaseModel):
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)
     memory: Literal["on", "off"] = "on"
+    memory_budget: float = Field(default=0.150, gt=0, le=60)
+    """Seconds that a turn waits for what memory recalls."""
     embeddings: str | None = None
     """The model for memory's embeddings, at `embeddings_url` or else `base_url`; None: the one that comes along."""
     embeddings_url: str | None = None

@@ -12,8 +12,10 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
+from core.errors import MemoryUnavailable
 from core.journal.record import Record
 from core.modules.source import read_source
+from core.ports import Memory
 from web import looking
 from web.messages import (
     About,
@@ -24,6 +26,7 @@ from web.messages import (
     Download,
     EndUpload,
     Export,
+    ForgetMemories,
     Fork,
     Hello,
     Inject,
@@ -33,14 +36,17 @@ from web.messages import (
     Lockdown,
     OnAgent,
     Open,
+    RebuildMemory,
     Remember,
     RemoveModule,
     Render,
     Restore,
     Say,
+    SearchMemory,
     Seek,
     SetIntent,
     ShowContext,
+    ShowMemory,
     ShowVariable,
     Upload,
 )
@@ -274,6 +280,30 @@ async def _module_approve(client: Client, message: ApproveModule) -> Fields:
     return {"module": approved.to_json()}
 
 
+def _memory_of(client: Client) -> Memory:
+    if client.runtime.memory is None:
+        raise MemoryUnavailable("Memory is off in this server; start it without IACT_MEMORY=off.")
+    return client.runtime.memory
+
+
+async def _memory(client: Client, message: SearchMemory) -> Fields:
+    rows = await _memory_of(client).search(message.query, limit=message.limit)
+    return {"results": [row.to_json() for row in rows]}
+
+
+async def _memory_show(client: Client, message: ShowMemory) -> Fields:
+    found = await _memory_of(client).show(message.memory)
+    return {"memory": dict(found) if found is not None else None}
+
+
+async def _memory_forget(client: Client, message: ForgetMemories) -> Fields:
+    return {"count": await _memory_of(client).forget(message.memories)}
+
+
+async def _memory_rebuild(client: Client, message: RebuildMemory) -> Fields:
+    return {"count": await _memory_of(client).rebuild()}
+
+
 COMMANDS: Final[Mapping[str, Command]] = {
     "hello": _command(Hello, _hello),
     "say": _command(Say, _say),
@@ -303,4 +333,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "module.add": _command(AddModule, _module_add),
     "module.remove": _command(RemoveModule, _module_remove),
     "module.approve": _command(ApproveModule, _module_approve),
+    "memory": _command(SearchMemory, _memory),
+    "memory.show": _command(ShowMemory, _memory_show),
+    "memory.forget": _command(ForgetMemories, _memory_forget),
+    "memory.rebuild": _command(RebuildMemory, _memory_rebuild),
 }

@@ -16,6 +16,9 @@ Text = Annotated[str, StringConstraints(pattern=r"\S")]
 AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]
 
 
+MemoryId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
+
+
 class Message(BaseModel):
     """Unknown fields are ignored, so that a newer page can talk to an older server."""
 
@@ -204,6 +207,33 @@ class SetIntent(Message):
         if isinstance(value, bool):
             raise ValueError("it must be 0, 1 or 2")
         return value
+
+
+class SearchMemory(Message):
+    """What the user's memory holds about `query`.
+
+    The `ok` has `results`, best first, each with `id`, `text`, `kind`, `score`, `at`, `session`, `agent`,
+    `why`, `untrusted`, `contradicts`, and `current`: false for what something newer has replaced.
+    """
+
+    query: Annotated[str, StringConstraints(pattern=r"\S", max_length=4096)]
+    limit: int = Field(default=20, ge=1, le=200)
+
+
+class ShowMemory(Message):
+    """All that is known of one memory: the `ok` has it as `memory`, null if there is none."""
+
+    memory: MemoryId
+
+
+class ForgetMemories(Message):
+    """Remove memories for good, with all that came from the same records; the `ok` has `count`."""
+
+    memories: Annotated[list[MemoryId], Field(min_length=1, max_length=1000)]
+
+
+class RebuildMemory(Message):
+    """Empty the memory and fill it from all journals; the `ok`, which can take long, has `count`."""
 
 
 class ListSessions(Message):

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from core.errors import IactError
 from core.journal.record import Record
 from core.modules.catalogue import Known
-from core.ports import JSON, ModuleSource
+from core.ports import JSON, Memory, ModuleSource
 from core.tree.events import Event, NodeView
 from core.tree.tree import Tree
 
@@ -135,6 +135,11 @@ class Runtime(Protocol):
     @property
     def model_label(self) -> str:
         """Which model a new session would get, in words for people."""
+        ...
+
+    @property
+    def memory(self) -> Memory | None:
+        """What sessions remember; None where memory is off."""
         ...
 
     def sessions(self) -> Sequence[SessionInfo]: ...

@@ -59,17 +59,6 @@ def _rows(record: Record) -> list[dict[str, JSON]]:
 
 
 def _row(row: Recalled) -> dict[str, JSON]:
-    found: dict[str, JSON] = {
-        "id": row.id,
-        "kind": row.kind,
-        "score": row.score,
-        "why": row.why,
-        "at": row.at,
-        "session": row.session,
-        "agent": row.agent,
-    }
-    if row.untrusted:
-        found["untrusted"] = list(row.untrusted)
-    if row.contradicts:
-        found["contradicts"] = list(row.contradicts)
-    return found
+    said = ("text", "current") + (() if row.untrusted else ("untrusted",))
+    left_out = said + (() if row.contradicts else ("contradicts",))
+    return {name: value for name, value in row.to_json().items() if name not in left_out}

@@ -60,6 +60,9 @@ class Remembering:
         memory, tree = self._memory, self._live.tree
         if memory is None or tree.roles[agent.model].small:
             return
+        if self._waiting and agent.depth > 1:
+            # A deep agent shall know the goal, though its user has only just said it and the disk is slow.
+            await self._live.journal.durable(max(self._waiting))
         started = self._live.clock.monotonic()
         found = await memory.recall(self._ask(agent, now))
         if found.notice:

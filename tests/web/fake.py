@@ -16,7 +16,7 @@ from pathlib import Path
 from core.errors import IactError, JournalLocked, UsageError
 from core.journal.record import Record
 from core.modules.catalogue import Known
-from core.ports import JSON, CatalogueEntry, ModuleSource
+from core.ports import JSON, CatalogueEntry, Memory, ModuleSource
 from core.tree.events import AgentState, Delta, Event, NodeView, Output, RecordAppended, TreeChanged
 from core.tree.tree import Tree
 from web.ports import Finding, InjectMode, Intent
@@ -231,7 +231,8 @@ class FakeRuntime:
 
     model_label = LABEL
 
-    def __init__(self, *sessions: FakeSession) -> None:
+    def __init__(self, *sessions: FakeSession, memory: Memory | None = None) -> None:
+        self.memory = memory
         self.known = {session.id: session for session in sessions}
         self.opened: list[str | None] = []
         self.catalogue: dict[str, Known] = {}

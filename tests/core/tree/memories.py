@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.errors import MemoryUnavailable
-from core.ports import Ask, Happening, Recalled, Recollection
+from core.ports import JSON, Ask, Happening, Recalled, Recollection
 
 WISH = Recalled(
     id="s0/2.1",
@@ -63,6 +63,12 @@ class FakeMemory:
         if self.down:
             raise MemoryUnavailable("Memory is down.")
         return [*self.rows, replace(WISH, id="old/1", line="[preference] replaced", current=False)]
+
+    async def show(self, identity: str) -> Mapping[str, JSON] | None:
+        return None
+
+    async def rebuild(self) -> int:
+        return 0
 
     async def forget(self, ids: Sequence[str]) -> int:
         return 0

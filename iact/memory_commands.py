@@ -1,0 +1,105 @@
+"""`iact memory …`: what is remembered, for people.
+
+The store has one owner. Where a server runs on the data directory that is the server, and the commands go
+through it, in the page's own protocol; where none runs they open the store themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from core.errors import UsageError
+from core.ports import JSON, Memory
+from iact.memory import USER, open_memory
+from iact.remote import ask_server
+from iact.settings import Settings
+
+Result = TypeVar("Result")
+_UNKNOWN = "There is no memory {}; `iact memory search QUERY` lists them."
+
+
+def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
+    """`iact memory search QUERY [--limit N] [--json]`
+
+    Raises:
+        IactError: memory can't answer, or the server refuses; so with all commands here.
+    """
+
+    async def here(memory: Memory) -> JSON:
+        return [row.to_json() for row in await memory.search(query, limit=limit)]
+
+    found = _ask(settings, {"type": "memory", "query": query, "limit": limit}, "results", here)
+    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    print(json.dumps(rows, ensure_ascii=False, indent=2)) if as_json else _print(rows)
+    return 0
+
+
+def show(settings: Settings, identity: str) -> int:
+    """`iact memory show ID`: one fragment with all that is known of it, as JSON."""
+
+    async def here(memory: Memory) -> JSON:
+        found = await memory.show(identity)
+        return dict(found) if found is not None else None
+
+    found = _ask(settings, {"type": "memory.show", "memory": identity}, "memory", here)
+    if found is None:
+        raise UsageError(_UNKNOWN.format(repr(identity)))
+    print(json.dumps(found, ensure_ascii=False, indent=2))
+    return 0
+
+
+def forget(settings: Settings, ids: Sequence[str]) -> int:
+    """`iact memory forget ID…`: remove them, and all that came from the same records, for good."""
+
+    async def here(memory: Memory) -> JSON:
+        return await memory.forget(ids)
+
+    gone = _ask(settings, {"type": "memory.forget", "memories": list(ids)}, "count", here)
+    if not gone:
+        raise UsageError(_UNKNOWN.format(", ".join(ids)))
+    print(f"{gone} forgotten; the journal of the session keeps its record.")
+    return 0
+
+
+def rebuild(settings: Settings) -> int:
+    """`iact memory rebuild`: empty the memory and fill it from all journals."""
+
+    async def here(memory: Memory) -> JSON:
+        return await memory.rebuild()
+
+    count = _ask(settings, {"type": "memory.rebuild"}, "count", here, patience=None)
+    print(f"{count} memories from the journals in {settings.data / 'sessions'}.")
+    return 0
+
+
+def _ask(
+    settings: Settings,
+    message: Mapping[str, JSON],
+    field: str,
+    here: Callable[[Memory], Awaitable[JSON]],
+    *,
+    patience: float | None = 60.0,
+) -> JSON:
+    """Field `field` of the server's answer; what `here` gives if no server runs."""
+    answer = ask_server(settings, message, patience=patience)
+    return answer.get(field) if answer is not None else asyncio.run(_with_memory(settings, here))
+
+
+async def _with_memory(settings: Settings, act: Callable[[Memory], Awaitable[Result]]) -> Result:
+    async with open_memory(settings) as opened:
+        await opened.settled()
+        return await act(opened.of(USER))
+
+
+def _print(rows: Sequence[Mapping[str, JSON]]) -> None:
+    for row in rows:
+        score, marks = row["score"], row["untrusted"]
+        signs = [str(row["kind"]), str(row["at"])[:10], f"from {row['agent']}"]
+        if isinstance(marks, list) and marks:
+            signs.append("UNTRUSTED, from " + ", ".join(map(str, marks)))
+        if not row["current"]:
+            signs.append("replaced by a newer one")
+        print(f"{score:.2f}  {row['id']}  [{', '.join(signs)}] {row['text']}")

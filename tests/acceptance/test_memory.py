@@ -1,0 +1,266 @@
+"""Memory in the product: what deep agents are told, what is never told, and turns that go on without it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from core import Runtime
+from core.errors import MemoryUnavailable
+from core.journal import Record, read_journal
+from core.ports import Memory
+from hippocampus.ranking import tokens
+from iact.settings import load
+from iact.wiring import open_runtime
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import NO_MODULES, ROOT, Product, Ran, until
+from tests.endpoint import Request
+
+_numbers = itertools.count(1)
+
+ON = {**NO_MODULES, "IACT_MEMORY": "on", "IACT_MEMORY_BUDGET": "30"}
+"""A machine under load must not decide whether a memory is recalled in time."""
+
+GOAL = "Migrate the billing service of our shop from MySQL to Postgres without downtime"
+WISH = "Please always use snake case for the names of database columns."
+LEAF = "Write down the names of the columns of the new invoice table in the database"
+
+
+@asynccontextmanager
+async def opened(product: Product) -> AsyncIterator[tuple[Runtime, Memory]]:
+    """The runtime of `iact serve`, in this process, with its memory open."""
+    async with open_runtime(load(environment=product.environment)) as runtime:
+        assert runtime.memory is not None
+        await settled(runtime.memory)
+        yield runtime, runtime.memory
+
+
+async def settled(memory: Memory) -> None:
+    """Orders are carried out behind all that was to be remembered before; the first one opens the store."""
+    async with asyncio.timeout(90):
+        assert await memory.forget(["no such session/1"]) == 0
+
+
+def another(product: Product) -> Product:
+    """The same under another name for the model: for one more session, to be told apart from the others."""
+    return Product(product.data, {**product.settings, "IACT_MODEL": f"session-{next(_numbers)}"})
+
+
+async def talk(product: Product, message: str) -> list[Record]:
+    """A session of its own in which the user says this, remembered; its records."""
+    async with opened(another(product)) as (runtime, memory):
+        session = await runtime.open()
+        async with asyncio.timeout(90):
+            await session.ask(message)
+        await settled(memory)
+        return list(session.records())
+
+
+def recalled(records: Sequence[Record], agent: str) -> list[Record]:
+    return [one for one in records if one.kind == "recall" and one.agent == agent]
+
+
+def call(child: str, task: str) -> str:
+    return f"```CALL {child}\n{task}\n```"
+
+
+def test_the_deepest_leaf_knows_the_goal_and_an_old_wish_and_a_leaf_without_need_gets_nothing(
+    stage: Stage,
+) -> None:
+    names = "abcd"
+    script = {"/": ["Noted.", "Hot.", "Moby-Dick.", call("a", "Take care of the tables."), "Migrated."]}
+    for depth, child in enumerate(names[1:], start=1):
+        script["/" + "/".join(names[:depth])] = [call(child, "Take care of your part of it."), "Done."]
+    script["/a/b/c/d"] = [call("e", LEAF), call("f", "Compute 17 + 25."), "Done."]
+    script["/a/b/c/d/e"] = ["invoice_id, customer_id"]
+    script["/a/b/c/d/f"] = ["42"]
+    endpoint = stage.endpoint(script)
+    product = stage.product(endpoint, **ON)
+
+    async def scene() -> list[Record]:
+        for said in (WISH, "What is the weather in Oslo?", "Recommend a book about whales."):
+            await talk(product, said)
+        return await talk(product, GOAL)
+
+    records = asyncio.run(scene())
+    (leaf,) = recalled(records, "/a/b/c/d/e")
+    assert not recalled(records, "/a/b/c/d/f")
+    assert sum(tokens(line) for line in leaf.body.split("\n")) <= 200
+    rows = leaf.fields["rows"]
+    assert isinstance(rows, list)
+    assert [row["kind"] for row in rows if isinstance(row, dict)] == ["goal", "preference"]
+    (asked,) = endpoint.of("/a/b/c/d/e")
+    state = asked.last.rpartition("(state) ")[2]
+    assert GOAL in state
+    assert WISH in state
+    assert "whales" not in asked.last
+    (needless,) = endpoint.of("/a/b/c/d/f")
+    assert "memory" not in needless.last
+
+
+def test_a_wish_that_was_replaced_is_never_told_as_current(stage: Stage) -> None:
+    ask = "Choose the mode of the editor: dark or light"
+    script = {"/": ["Noted.", "Noted.", "```RECALL mode of the editor\n```", "Light."]}
+    endpoint = stage.endpoint(script)
+    product = stage.product(endpoint, **ON)
+
+    async def scene() -> None:
+        for said in ("I prefer dark mode in the editor.", "I prefer light mode in the editor.", ask):
+            await talk(product, said)
+
+    asyncio.run(scene())
+    first, second = endpoint.requests[-2:]
+    assert "light mode" in first.last
+    assert "light mode" in second.last
+    assert not any("dark mode" in request.last for request in (first, second))
+
+
+def test_what_an_agent_keeps_is_found_in_another_session_and_can_be_replaced(stage: Stage) -> None:
+    keep = "```REMEMBER kind=lesson\nThe backup server listens on port 9000.\n```"
+    find = "```RECALL port of the backup server\n```"
+    replies = iter([keep, "Kept.", find, "", "Replaced.", find, "Known."])
+
+    def script(request: Request) -> str:
+        reply = next(replies)
+        if reply:
+            return reply
+        identity = request.last.split("(id ")[1].split(")")[0]
+        return f"```REMEMBER kind=lesson supersedes={identity}\nIts port is 9001 by now.\n```"
+
+    endpoint = stage.endpoint(script)
+    product = stage.product(endpoint, **ON)
+
+    async def scene() -> None:
+        for said in ("Keep this.", "Put that right.", "What do you know?"):
+            await talk(product, said)
+
+    asyncio.run(scene())
+    assert not list(replies)
+    assert "port 9000" in endpoint.requests[3].last
+    last = endpoint.requests[-1].last
+    assert "port is 9001" in last
+    assert "port 9000" not in last
+
+
+def search(product: Product, query: str) -> list[dict[str, object]]:
+    ran = product.run("memory", "search", query, "--json")
+    assert ran.status == 0, ran
+    found: list[dict[str, object]] = json.loads(ran.stdout)
+    return found
+
+
+def texts(product: Product, query: str) -> list[object]:
+    return [row["text"] for row in search(product, query)]
+
+
+def holds(place: Path, text: str) -> bool:
+    return any(text.encode() in path.read_bytes() for path in place.rglob("*") if path.is_file())
+
+
+def test_the_commands_go_through_the_server_and_what_is_forgotten_is_gone(stage: Stage) -> None:
+    product = stage.product(stage.endpoint({"/": ["Noted.", "Noted."]}), **ON)
+    secret = "My locker in the gym has the number 4711."
+    another(product).ask(secret)
+    another(product).ask("The cat is called Pixel.")
+    with product.serving():
+        found = search(product, "number of the locker")
+        assert found[0]["text"] == secret
+        assert set(found[0]) >= {"id", "text", "kind", "score", "at", "session", "agent"}
+        identity = str(found[0]["id"])
+        shown = json.loads(product.run("memory", "show", identity).stdout)
+        assert (shown["id"], shown["text"], shown["occasion"]) == (identity, secret, "say")
+        assert product.run("memory", "forget", identity).stdout.startswith("1 forgotten")
+        assert secret not in texts(product, "number of the locker")
+        assert product.run("memory", "rebuild").status == 0
+        assert secret not in texts(product, "number of the locker")
+        assert "The cat is called Pixel." in texts(product, "name of the cat")
+        assert product.run("memory", "show", identity).status == 2
+    assert not holds(product.data / "memory", "4711")
+    assert product.run("memory", "rebuild").status == 0
+    assert secret not in texts(product, "number of the locker")
+    assert not holds(product.data / "memory", "4711")
+
+
+def notices(ran: Ran) -> list[str]:
+    return [one.body for one in ran.answer().records if one.text("code") == "memory"]
+
+
+def test_beside_the_owner_turns_go_on_and_the_owner_catches_up(stage: Stage) -> None:
+    product = stage.product(stage.endpoint({"/": ["One.", "Two."]}), **ON)
+    with product.serving():
+        assert texts(product, "anything") == []
+        first = product.run("run", "--json", "The cat is called Pixel.")
+        assert first.answer().reply == "One."
+        assert len(notices(first)) <= 1
+        # The owner notices what others could not store when it next has something to do.
+        assert product.run("memory", "forget", "nothing/1").status == 2
+        until(lambda: "The cat is called Pixel." in texts(product, "name of the cat"), "the owner", within=60)
+    second = product.ask("Go on.", session=first.answer().session)
+    assert second.reply == "Two."
+
+
+def test_a_store_that_is_down_costs_one_notice_and_no_turn(stage: Stage) -> None:
+    script = {"/": [call("a", "Look."), call("b", "Look."), "Done."], "/a": ["One."], "/b": ["Two."]}
+    down = {"IACT_CHROMA_URL": "http://127.0.0.1:9"}
+    product = stage.product(stage.endpoint(script), **ON, **down)
+
+    async def scene() -> Path:
+        async with open_runtime(load(environment=product.environment)) as runtime:
+            assert runtime.memory is not None
+            with pytest.raises(MemoryUnavailable):
+                await runtime.memory.search("anything")
+            session = await runtime.open()
+            async with asyncio.timeout(90):
+                assert (await session.ask("Go.")).body == "Done."
+            return session.journal
+
+    records = read_journal(asyncio.run(scene())).records
+    assert len([one for one in records if one.text("code") == "memory"]) == 1
+    repaired = Product(
+        product.data, {key: value for key, value in product.settings.items() if key not in down}
+    )
+    assert repaired.run("memory", "rebuild").status == 0
+    assert "Go." in texts(repaired, "Go")
+
+
+def test_a_damaged_store_is_built_anew_from_the_journals(stage: Stage) -> None:
+    product = stage.product(stage.endpoint({"/": ["Noted.", "Pixel."]}), **ON)
+    another(product).ask("The cat is called Pixel.")
+    database = product.data / "memory" / "chroma" / "chroma.sqlite3"
+    database.write_bytes(b"\0" * 4096 + b"nothing that Chroma wrote" * 1000)
+    assert product.ask("What is the name of the cat?").reply == "Pixel."
+    assert "The cat is called Pixel." in texts(product, "name of the cat")
+
+
+def test_a_start_waits_for_no_database(stage: Stage) -> None:
+    product = stage.product(stage.endpoint({"/": ["Here."]}), **ON)
+    script = (
+        "import asyncio, sys\n"
+        "import iact.cli, iact.run, iact.serve\n"
+        "from iact.settings import load\n"
+        "from iact.wiring import open_runtime\n"
+        "async def scene():\n"
+        "    async with open_runtime(load()) as runtime:\n"
+        "        session = await runtime.open()\n"
+        "        said = await session.say('Are you there?')\n"
+        "        assert 'chromadb' not in sys.modules, 'the start loads Chroma'\n"
+        "        await session.answer(said.n)\n"
+        "asyncio.run(scene())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=product.environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,64 @@
+"""The messages about memory: what the page and the command line ask, and what they are told where it is off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.core.tree.memories import WISH, FakeMemory
+from tests.web.fake import FakeRuntime
+from web.server import WebServer
+
+
+def ask(message: dict[str, object], memory: FakeMemory | None) -> dict[str, Any]:
+    """The server's answer to one message."""
+
+    async def scene() -> dict[str, Any]:
+        async with WebServer(FakeRuntime(memory=memory)) as server, asyncio.timeout(30):
+            headers = {"Authorization": f"Bearer {server.token}"}
+            address = f"ws://127.0.0.1:{server.port}/ws"
+            async with connect(address, additional_headers=headers, proxy=None) as socket:
+                await socket.send(json.dumps({**message, "id": "m"}))
+                while True:
+                    frame: dict[str, Any] = json.loads(await socket.recv())
+                    if frame.get("id") == "m":
+                        return frame
+
+    return asyncio.run(scene())
+
+
+def test_a_search_gives_all_that_is_known_of_each_result() -> None:
+    memory = FakeMemory((WISH,))
+    found = ask({"type": "memory", "query": "tabs", "limit": 5}, memory)
+    assert found["type"] == "ok"
+    assert found["results"][0] == WISH.to_json()
+    assert memory.searched == [("tabs", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ({"type": "memory.show", "memory": "s/1"}, {"memory": None}),
+        ({"type": "memory.forget", "memories": ["s/1"]}, {"count": 0}),
+        ({"type": "memory.rebuild"}, {"count": 0}),
+    ],
+)
+def test_the_other_messages(message: dict[str, object], answer: dict[str, object]) -> None:
+    assert ask(message, FakeMemory()) == {"type": "ok", "id": "m", **answer}
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ({"type": "memory", "query": "x"}, "failed"),
+        ({"type": "memory", "query": " "}, "invalid"),
+        ({"type": "memory.forget", "memories": []}, "invalid"),
+    ],
+)
+def test_refusals(message: dict[str, object], code: str) -> None:
+    found = ask(message, None)
+    assert (found["type"], found["code"]) == ("error", code)
