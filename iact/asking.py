@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -49,6 +49,10 @@ def words(record: Record) -> str:
     return clean("\n".join(lines))
 
 
+def _place(record: Record) -> tuple[str, int, int]:
+    return record.agent, record.number("turn"), record.number("action")
+
+
 class Asking:
     """The questions of one session, for the person at a terminal."""
 
@@ -70,25 +74,27 @@ class Asking:
         finally:
             loop.remove_reader(descriptor)
 
+    def begin(self, records: Iterable[Record]) -> None:
+        """What a session that is gone on with was asking when it was left."""
+        for record in records:
+            self._note(record)
+        self._show()
+
     def take(self, record: Record) -> None:
         """The next record of the session."""
+        shown = self._waiting[:1]
+        self._note(record)
+        if self._waiting[:1] != shown:
+            if shown:
+                print("(settled)", file=sys.stderr)
+            self._show()
+
+    def _note(self, record: Record) -> None:
         if is_question(record):
             self._waiting.append(record)
-            if len(self._waiting) == 1:
-                self._show()
-        elif record.kind in ("clearance", "result"):
-            self._over(record)
-
-    def _over(self, record: Record) -> None:
-        """A question was answered, or its call withdrawn."""
-        shown = self._waiting[:1]
-        place = (record.agent, record.number("turn"), record.number("action"))
-        self._waiting = [
-            one for one in self._waiting if (one.agent, one.number("turn"), one.number("action")) != place
-        ]
-        if shown and self._waiting[:1] != shown:
-            print("(settled)", file=sys.stderr)
-            self._show()
+        elif record.kind in ("clearance", "result"):  # answered, or its call was withdrawn
+            place = _place(record)
+            self._waiting = [one for one in self._waiting if _place(one) != place]
 
     def _show(self) -> None:
         if self._waiting and sys.stdin.isatty():

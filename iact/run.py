@@ -134,6 +134,7 @@ def _since(now: Usage, before: Usage) -> Usage:
 async def _progress(session: Session, asking: Asking) -> None:
     """Tell on stderr what happens, from here on, until this is cancelled or the session is closed."""
     last, behind = len(session.records()), True
+    asking.begin(session.records())
     while behind:
         behind = False
         async with session.watch() as events:

@@ -145,10 +145,16 @@ def test_the_command_line_answers_and_locks_down(stage: Stage) -> None:
 @pytest.mark.parametrize(("typed", "allow"), [("y\n", True), ("\n", False)])
 def test_a_person_at_the_terminal_answers(stage: Stage, typed: str, allow: bool) -> None:
     product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]})))
+    assert at_a_terminal(product, typed, "Make it.") == "Over.\n"
+    assert made(product) == allow
+
+
+def at_a_terminal(product: Product, typed: str, *arguments: str) -> str:
+    """What `iact run` prints for a person who types an answer when asked about the call."""
     master, slave = pty.openpty()
     try:
         with subprocess.Popen(
-            [sys.executable, "-m", "iact", "run", "Make it."],
+            [sys.executable, "-m", "iact", "run", *arguments],
             env=product.environment, cwd=product.data.parent, stdin=slave, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         ) as process:  # fmt: skip
@@ -167,8 +173,19 @@ def test_a_person_at_the_terminal_answers(stage: Stage, typed: str, allow: bool)
     finally:
         os.close(master)
         os.close(slave)
+    return stdout
+
+
+def test_a_question_of_an_earlier_run_is_put_to_the_person_at_the_terminal(stage: Stage) -> None:
+    endpoint = stage.endpoint({"/": [MAKE, "Over."]}, by_turn=True, crashes=True)
+    product = asking(stage.product(endpoint))
+    with product.started("run", "Make it.") as process:
+        until(lambda: bool(product.journals()) and bool(clearances(records(product), "ask")), "the question")
+        kill(process)
+    session = next(iter(product.journals())).parent.name
+    stdout = at_a_terminal(product, "y\n", "--session", session, "And now?")
     assert stdout == "Over.\n"
-    assert made(product) == allow
+    assert made(product)
 
 
 def test_without_a_terminal_the_time_runs_out(stage: Stage) -> None:
