@@ -188,11 +188,13 @@ class WebServer:
                     303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
                 )
             case safety.WantsPath(path):
-                return self._asset(path)
+                return self._file(
+                    path, packed="gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
+                )
             case safety.WantsSocket():
                 return self._room()
 
-    def _asset(self, path: str) -> Response:
+    def _file(self, path: str, *, packed: bool) -> Response:
         parcel = self._desk.shelf.take(path)
         if parcel is not None:
             headers = [("Content-Disposition", parcel.disposition)]
@@ -200,6 +202,8 @@ class WebServer:
         asset = self._assets.get(path)
         if asset is None:
             return _refusal(404, "There is nothing at this address.")
+        if packed:
+            return _response(200, asset.packed, asset.media, [("Content-Encoding", "gzip")])
         return _response(200, asset.content, asset.media)
 
     def _room(self) -> Response | None:

@@ -402,8 +402,16 @@ def test_the_page_is_small() -> None:
         async with stage() as scene:
             page = await scene.page()
             sizes = await page.evaluate(
-                "performance.getEntriesByType('resource').map(e => e.decodedBodySize).reduce((a, b) => a + b, 0)"
+                "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
+                ".map(e => [e.decodedBodySize, e.encodedBodySize]).reduce(([a, b], [c, d]) => [a + c, b + d])"
             )
-            assert 20_000 < sizes < 200_000
+            painted = await page.evaluate(
+                "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
+            )
+            print(
+                f"{sizes[1]:,} bytes on the line, {sizes[0]:,} unpacked; first paint after {painted:.0f} ms"
+            )
+            assert 20_000 < sizes[1] < 80_000
+            assert sizes[0] < 300_000
 
     run(test)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import json
 import logging
@@ -249,6 +250,24 @@ def test_a_slow_download_is_complete() -> None:
                 server, get(server, "/static/css/layout.css", Cookie=await cookie(server))
             )
             assert len(body) == int(headers["content-length"])
+
+    run(test)
+
+
+def test_the_page_is_packed_for_those_who_take_that() -> None:
+    async def test() -> None:
+        async with WebServer(FakeRuntime()) as server:
+            mine = await cookie(server)
+            for path in ("/", "/static/js/main.js"):
+                _, plain, content = await http(server, get(server, path, Cookie=mine))
+                _, packed, short = await http(
+                    server, get(server, path, Cookie=mine, Accept_Encoding="br, gzip;q=0.5")
+                )
+                assert "content-encoding" not in plain
+                assert packed["content-encoding"] == "gzip"
+                assert packed["content-type"] == plain["content-type"]
+                assert len(short) < len(content) / 2
+                assert gzip.decompress(short) == content
 
     run(test)
 
