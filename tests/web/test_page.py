@@ -17,6 +17,7 @@ import pytest
 from playwright.async_api import expect
 
 from core.errors import JournalUnwritable, UsageError
+from core.ports import JSON
 from core.tree.events import Notice
 from tests.web.browser import Browsing, browsing
 from tests.web.fake import LABEL, FakeAround, FakeRuntime, FakeSession, node
@@ -331,6 +332,24 @@ def test_sessions_are_listed_searched_and_opened() -> None:
     run(test)
 
 
+def hostile_beside(session: FakeSession, text: str) -> None:
+    """Content in every record that is shown beside a dialogue."""
+    session.append(
+        "clearance", "/", op="ask", turn=1, action=0, function=text, reason=text, why=text, impact=text,
+        params={text: text}, provenance={text: [text]}, read=[text],
+        attached={f"{text}2": {"media": text, "size": 1, "sha256": text}},
+    )  # fmt: skip
+    session.append(
+        "recall", "/", text, rows=[{"kind": text, "why": text, "agent": text, "untrusted": [text]}]
+    )
+    step: JSON = {"id": text, "kind": text, "call": text, "after": [text]}
+    session.append("plan", "/", version=1, reason=text, add=[step], drop=[], rewire=[])
+    session.append("node", "/", node=text, version=1, to=text, detail=text)
+    session.append("ask", "/", text, question=text, node=text)
+    session.append("upload", "/", text, file=text, var=text, media=text, blob={"size": 1, "sha256": text})
+    session.append("clearance", "/", op="answer", ask=1, allow=True, by=text, reason=text)
+
+
 def test_hostile_content_does_nothing_anywhere() -> None:
     async def test() -> None:
         session = FakeSession("s")
@@ -344,11 +363,20 @@ def test_hostile_content_does_nothing_anywhere() -> None:
                 session.append("spawn", path, clean, caller=clean)
                 session.show(node("/"), node(path, "acting", doing=clean))
                 session.write("/", clean)
+            for text in HOSTILE.values():
+                hostile_beside(session, text.replace("\ud800", ""))
             session.append("say", body="the end")
             await expect(page.locator(".entry:not(.draft)").last).to_contain_text("the end")
-            for tab in ("Facts", "Context", "Variables", "Gate", "Records"):
+            bar = page.get_by_role("region", name="Approvals")
+            await expect(bar).to_contain_text(f"1 of {len(HOSTILE)}")
+            for number in range(1, len(HOSTILE) + 1):
+                await expect(bar).to_contain_text(f"{number} of {len(HOSTILE)}")
+                await expect(bar.locator(".card.asked")).to_be_visible()
+                await bar.get_by_role("button", name="Next").click()
+            for tab in ("Facts", "Plan", "Context", "Variables", "Memory", "Gate", "Records"):
                 await page.get_by_role("tab", name=tab).click()
-                for place in (".scroll", ".tree", ".inspector"):
+                await expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+                for place in (".scroll", ".tree", ".inspector", ".approvals"):
                     found = page.locator(
                         f"{place} :is(script, img, iframe, object, style, [onload], [onerror])"
                     )

@@ -11,6 +11,7 @@ import { icon, onceAFrame, part, setText } from "./dom.js";
 import { agentName } from "./format.js";
 import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
+import { MemoriesDialog } from "./memories.js";
 import { ModulesDialog } from "./modules.js";
 import { Palette } from "./palette.js";
 import { Replay } from "./replay.js";
@@ -78,6 +79,7 @@ part("modules-open").append(icon("modules"));
 part("settings-open").append(icon("settings"));
 part("attach").append(icon("attach"));
 const files = new Files(connection, (text, bad) => composer.say(text, bad), () => !store.past);
+const memories = new MemoriesDialog((type, fields) => connection.request(type, fields));
 const modules = new ModulesDialog((type, fields) => connection.request(type, fields));
 store.addEventListener("modules", onceAFrame(() => modules.changed()));
 const settings = new SettingsDialog(() => connection.request("about"), () => store.session.model);
@@ -92,7 +94,7 @@ part("dialogue").addEventListener("click", (event) => {
 });
 
 new Palette(() => commandsOf({
-  store, actions, choose, composer, inspector, approvals, replay, sessions, modules, settings, files,
+  store, actions, choose, composer, inspector, approvals, replay, sessions, modules, memories, settings, files,
   open: openSession,
   lock: (value) => attempt(connection.request("lockdown", { value })),
   setIntent: (value) => attempt(connection.request("intent", { value })),

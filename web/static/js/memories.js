@@ -1,0 +1,102 @@
+// What is remembered of this user, to be searched, and forgotten for good.
+
+import { el, part, setText } from "./dom.js";
+import { dateTime } from "./format.js";
+
+/**
+ * @typedef {object} Fragment
+ * @property {string} id
+ * @property {string} text
+ * @property {string} kind
+ * @property {number} score
+ * @property {string} at
+ * @property {string} session
+ * @property {string} agent
+ * @property {string} why
+ * @property {string[]} untrusted
+ * @property {string[]} contradicts
+ * @property {boolean} current
+ */
+
+export class MemoriesDialog {
+  #dialog = /** @type {HTMLDialogElement} */ (part("memories-dialog"));
+  #field = /** @type {HTMLInputElement} */ (part("memories-query"));
+  #list = part("memories-list");
+  #news = part("memories-news");
+
+  /** @param {(type: string, fields: Record<string, unknown>) => Promise<any>} request */
+  constructor(request) {
+    this.request = request;
+    part("memories-search").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#search();
+    });
+    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+  }
+
+  show() {
+    if (!this.#dialog.open) this.#dialog.showModal();
+    this.#field.focus();
+  }
+
+  async #search() {
+    const query = this.#field.value.trim();
+    if (!query) return;
+    setText(this.#news, "Searching …");
+    try {
+      const { results } = await this.request("memory", { query, limit: 50 });
+      this.#list.replaceChildren(...results.map((/** @type {Fragment} */ one) => this.#row(one)));
+      setText(this.#news, results.length ? `${results.length} found, the nearest first.` : "Memory holds nothing about that.");
+    } catch (error) {
+      this.#list.replaceChildren();
+      this.#say(error);
+    }
+  }
+
+  /** @param {Fragment} one */
+  #row(one) {
+    const words = [one.kind, one.why, one.agent && `by ${one.agent}`, one.session && `in session ${one.session}`, dateTime(one.at)];
+    const forget = el("button", { type: "button", "aria-label": `Forget: ${one.text.slice(0, 60)}` }, "Forget");
+    const row = el("li", {}, el("p", { dir: "auto" }, one.text),
+      el("p", { className: "facts" }, words.filter(Boolean).join(" · "), ...marks(one)), forget);
+    forget.addEventListener("click", () => {
+      if (forget.classList.contains("sure")) this.#forget(one, row);
+      forget.classList.add("sure");
+      setText(forget, "Really forget it?");
+    });
+    forget.addEventListener("blur", () => {
+      forget.classList.remove("sure");
+      setText(forget, "Forget");
+    });
+    return row;
+  }
+
+  /**
+   * @param {Fragment} one
+   * @param {HTMLElement} row
+   */
+  async #forget(one, row) {
+    try {
+      const { count } = await this.request("memory.forget", { memories: [one.id] });
+      row.remove();
+      setText(this.#news, count === 1 ? "It is forgotten." : `It is forgotten, with ${count - 1} more that came from the same.`);
+      this.#field.focus();
+    } catch (error) {
+      this.#say(error);
+    }
+  }
+
+  /** @param {unknown} error */
+  #say(error) {
+    setText(this.#news, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** What should be known before it is believed. @param {Fragment} one */
+function marks(one) {
+  const badge = (/** @type {string} */ words, /** @type {string} */ look) => el("span", { className: `badge ${look}` }, words);
+  return [
+    ...(one.untrusted ?? []).map((label) => badge(`from ${label}`, "strange")),
+    ...(one.contradicts?.length ? [badge("contradicted", "incomplete")] : []), ...(one.current ? [] : [badge("replaced by something newer", "")]),
+  ];
+}
