@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := run
 .NOTPARALLEL:
-.PHONY: run setup test setup-test lint types unit bench lock format
+.PHONY: run setup test setup-test lint types unit bench fuzz lock format
 
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
@@ -37,6 +37,11 @@ unit: | .venv
 
 bench: setup
 	@$(PY) -m $(BENCH)
+
+# MINUTES: how long. New finds are taken into the corpus, which every test run reads.
+fuzz: | .venv
+	@$(PY) -m pip install --quiet atheris
+	@$(PY) -m tests.core.language.fuzz --minutes $(or $(MINUTES),10)
 
 format: | .venv
 	@$(PY) -m ruff check --fix .

@@ -15,6 +15,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,9 @@ from markdown_it import MarkdownIt
 from core.language.scanner import Scanner
 
 ROUNDS: Final = 5
+LINEAR: Final = 2.0
+"""A byte of a reply of 10 MB may cost so many times what a byte of a tenth of it costs."""
+
 TARGETS: Final = {"one chunk": 50.0, "chunks of 4": 10.0}
 """MB/s that the scanner must reach."""
 
@@ -140,6 +144,18 @@ def measure(megabytes: float) -> dict[str, float]:
     }
 
 
+def linear(megabytes: float = 10.0) -> dict[str, float]:
+    """How many times as much a byte costs in a reply that is ten times as long, in one go and in chunks of 1."""
+    text = reply(int(megabytes * 1e6))
+    tenth = text[: len(text) // 10]
+    return {
+        name: seconds(partial(scan_in_chunks, text, size), 2)
+        / 10
+        / seconds(partial(scan_in_chunks, tenth, size), 2)
+        for name, size in (("in one go", len(text)), ("in chunks of 1", 1))
+    }
+
+
 def growing(characters: int) -> dict[str, float]:
     """Seconds for a message that grows by four characters at a time: scanned, and parsed again each time."""
     text, parser = reply(characters)[:characters], MarkdownIt("commonmark")
@@ -165,11 +181,21 @@ def main(arguments: list[str]) -> int:
     print(
         f"\na message of 2 kB, growing by 4 characters: {grown['scanned']:.4f} s scanned, {grown['re-parsed']:.2f} s re-parsed"
     )
+    costs = linear()
+    for name, cost in costs.items():
+        print(f"10 MB {name}: a byte costs {cost:.2f} times what it costs in 1 MB")
     missed = [f"{name} below {target} MB/s" for name, target in TARGETS.items() if speeds[name] < target]
     missed += ["less than 15 times markdown-it-py"] if ratio < 15 else []
+    missed += [f"not linear {name}" for name, cost in costs.items() if cost > LINEAR]
     print("targets: " + ("; ".join(missed) if missed else "all reached"))
     if chosen.json is not None:
-        result = {"mb_per_s": speeds, "ratio": ratio, "growing_2kB_s": grown, "missed": missed}
+        result = {
+            "mb_per_s": speeds,
+            "ratio": ratio,
+            "growing_2kB_s": grown,
+            "linear": costs,
+            "missed": missed,
+        }
         chosen.json.write_text(json.dumps(result, indent=1) + "\n")
     return 1 if missed else 0
 
