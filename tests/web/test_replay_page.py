@@ -71,6 +71,7 @@ async def seek(page: Page, n: int) -> None:
     await field.press("Enter")
 
 
+@pytest.mark.no_prefix_law("the fork, in which something else is said, asks the same scripted model")
 def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page()

@@ -19,6 +19,14 @@ export function insert(parent, html) {
   parent.append(template.content);
 }
 
+// As web/visible.py has it: characters that reorder or hide text are shown by their names.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** @param {string} text */
+function visible(text) {
+  return text.replace(HIDDEN, (one) => `‹U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
+}
+
 /**
  * A new element. `properties` are set as properties; `data` and `aria…`/`role` keys as attributes.
  * @param {string} tag
@@ -35,7 +43,7 @@ export function el(tag, properties = {}, ...children) {
       Reflect.set(element, name, value);
     }
   }
-  element.append(...children);
+  element.append(...children.map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
 }
 
@@ -56,7 +64,8 @@ export function part(role) {
  * @param {string} text
  */
 export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = visible(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 /**

@@ -1,0 +1,86 @@
+"""Memory in the page: searched, with what should be known before it is believed, and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from playwright.async_api import expect
+
+from core.ports import Recalled
+from tests.core.tree.memories import FakeMemory
+from tests.web.browser import browsing
+from tests.web.fake import FakeRuntime
+from tests.web.test_page import run
+
+CHEESE = Recalled(
+    id="a",
+    text="The moon is of <b>cheese</b> \u202eyllaer.",
+    kind="fact",
+    score=0.5,
+    at="2026-01-02T03:04:05Z",
+    session="old",
+    agent="/web",
+    line="",
+    why="by meaning",
+    untrusted=("tool:web.fetch",),
+    contradicts=("b",),
+)
+ROCK = replace(CHEESE, id="b", text="The moon is of rock.", untrusted=(), contradicts=(), current=False)
+
+
+class Shelf(FakeMemory):
+    """Finds all that it has, for one query."""
+
+    async def search(
+        self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None
+    ) -> Sequence[Recalled]:
+        return self.rows if query == "cheese" else ()
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        self.rows = tuple(row for row in self.rows if row.id not in ids)
+        return 2
+
+
+def test_memory_is_searched_and_forgotten() -> None:
+    memory = Shelf((CHEESE, ROCK))
+
+    async def test() -> None:
+        async with browsing(FakeRuntime(memory=memory)) as scene:
+            page = await scene.page()
+            await page.keyboard.press("Alt+Shift+F")
+            dialog = page.get_by_role("dialog", name="Memory")
+            field = dialog.get_by_role("searchbox")
+            await expect(field).to_be_focused()
+            await page.keyboard.type("cheese")
+            await page.keyboard.press("Enter")
+            rows = dialog.locator("[data-role=memories-list] > li")
+            await expect(rows).to_have_count(2)
+            await expect(rows.first).to_contain_text("The moon is of <b>cheese</b> ‹U+202E›yllaer.")
+            await expect(rows.first).to_contain_text("from tool:web.fetch")
+            await expect(rows.first).to_contain_text("contradicted")
+            await expect(rows.last).to_contain_text("replaced by something newer")
+            await rows.first.get_by_role("button", name="Forget").click()
+            await expect(rows).to_have_count(2)
+            await rows.first.get_by_role("button", name="Forget").click()
+            await expect(rows).to_have_count(1)
+            await expect(dialog.get_by_role("status")).to_contain_text("1 more that came from the same")
+            assert [one.id for one in memory.rows] == ["b"]
+            await field.fill("something else")
+            await page.keyboard.press("Enter")
+            await expect(dialog.get_by_role("status")).to_have_text("Memory holds nothing about that.")
+
+    run(test)
+
+
+def test_where_memory_is_off_the_page_says_so() -> None:
+    async def test() -> None:
+        async with browsing(FakeRuntime()) as scene:
+            page = await scene.page()
+            await page.keyboard.press("Alt+Shift+F")
+            await page.keyboard.type("cheese")
+            await page.keyboard.press("Enter")
+            status = page.get_by_role("dialog", name="Memory").get_by_role("status")
+            await expect(status).to_contain_text("emory is off")
+
+    run(test)
