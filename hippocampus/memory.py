@@ -26,6 +26,7 @@ from hippocampus.fragment import Fragment, Scope, readable
 from hippocampus.ranking import Weights
 from hippocampus.remembering import fragments_of
 from hippocampus.store import ChromaStore, Shelf
+from hippocampus.tidying import faded, tidy_at_rest
 from hippocampus.upkeep import Journals, Note, Opened, OpenStore, Upkeep
 from hippocampus.worker import Worker
 
@@ -35,6 +36,9 @@ BUDGET: Final = 0.150
 _WAITING: Final = 32
 """Recalls in the reading thread's queue beyond which another one would be too late anyway."""
 
+_GROUPS: Final = 8
+"""Groups of fragments that are merged in one go; each costs a call of the model."""
+
 _PATIENCE: Final = 10.0
 """Seconds that a person's search waits for the store to open, and that closing waits for what is queued."""
 
@@ -43,13 +47,23 @@ class Hippocampus:
     """The memory of all users of one directory or Chroma server. Made by `open_hippocampus`."""
 
     def __init__(
-        self, upkeep: Upkeep, embedder: Embedder, clock: Clock, budget: float, weights: Weights
+        self,
+        upkeep: Upkeep,
+        embedder: Embedder,
+        clock: Clock,
+        budget: float,
+        weights: Weights,
+        distill: Distill | None,
     ) -> None:
         self._upkeep = upkeep
         self._embedder = embedder
         self._clock = clock
         self._budget = budget
         self._weights = weights
+        self._distill = distill
+        self._users: set[str] = set()
+        self._used = asyncio.Event()
+        self.uses = 0
         self._reader = Worker("reading")
         self._late = False
         self._noticed: set[str] = set()
@@ -80,9 +94,20 @@ class Hippocampus:
 
     def remember(self, user: str, happening: Happening) -> None:
         """Queue a happening; keep what its session is about at hand."""
+        self._note_use(user)
         if happening.occasion == "say" and not happening.untrusted:
             self._note_goal(user, happening)
         self._upkeep.note(Note(user, happening))
+
+    def _note_use(self, user: str) -> None:
+        self.uses += 1
+        self._users.add(user)
+        self._used.set()
+
+    async def used(self) -> None:
+        """Wait until a turn uses memory, unless one did since the last call."""
+        await self._used.wait()
+        self._used.clear()
 
     def _note_goal(self, user: str, happening: Happening) -> None:
         """A session's first message, and its latest."""
@@ -96,6 +121,7 @@ class Hippocampus:
 
     async def recall(self, user: str, ask: Ask) -> Recollection:
         """See `core.ports.Memory`."""
+        self._note_use(user)
         opened = self._upkeep.opened
         if opened is None:
             self._upkeep.wake()
@@ -212,6 +238,21 @@ class Hippocampus:
         found = happenings if happenings is not None else await self._upkeep.in_journals(user)
         return await self._upkeep.rebuild(user, found)
 
+    async def tidy(self) -> None:
+        """Merge what belongs together, where there is a model for it, and let go of what has faded.
+
+        Raises:
+            MemoryUnavailable: memory can't be read or written to now.
+        """
+        users, self._users = self._users, set()
+        for user in sorted(users):
+            if self._distill is not None:
+                await self.consolidate(user, self._distill, limit=_GROUPS)
+            await self._upkeep.let_go(user, self._faded)
+
+    def _faded(self, fragment: Fragment) -> bool:
+        return faded(fragment, self._clock.now(), self._weights)
+
     async def consolidate(self, user: str, distill: Distill, *, limit: int) -> int:
         """Merge what belongs together; gives how many groups were."""
         opened = await self._upkeep.ready(_PATIENCE)
@@ -312,9 +353,11 @@ async def open_hippocampus(
     budget: float = BUDGET,
     weights: Weights | None = None,
     open_store: OpenStore = ChromaStore,
+    distill: Distill | None = None,
 ) -> AsyncIterator[Hippocampus]:
     """A memory in `directory` (or at the Chroma server `server`); opens in the background when it is first used, never fails to come up.
 
+    `distill`: the model that merges what belongs together, while the memory rests.
     `journals`: where to catch up from after a crash, damage or a time without a store.
     At the end what is queued is written, within ten seconds.
     """
@@ -328,15 +371,17 @@ async def open_hippocampus(
         weights=weights,
         open_store=open_store,
     )
-    hippocampus = Hippocampus(upkeep, embedder, clock, budget, weights)
+    hippocampus = Hippocampus(upkeep, embedder, clock, budget, weights, distill)
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(upkeep.serve(), name="hippocampus")
+        tidying = tasks.create_task(tidy_at_rest(hippocampus, clock), name="hippocampus at rest")
         try:
             yield hippocampus
         except Exception as error:  # the caller's own: it shall not come out in a group
             failure = error
         finally:
+            tidying.cancel()
             await upkeep.finish(_PATIENCE)
             serving.cancel()
             await upkeep.close()

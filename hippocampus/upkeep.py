@@ -303,6 +303,20 @@ class Upkeep:
 
         return await self._order(act)
 
+    async def let_go(self, user: str, faded: Callable[[Fragment], bool]) -> int:
+        """Remove what has faded; gives how many that were. Nothing is noted: a rebuild may bring it back."""
+
+        async def act(opened: Opened) -> int:
+            def work() -> int:
+                gone = [one for one in opened.writing.everything(user) if faded(one)]
+                if gone:
+                    opened.writing.remove(user, gone)
+                return len(gone)
+
+            return await self._worker.run(work)
+
+        return await self._order(act)
+
     async def _order(self, act: Callable[[Opened], Awaitable[Result]]) -> Result:
         order = _Asked(act)
         self.wake()

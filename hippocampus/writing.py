@@ -88,10 +88,14 @@ class Writing:
     def gone_with(self, user: str, ids: Iterable[str]) -> list[Fragment]:
         """What goes when these fragments are forgotten: what they were made of, all else from the same records,
         and what was made of any of that."""
-        stored = [hit.fragment for shelf in self.shelves(user) for hit in self._store.all(shelf)]
+        stored = self.everything(user)
         wanted = set(map(origin, ids))
         wanted.update(origin(source) for one in stored if one.id in wanted for source in one.sources)
         return [one for one in stored if not wanted.isdisjoint(map(origin, (one.id, *one.sources)))]
+
+    def everything(self, user: str) -> list[Fragment]:
+        """All fragments of a user."""
+        return [hit.fragment for shelf in self.shelves(user) for hit in self._store.all(shelf)]
 
     def remove(self, user: str, fragments: Sequence[Fragment]) -> None:
         """Delete fragments without leaving a byte; what they had replaced or contradicted stands alone again."""

@@ -15,6 +15,7 @@ from core.ports import Embedder, Happening
 from core.tree.happenings import happenings
 from core.tree.runtime import SystemClock
 from hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
+from hippocampus.consolidation import Distill
 from iact.settings import Settings
 
 USER: Final = "local"
@@ -52,14 +53,18 @@ def choose_embedder(settings: Settings) -> Embedder:
 
 
 @asynccontextmanager
-async def open_memory(settings: Settings) -> AsyncIterator[Hippocampus]:
-    """The memory of a data directory; catches up from its journals where it lacks something."""
+async def open_memory(settings: Settings, *, distill: Distill | None = None) -> AsyncIterator[Hippocampus]:
+    """The memory of a data directory; catches up from its journals where it lacks something.
+
+    `distill`: the model that merges what belongs together, while the memory rests.
+    """
     async with open_hippocampus(
         settings.data / FOLDER,
         choose_embedder(settings),
         clock=SystemClock(),
         server=settings.chroma_url or "",
         budget=settings.memory_budget,
+        distill=distill,
         journals=lambda: journals(settings.data),
     ) as opened:
         yield opened

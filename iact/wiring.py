@@ -21,6 +21,7 @@ from core.modules.approval import Approvals
 from core.ports import Model, ModelProfile, Versions
 from core.tree.monitor import Authorities
 from core.tree.runtime import SystemClock
+from iact.distilling import distiller
 from iact.memory import USER, open_memory
 from iact.settings import Settings
 from sandbox import open_host
@@ -127,7 +128,9 @@ async def open_runtime(
             stack.push_async_callback(endpoint.close)
         memory = None
         if settings.memory == "on":
-            memory = (await stack.enter_async_context(open_memory(settings))).of(USER)
+            memory = (await stack.enter_async_context(open_memory(settings, distill=distiller(models)))).of(
+                USER
+            )
         runtime = Runtime(
             settings.data, models, host,
             bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,

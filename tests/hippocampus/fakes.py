@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ class StandingClock:
 
     def __init__(self) -> None:
         self.passed = 0.0
+        self._moved = asyncio.Event()
 
     def now(self) -> datetime:
         return NOW + timedelta(seconds=self.passed)
@@ -28,7 +30,15 @@ class StandingClock:
         return self.passed
 
     async def sleep(self, seconds: float) -> None:
+        due = self.passed + seconds
+        while self.passed < due:
+            self._moved.clear()
+            await self._moved.wait()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; who sleeps notices."""
         self.passed += seconds
+        self._moved.set()
 
 
 class DictStore:

@@ -1,0 +1,70 @@
+"""What is done to a memory while nobody uses it: merging what belongs together, and letting go of what has faded.
+
+It waits until the memory has rested: what is being talked about now is merged later, and no turn ever waits
+for the small model. Journals keep everything, so a rebuild brings back what was let go, until it fades again.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import Final, Protocol
+
+from core.errors import MemoryUnavailable
+from core.ports import Clock
+from hippocampus.fragment import Fragment
+from hippocampus.ranking import Weights, freshness
+
+IDLE: Final = 60.0
+"""Seconds without a turn from which a memory rests."""
+
+GONE: Final = 1 / 16
+"""Freshness below which a fragment is let go: four half-lives of its kind."""
+
+GONE_IF_REPLACED: Final = 1 / 2
+"""The same for what a newer one stands for."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Tidied(Protocol):
+    """A memory to be tidied. `uses`: how often it was used so far."""
+
+    @property
+    def uses(self) -> int: ...
+
+    async def used(self) -> None:
+        """Wait until it is used, unless it was since the last call."""
+        ...
+
+    async def tidy(self) -> None:
+        """Merge and let go, once.
+
+        Raises:
+            MemoryUnavailable: not now.
+        """
+        ...
+
+
+def faded(fragment: Fragment, now: datetime, weights: Weights) -> bool:
+    """Whether a fragment is to be let go. What the user wants, goals and preferences, stays until it is replaced."""
+    fresh = freshness(fragment, now, weights)
+    if fragment.superseded_by:
+        return fresh < GONE_IF_REPLACED
+    return fragment.kind not in ("goal", "preference") and fresh < GONE
+
+
+async def tidy_at_rest(memory: Tidied, clock: Clock, *, idle: float = IDLE) -> None:
+    """Tidy a memory whenever it has rested for `idle` seconds since it was last used; until cancelled."""
+    while True:
+        await memory.used()
+        seen = -1
+        while seen != memory.uses:
+            seen = memory.uses
+            await clock.sleep(idle)
+        try:
+            await memory.tidy()
+        except MemoryUnavailable as error:
+            _LOG.info("not tidied: %s", error)
+        except Exception:
+            _LOG.exception("Tidying the memory met a bug.")
