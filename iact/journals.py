@@ -53,7 +53,7 @@ def replay(path: Path, *, at: int | None, verify: bool, tree: bool, as_json: boo
             "plans": [],
         }
         if verify:
-            report["verified"] = True
+            report |= {"verified": True, "verified_from": found.verified_from}
         print(json.dumps(report, ensure_ascii=False, indent=2))
         return 0
     if found.contents.torn and at is None:
@@ -63,6 +63,10 @@ def replay(path: Path, *, at: int | None, verify: bool, tree: bool, as_json: boo
     print(
         f"session {found.tree.session}: {found.at} records, {count} agent{'s' if count != 1 else ''}{verified}"
     )
+    if verify and found.verified_from > 1:
+        print(
+            f"note: records 1 to {found.verified_from - 1} were written by another version and were only read."
+        )
     if tree or not verify:
         for agent in found.tree.agents.values():
             used = agent.usage

@@ -57,6 +57,7 @@ Kinds and their own fields (a reader ignores fields that it does not know):
     notice   for people, never in a context: level, code
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),
              workspace (current|live|none: files as they were when it was forked, a directory of the user's, none)
+    migrate  from here on the rules and prompts are those of another version: from, to, models (as in `open`)
     close    the session was closed in order; it can be opened again, and then goes on behind this
 """
 
@@ -74,12 +75,17 @@ from core.errors import JournalCorrupt, UsageError
 from core.language.containers import Containers
 from core.ports import JSON
 
-FORMAT: Final = "1.0"
+FORMAT: Final = "1.1"
+"""The major version rises when an older program could not read what we write; the minor one when the rules by
+which records change a tree are others, so that what stands there can be read, but not verified any more.
+
+    1.1  what runs short draws by a record of its own (1.0: by a field of its turn), and small starts are lent
+"""
 
 Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
-    "plan", "node", "fire", "ask", "draw", "compress", "fork", "close",
+    "plan", "node", "fire", "ask", "draw", "compress", "fork", "migrate", "close",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 

@@ -8,6 +8,7 @@ expression of the module's runs in the core.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -74,6 +75,12 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 
+@functools.lru_cache(maxsize=1024)
+def _checked(schema: str) -> str:
+    """A schema of parameters in canonical form. Checking one takes milliseconds, and each session meets the same ones."""
+    return _canonical(check_schema(schema))
+
+
 class Function(_Frozen):
     """One function. `schema_text`: JSON Schema of the parameters, as canonical JSON. `timeout` in seconds."""
 
@@ -81,7 +88,7 @@ class Function(_Frozen):
     alias: Annotated[str, Field(pattern=r"\A([A-Z][A-Z0-9_]{1,31})?\z"), AfterValidator(_alias)] = ""
     summary: Line = ""
     documentation: Annotated[str, AfterValidator(_documentation)] = ""
-    schema_text: Annotated[str, AfterValidator(lambda text: _canonical(check_schema(text)))]
+    schema_text: Annotated[str, AfterValidator(lambda text: _checked(text))]
     body: str = ""
     media_type: MediaType = ""
     impact: Literal[0, 1, 2] = 0

@@ -21,7 +21,7 @@ from core.gate.clearance import kept
 from core.gate.gate import Answer, Question, Ticket
 from core.gate.grant import Grant
 from core.gate.policy_file import policy_from_json
-from core.journal.record import Record
+from core.journal.record import FORMAT, Record
 from core.language import labels
 from core.language.scanner import scan
 from core.language.variables import mentions, text_value
@@ -77,9 +77,16 @@ def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, stric
     if not records:
         raise JournalError("The journal holds no record.")
     tree = Tree(strict=strict, blobs=blobs)
+    migrated = migrated_at(records)
     for record in records:
+        tree.current = record.n >= migrated
         apply(tree, record)
     return tree
+
+
+def migrated_at(records: Sequence[Record]) -> int:
+    """The record from which on the rules of one version hold: that of the last migration, or the first."""
+    return next((record.n for record in reversed(records) if record.kind == "migrate"), 1)
 
 
 def _expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
@@ -96,6 +103,7 @@ def _agent(tree: Tree, record: Record) -> Agent:
 
 
 def _open(tree: Tree, record: Record) -> None:
+    _version(tree, record, record.text("format"))
     tree.session = record.text("session")
     tree.workspace = record.text("workspace") or "scratch"
     tree.layout = "changes" if record.text("tail") == "changes" else "whole"
@@ -104,13 +112,35 @@ def _open(tree: Tree, record: Record) -> None:
     tree.policy = policy_from_json(record.fields.get("policy"))
     models = record.fields.get("models")
     for name, data in models.items() if isinstance(models, dict) else ():
-        role, digest = Role.from_json(data)
-        tree.roles[name] = role
-        same = prompt_digest(role.static) == digest
-        _expect(tree, record, same, f"was made with another static prompt for the role {name!r}")
+        tree.roles[name] = _role(tree, record, name, data)
     _create(tree, "/", "user", "", "smart")
     tree.root.step = tree.root.record = record.n
     tree.root.allowance = tree.bounds.tokens
+
+
+def _version(tree: Tree, record: Record, version: str) -> None:
+    tree.format = version
+    if version != FORMAT:
+        later = "once the session was opened again it is verified from there on"
+        what = f"follows the rules of format {version}, and this program has those of {FORMAT}; {later}"
+        _expect(tree, record, False, what)
+
+
+def _role(tree: Tree, record: Record, name: str, data: JSON) -> Role:
+    role, digest = Role.from_json(data)
+    same = prompt_digest(role.static) == digest
+    tree.outdated = tree.outdated or not same
+    _expect(tree, record, same, f"was made with another static prompt for the role {name!r}")
+    return role
+
+
+def _migrate(tree: Tree, record: Record) -> None:
+    """From here on the rules and prompts are those of the program that wrote this; agents keep what they have."""
+    tree.outdated = False
+    _version(tree, record, record.text("to"))
+    models = record.fields.get("models")
+    for name, data in models.items() if isinstance(models, dict) else ():
+        _role(tree, record, name, data)
 
 
 def _create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
@@ -608,4 +638,5 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "ask": _answer,
     "module": _module,
     "fork": _fork,
+    "migrate": _migrate,
 }

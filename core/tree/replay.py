@@ -11,7 +11,7 @@ from core.errors import UsageError
 from core.journal.file import FILE, Contents, read_blob, read_journal
 from core.journal.record import Record
 from core.ports import ChatMessage
-from core.tree.fold import read_tree
+from core.tree.fold import migrated_at, read_tree
 from core.tree.inputs import noted, prepare
 from core.tree.tree import Tree
 
@@ -29,6 +29,11 @@ class Replay:
     def records(self) -> Sequence[Record]:
         """The records that were replayed."""
         return self.contents.records[: self.at]
+
+    @property
+    def verified_from(self) -> int:
+        """The record from which on one can verify: what stands before followed the rules of another version."""
+        return migrated_at(self.records)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from core.gate.grant import Grant
 from core.gate.policy import Policy
 from core.gate.provenance import NOTHING, Labels
 from core.gate.rate import Tally
+from core.journal.record import FORMAT
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
@@ -28,13 +29,17 @@ from core.tree.roles import Role
 class Tree:
     """All agents of one session. `blobs` reads a blob by its SHA-256.
 
-    `said`: what the user wrote. `files`: labels of what the workspace holds.
+    `said`: what the user wrote. `files`: labels of what the workspace holds. `format`: whose rules the records follow
+    now; `outdated`: a static prompt is another one than they say.
 
     With `strict`, folding checks every record against what the core itself would have done.
     """
 
     def __init__(self, *, strict: bool, blobs: Callable[[str], bytes]) -> None:
-        self.strict: Final = strict
+        self._strict: Final = strict
+        self.current = True
+        self.format = FORMAT
+        self.outdated = False
         self.blobs: Final = blobs
         self.agents: dict[str, Agent] = {}
         self.bounds = Bounds()
@@ -57,6 +62,11 @@ class Tree:
         self.records = 0
         self.closed = False
         self._registries: dict[str, Registry] = {}
+
+    @property
+    def strict(self) -> bool:
+        """Whether the record that is taken in is checked: what stands before a migration followed other rules."""
+        return self._strict and self.current
 
     @property
     def root(self) -> Agent:

@@ -1,0 +1,96 @@
+"""Journals of every version are read forever, those of this one verify, and sessions in any of them go on."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from core.errors import ReplayMismatch
+from core.journal.file import FILE, read_journal
+from core.journal.record import FORMAT
+from core.tree.replay import Replay, replay
+from tests.core.tree.fakes import ScriptedModel, replies, runtime
+from tests.journals.record import PLACE, SCENES
+
+ALL = sorted(path.parent for path in PLACE.glob(f"*/*/{FILE}"))
+OF_THIS_VERSION = [path for path in ALL if path.parent.name == FORMAT]
+OLDER = [path for path in ALL if path.parent.name != FORMAT]
+ENDED = {"tree": "That is all.", "parallel": "All reported.", "compress": "Done."}
+
+every = pytest.mark.parametrize("golden", ALL, ids=lambda path: f"{path.parent.name}-{path.name}")
+older = pytest.mark.parametrize("golden", OLDER, ids=lambda path: f"{path.parent.name}-{path.name}")
+present = pytest.mark.parametrize("golden", OF_THIS_VERSION, ids=lambda path: path.name)
+
+
+def test_every_version_has_every_scene() -> None:
+    versions = {path.parent.name for path in ALL}
+    assert {"1.0", FORMAT} <= versions
+    assert {(path.parent.name, path.name) for path in ALL} == {(v, name) for v in versions for name in SCENES}
+
+
+@every
+def test_a_golden_journal_is_read(golden: Path) -> None:
+    tree = replay(golden).tree
+    assert tree.format == golden.parent.name
+    assert tree.root.history.messages()[-1].content == ENDED[golden.name]
+    assert not any(agent.actions or agent.active or agent.reserved for agent in tree.agents.values())
+    used = sum(agent.usage.prompt_tokens + agent.usage.completion_tokens for agent in tree.agents.values())
+    assert tree.root.spent == used
+
+
+@present
+def test_a_golden_journal_of_this_version_verifies(golden: Path) -> None:
+    try:
+        assert replay(golden, verify=True).verified_from == 1
+    except ReplayMismatch as error:
+        pytest.fail(
+            f"{error} If a prompt, a label or a rule was changed on purpose: python -m tests.journals.record",
+            pytrace=False,
+        )
+
+
+@older
+def test_verifying_an_older_journal_says_which_version_it_is_of(golden: Path) -> None:
+    with pytest.raises(ReplayMismatch, match=f"the rules of format {golden.parent.name}") as caught:
+        replay(golden, verify=True)
+    assert caught.value.n == 1
+
+
+def go_on(golden: Path, data: Path, text: str) -> Replay:
+    """Open the session of a golden journal, say something, and verify what came of it."""
+    target = data / "sessions" / read_journal(golden).records[0].text("session")
+    if not target.exists():
+        shutil.copytree(golden, target)
+    model = ScriptedModel(lambda asked: f"I heard {text}", context=1_000_000)
+
+    async def main() -> None:
+        async with runtime(data, replies({}), model=model) as opened:
+            session = await opened.open(target.name)
+            await session.ask(text)
+
+    asyncio.run(main())
+    return replay(target, verify=True)
+
+
+@older
+def test_a_session_of_an_older_version_goes_on_and_is_verified_from_there(
+    golden: Path, tmp_path: Path
+) -> None:
+    count = len(read_journal(golden).records)
+    first = go_on(golden, tmp_path, "Are you there?")
+    assert first.verified_from == count + 1
+    assert first.records[count].fields["from"] == golden.parent.name
+    second = go_on(golden, tmp_path, "Still?")
+    assert second.verified_from == count + 1
+    assert [one.body for one in second.records if one.kind == "reply"][-2:] == [
+        "I heard Are you there?",
+        "I heard Still?",
+    ]
+
+
+@present
+def test_a_session_of_this_version_goes_on_without_a_migration(golden: Path, tmp_path: Path) -> None:
+    assert go_on(golden, tmp_path, "Are you there?").verified_from == 1
