@@ -226,6 +226,12 @@ def test_variables_open_from_the_list_and_from_chips(tmp_path: Path) -> None:
         # A chip in a child's reply opens the child's variable, also from its caller's dialogue.
         await page.locator(".entry.child").get_by_role("button", name="$write_1").click()
         await expect(dialog.locator("pre")).to_have_text("residuals")
+        # What a tool made is not the user's word until the user says so.
+        labels = dialog.locator(".labels")
+        await expect(labels).to_contain_text("tool:t.write")
+        await dialog.get_by_role("button", name="Vouch for it").click()
+        await expect(labels).to_have_text("user")
+        await expect(dialog.get_by_role("button", name="Vouch for it")).to_be_hidden()
         await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Replay", exact=True).click()
         await seek(page, 2)

@@ -64,7 +64,8 @@ const dialogue = new Dialogue(store, (text) => composer.put(text), (record) => {
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
 const fetchFile = (/** @type {string} */ type, /** @type {Record<string, unknown>} */ fields) =>
   attempt(ask(type, fields).then(({ href }) => download(href)));
-const variable = new VariableDialog(ask, (path, name) => fetchFile("download", { path, name }));
+const variable = new VariableDialog(ask, (path, name) => fetchFile("download", { path, name }),
+  (path, name) => connection.request("declassify", { path, name }));
 new Tree(store, actions, choose);
 const inspector = new Inspector(store, ask, (n) => {
   closeDrawers();

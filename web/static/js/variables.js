@@ -35,10 +35,12 @@ export class VariableDialog {
   /**
    * @param {Ask} ask
    * @param {(path: string, name: string) => void} download
+   * @param {(path: string, name: string) => Promise<unknown>} vouch
    */
-  constructor(ask, download) {
+  constructor(ask, download, vouch) {
     this.ask = ask;
     this.download = download;
+    this.vouch = vouch;
     this.#dialog.addEventListener("click", (event) => {
       if (event.target === this.#dialog) this.#dialog.close();
     });
@@ -61,15 +63,32 @@ export class VariableDialog {
 
   /**
    * @param {string} path
+   * @param {string} name
+   */
+  async #vouch(path, name) {
+    try {
+      await this.vouch(path, name);
+      await this.show(path, name);
+    } catch (error) {
+      this.#content.append(el("p", { className: "bad", role: "alert" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  /**
+   * @param {string} path
    * @param {Variable & {text: string|null, sha256: string}} value
    */
   #fill(path, value) {
     const button = el("button", { type: "button" }, "Download");
     button.addEventListener("click", () => this.download(path, value.name));
+    const vouch = el("button", { type: "button", title: "It then counts as yours, and may reach calls that what comes from outside may not" }, "Vouch for it");
+    vouch.hidden = value.labels.every((label) => label === "user" || label === "model");
+    vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name));
+
     const facts = [value.media, bytes(value.size), value.origin && `from ${value.origin}`, `SHA-256 ${value.sha256.slice(0, 12)}…`];
     const content = value.text === null
       ? el("p", { className: "nothing" }, "This content is no text, so it can't be shown here.")
       : el("pre", { tabIndex: 0 }, value.text);
-    this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button));
+    this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button, " ", vouch));
   }
 }
