@@ -153,6 +153,8 @@ def consider(
     decision = decide(request, impact, grant)
     if isinstance(decision, Denial):
         return decision
+    if grant.intent > 0 and policy.for_readers(request.function):
+        return Denial("provenance", impact, f"{request.function} is for agents of intent 0 alone.")
     if over is not None:
         return Denial("rate", impact, f"More than {over.calls} calls of {over.function} in {over.per:g} s.")
     for rule in policy.requires_of(request.function):

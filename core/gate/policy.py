@@ -58,7 +58,8 @@ class Rate:
 class Policy:
     """One scope, or several merged. `caps`: pairs of pattern and level, at most one for a pattern.
 
-    `clearance`: patterns of functions whose every call needs clearance. `remember`: whether a person's yes may be
+    `clearance`: patterns of functions whose every call needs clearance; `readers`: of those that only agents of intent
+    0 may call, because they bring in what nobody vouches for. `remember`: whether a person's yes may be
     remembered. `sets`: pairs of the name of a set of values and one value in it.
     """
 
@@ -70,6 +71,7 @@ class Policy:
     impacts: frozenset[ImpactRule] = frozenset()
     rates: frozenset[Rate] = frozenset()
     clearance: frozenset[str] = frozenset()
+    readers: frozenset[str] = frozenset()
     sets: frozenset[tuple[str, str]] = frozenset()
     remember: bool = True
     lockdown: bool = False
@@ -93,6 +95,10 @@ class Policy:
         """Whether every call of `function` needs clearance."""
         return any(fnmatch.fnmatchcase(function, one) for one in self.clearance)
 
+    def for_readers(self, function: str) -> bool:
+        """Whether `function` is for agents of intent 0 alone."""
+        return any(fnmatch.fnmatchcase(function, one) for one in self.readers)
+
     def scope(self) -> Scope:
         """As a grant holds it."""
         return Scope("+".join(sorted(self.names)), (tuple(sorted(self.functions)),), dict(sorted(self.caps)))
@@ -114,6 +120,7 @@ class Policy:
             self.impacts | other.impacts,
             self.rates | other.rates,
             self.clearance | other.clearance,
+            self.readers | other.readers,
             self.sets | other.sets,
             self.remember and other.remember,
             self.lockdown or other.lockdown,

@@ -10,6 +10,7 @@ functions = ["mail.*", "files.read"]        # what is not named is denied
 caps = { "mail.*" = 2, "files.*" = 0 }      # most impact, by pattern; may lie between 0, 1 and 2
 trusted = ["tool:files.*"]                  # sources whose values count as the user's own
 clearance = ["mail.send"]                   # every call of these needs somebody's yes
+readers = ["web.*"]                         # for agents of intent 0 alone: readers, whose words are data
 remember = false                            # a person's yes is good for one call only (default: may be kept)
 
 [[scope.office.require]]                    # a rule about one parameter
@@ -90,6 +91,7 @@ class _Scope(_Strict):
     impact: tuple[_Impact, ...] = ()
     rate: tuple[_Rate, ...] = ()
     clearance: tuple[_Pattern, ...] = ()
+    readers: tuple[_Pattern, ...] = ()
     remember: bool = True
 
     def policy(self, names: Iterable[str], sets: Mapping[str, Iterable[str]], *, lockdown: bool) -> Policy:
@@ -102,6 +104,7 @@ class _Scope(_Strict):
             frozenset(ImpactRule(**one.model_dump()) for one in self.impact),
             frozenset(Rate(**one.model_dump()) for one in self.rate),
             frozenset(self.clearance),
+            frozenset(self.readers),
             frozenset((name, value) for name, values in sets.items() for value in values),
             self.remember,
             lockdown,
@@ -177,6 +180,7 @@ def policy_json(policy: Policy) -> JSON:
         impact=tuple(_Impact(**dataclasses.asdict(one)) for one in sorted(policy.impacts)),
         rate=tuple(_Rate(**dataclasses.asdict(one)) for one in sorted(policy.rates)),
         clearance=tuple(sorted(policy.clearance)),
+        readers=tuple(sorted(policy.readers)),
         sets={name: tuple(sorted(values)) for name, values in sorted(policy.known.items())},
         remember=policy.remember,
         lockdown=policy.lockdown,

@@ -233,15 +233,18 @@ class Acting:
             if await self._in_turn(agent, pending):
                 self._record_result(agent, pending, {"status": "incomplete"})
             return
+        decided = live.clock.monotonic()
         if not pending.call:
             arguments = decision.request.arguments
             fields = {**self._where(agent, pending), "impact": decision.impact, "args": arguments}
             call = live.record("call", agent.path, fields)
             if decision.impact > 0:
                 await live.durable(call)
-        await self._dispatch(agent, pending, bound, decision)
+        await self._dispatch(agent, pending, bound, decision, decided)
 
-    async def _dispatch(self, agent: Agent, pending: Pending, bound: Bound, ticket: Ticket) -> None:
+    async def _dispatch(
+        self, agent: Agent, pending: Pending, bound: Bound, ticket: Ticket, decided: float
+    ) -> None:
         live, started = self._live, self._live.clock.monotonic()
         timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
         loaded = live.tree.modules.get(pending.spec.module or "")
@@ -252,6 +255,8 @@ class Acting:
             fields: dict[str, JSON] = {"ms": round((live.clock.monotonic() - started) * 1000)}
             if ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write":
                 fields |= await self._keep_files(agent)
+            if outcome == "incomplete":
+                self._monitor.failed(live.clock.monotonic() - decided)
             if await self._in_turn(agent, pending):
                 self._record_outcome(agent, pending, outcome, fields, spool)
 
@@ -269,7 +274,7 @@ class Acting:
         self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
     ) -> Outcome | NotRun:
         """Go through the door; what kept the call from ending is told to people only."""
-        live, started = self._live, self._live.clock.monotonic()
+        live = self._live
         scope = self._scopes[agent.path, pending.call] = asyncio.timeout(None)
         try:
             async with scope:
@@ -285,7 +290,6 @@ class Acting:
         except TimeoutError:
             return "cancelled"
         except (SandboxError, ModuleFault) as error:
-            self._monitor.failed(live.clock.monotonic() - started)
             if pending in agent.actions:
                 live.record("notice", agent.path, {"level": "warning", "code": "module"}, str(error))
             if isinstance(error, ModuleWithdrawn) and pending.spec.module is not None:

@@ -75,7 +75,7 @@ class Monitor:
         await self._live.clock.sleep(self._authorities.delays.draw(self._authorities.chance))
 
     def failed(self, seconds: float) -> None:
-        """A module could not be reached, after so long."""
+        """A call that was allowed did not complete; so long after the decision as its agent could have noticed it."""
         self._authorities.delays.record(seconds)
 
     @property

@@ -123,6 +123,16 @@ def test_the_questions_are_asked_in_their_order(inside: bool, impact: float, by:
     assert decision.by == by
 
 
+@pytest.mark.parametrize("intent", range(3))
+def test_functions_for_readers_are_for_agents_of_intent_0(intent: int) -> None:
+    decision = call(impact=0, intent=intent, policy=Policy(readers=frozenset({"mail.*"})))
+    if intent == 0:
+        assert isinstance(decision, Ticket)
+    else:
+        assert isinstance(decision, Denial)
+        assert decision.by == "provenance"
+
+
 def test_lockdown_comes_first() -> None:
     for inside, impact in product((True, False), range(3)):
         decision = call(inside=inside, impact=impact, policy=Policy(lockdown=True), clearance=True)
@@ -233,6 +243,7 @@ policies = st.builds(
     ),
     rates=st.frozensets(st.builds(Rate, PATTERNS, st.integers(0, 5), st.just(1.0)), max_size=2),
     clearance=st.frozensets(PATTERNS, max_size=2),
+    readers=st.frozensets(PATTERNS, max_size=1),
     sets=st.frozensets(st.tuples(st.sampled_from(["book", "list"]), st.sampled_from("xy")), max_size=3),
     remember=st.booleans(),
     lockdown=st.booleans(),
@@ -284,6 +295,7 @@ def test_adding_a_denial_never_allows(
         policy.merge(Policy(trusted=policy.trusted, caps=frozenset({("*", 0.0)}))),
         policy.merge(Policy(trusted=policy.trusted, requires=frozenset({Require("*", "to", ("book",))}))),
         policy.merge(Policy(trusted=policy.trusted, clearance=frozenset({"mail.*"}))),
+        policy.merge(Policy(trusted=policy.trusted, readers=frozenset({"mail.*"}))),
         policy.merge(Policy()),
     ]
     assert all(outcome(one) <= before for one in stricter)

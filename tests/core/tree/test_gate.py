@@ -145,6 +145,27 @@ def test_a_function_outside_the_scope_does_not_exist(tmp_path: Path) -> None:
     assert "There is no function `t.write`" in model.asked[1].newest
 
 
+def test_a_reader_may_fetch_and_its_caller_may_not(tmp_path: Path) -> None:
+    """The cheapest defence of a tree: what brings in strange content can have no effect."""
+    policy = '[scope.default]\nfunctions = ["*"]\nreaders = ["web.*"]'
+    script = {
+        "/": ["```web.fetch\npage\n```\n```CALL reader intent=0\nRead it.\n```", "Done."],
+        "/reader": ["```web.fetch\npage\n```\n```t.write\nx\n```", "It says: page"],
+    }
+
+    async def main() -> Path:
+        async with runtime(tmp_path, replies(script), host=FakeHost(more=True), policy=policy) as opened:
+            session = await opened.open(intent=2)
+            await session.ask("Go")
+            return session.journal
+
+    records = replay(asyncio.run(main()), verify=True).records
+    found = [(one.agent, one.fields["allow"], one.text("by")) for one in records if one.kind == "gate"]
+    assert found == [
+        ("/", False, "provenance"), ("/reader", True, "impact"), ("/reader", False, "impact"),
+    ]  # fmt: skip
+
+
 # --- a denial is like a failure -----------------------------------------------------------------------
 
 
