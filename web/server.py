@@ -110,6 +110,11 @@ class WebServer:
         host = "127.0.0.1" if self._host in everywhere else safety.bracketed(self._host)
         return f"http://{host}:{self._port}/?token={self._token}"
 
+    @property
+    def routes(self) -> frozenset[str]:
+        """Every path that a GET finds, but for `/ws` and downloads."""
+        return frozenset(self._assets)
+
     def backlog(self) -> list[int]:
         """How many bytes wait to be read by each client that is connected."""
         connections = self._server.connections if self._server is not None else ()
