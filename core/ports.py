@@ -194,6 +194,11 @@ class ModuleInstance(Protocol):
         """The gRPC target to dial, checked by the host to be the module's own socket."""
         ...
 
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """The secrets that it was given, by name, so that what it says can be searched for them."""
+        ...
+
     async def why_lost(self) -> str | None:
         """A sentence if the instance is no longer able to serve ("the kernel killed it for lack of memory")."""
         ...
@@ -244,11 +249,12 @@ class ModuleHost(Protocol):
         report: Report,
         digest: str | None = None,
         egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> ModuleInstance:
         """Start module `name` for `session`, its workspace mounted; returns when its health service serves.
 
         `digest`: which version; None: the one in the catalogue. `egress`: "host:port" that it may reach, granted by
-        a person. What runs for this session with another version or grant is stopped first.
+        a person. `secrets`: names of those that its process is told. What runs for this session with another version or grant is stopped first.
 
         Raises:
             SandboxUnavailable: with what to install or run.

@@ -1,4 +1,4 @@
-"""The part of the command line that is about modules and about the files that they work on."""
+"""The part of the command line that is about modules, their secrets, and the files that they work on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Add(Protocol):
 
 
 def add_files(add: Add, group: Callable[[str, str], Commands]) -> None:
-    """Add the groups `module` and `workspace`."""
+    """Add the groups `module`, `secret` and `workspace`."""
+    _add_secrets(add, group)
     module = group("module", "The catalogue of modules.")
     one = add("list", _modules, "List the modules and their functions.", module)
     one.add_argument("--json", action="store_true")
@@ -60,6 +61,36 @@ def add_files(add: Add, group: Callable[[str, str], Commands]) -> None:
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("version", metavar="VERSION", help="the beginning of its id, or a record's number")
     one.add_argument("--json", action="store_true")
+
+
+def _add_secrets(add: Add, group: Callable[[str, str], Commands]) -> None:
+    secret = group("secret", "What modules are told that nobody else is.")
+    one = add(
+        "set", _secret_set, "Store a secret; its value is asked for, or read from standard input.", secret
+    )
+    one.add_argument("name", metavar="NAME")
+    one = add("list", _secret_list, "List the names.", secret)
+    one.add_argument("--json", action="store_true")
+    one = add("remove", _secret_remove, "Remove a secret.", secret)
+    one.add_argument("name", metavar="NAME")
+
+
+def _secret_set(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import secret
+
+    return secret.store(settings, chosen.name)
+
+
+def _secret_list(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import secret
+
+    return secret.names(settings, as_json=chosen.json)
+
+
+def _secret_remove(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import secret
+
+    return secret.remove(settings, chosen.name)
 
 
 def _modules(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from sandbox.egress import EgressProxy, Outside, targets
 from sandbox.engine import NO_ENGINE, EngineFailure, begin, connect, from_thread, in_thread, knock
 from sandbox.health import printed, serves, why_ended
 from sandbox.restarts import Restarts
+from sandbox.secrets import Secrets
 
 _GRACE = 1
 """Seconds between SIGTERM and SIGKILL."""
@@ -54,6 +55,7 @@ class DockerInstance:
     proxy: EgressProxy | None = None
     egress: tuple[str, ...] = ()
     digest: str = ""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     restarts: Restarts = field(default_factory=Restarts)
     since: float = field(default_factory=time.monotonic)
     _lost: bool = False
@@ -99,12 +101,13 @@ class DockerInstance:
 
 @dataclass(frozen=True, slots=True)
 class _Ways:
-    """What a module is given besides its code: a workspace, packages, targets outside."""
+    """What a module is given besides its code: a workspace, packages, targets outside, secrets."""
 
     workspace: Path
     site: Path | None
     program: Path | None
     egress: tuple[str, ...]
+    secrets: Mapping[str, str] = field(repr=False)
 
 
 class DockerHost:
@@ -128,6 +131,7 @@ class DockerHost:
         self._bounds = bounds or limits.Limits()
         self._patience = patience
         self._outside = outside or Outside()
+        self._secrets = Secrets(self._data)
         self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders)
         self._process = owner.Process.current()
         self._numbers = itertools.count(1)
@@ -175,6 +179,7 @@ class DockerHost:
         report: Report,
         digest: str | None = None,
         egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> DockerInstance:
         """Start module `name`, or give the instance of it that runs in `session` already.
 
@@ -187,13 +192,19 @@ class DockerHost:
         """
         async with self._starting.setdefault((session, name), asyncio.Lock()):
             module = await asyncio.to_thread(self._catalogue.find, name, digest)
+            given = await asyncio.to_thread(self._secrets.of, secrets)
+            for missing in sorted(set(secrets) - set(given)):
+                report(
+                    f"the module {name} asks for a secret that is not stored; run: iact secret set {missing}"
+                )
             running = self._running.get((session, name))
             if running is not None:
                 same = running.egress == tuple(egress) and running.digest == module.digest
+                same = same and running.secrets == given
                 if same and await running.why_lost() is None:
                     return running
                 await running.stop()
-            return await self._start(module, session, workspace, report, tuple(egress))
+            return await self._start(module, session, workspace, report, tuple(egress), given)
 
     async def end_session(self, session: str) -> None:
         for key in [key for key in self._starting if key[0] == session]:
@@ -225,7 +236,13 @@ class DockerHost:
             return self._client
 
     async def _start(
-        self, module: Module, session: str, workspace: Path, report: Report, egress: tuple[str, ...]
+        self,
+        module: Module,
+        session: str,
+        workspace: Path,
+        report: Report,
+        egress: tuple[str, ...],
+        secrets: Mapping[str, str],
     ) -> DockerInstance:
         name = module.name
         restarts = await self._restart(module, session, report)
@@ -237,14 +254,15 @@ class DockerHost:
                 await in_thread(self._site, lines, python, from_thread(report))
                 for lines in (module.requirements, module.program)
             ]
-        ways = _Ways(workspace, site, program, egress)
+        ways = _Ways(workspace, site, program, egress, secrets)
         async with self._building(client, module, session, ways, base.reference) as built:
             container, folder, proxy = built
             try:
                 checked = await self._await_service(container, folder, name)
             except ModuleLost as error:
-                restarts.failed(str(error), time.monotonic())
-                raise
+                told = _without(error, secrets)
+                restarts.failed(str(told), time.monotonic())
+                raise told from None
             instance = DockerInstance(
                 name,
                 session,
@@ -255,6 +273,7 @@ class DockerHost:
                 proxy,
                 egress,
                 module.digest,
+                secrets,
                 restarts,
             )
         self._running[(session, name)] = instance
@@ -356,6 +375,7 @@ class DockerHost:
             read_only=module.workspace == "read",
             site=ways.site,
             program=ways.program,
+            secrets=ways.secrets,
         )
         return place, uid, gid
 
@@ -418,6 +438,14 @@ class DockerHost:
                     f"The module {name} did not come up within {self._patience:.0f} seconds."
                 ) from error
             raise
+
+
+def _without(error: ModuleLost, secrets: Mapping[str, str]) -> ModuleLost:
+    """The same, without the secrets that the module may have printed."""
+    said, log = str(error), error.log
+    for name, value in secrets.items():
+        said, log = (text.replace(value, f"[secret {name}]") for text in (said, log))
+    return ModuleLost(said, log=log)
 
 
 async def _remove(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TypedDict
@@ -80,6 +80,8 @@ class Place:
     """The folder with the module's own Python packages; None if it has none."""
     program: Path | None = None
     """The folder with the packages of a program that it runs beside itself; None if there is none."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What its process is told, by the names of environment variables."""
 
 
 class HostOptions(TypedDict):
@@ -158,7 +160,7 @@ def host_options(place: Place, limits: Limits) -> HostOptions:
 
 def environment(place: Place, base: Mapping[str, str]) -> dict[str, str]:
     """All that a module's container gets from us as environment, beyond what its image has (`base`)."""
-    given: dict[str, str] = {}
+    given = dict(place.secrets)
     if place.site is not None:  # behind the SDK's own, which a module's packages must not replace
         given["PYTHONPATH"] = f"{base['PYTHONPATH']}:{SITE_FOLDER}"
     if place.egress is not None:

@@ -41,6 +41,7 @@ class OffHost:
         report: Report,
         digest: str | None = None,
         egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> ModuleInstance:
         raise SandboxUnavailable(self.reason)
 

@@ -171,6 +171,7 @@ class _Host:
         report: Report,
         digest: str | None = None,
         egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> ModuleInstance:
         raise AssertionError("nothing is started in this measurement")
 

@@ -141,6 +141,7 @@ class InstantHost:
         report: Report,
         digest: str | None = None,
         egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> ModuleInstance:
         raise AssertionError("nothing is started in these measurements")
 

@@ -8,25 +8,37 @@ call starts afresh.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from core.errors import ModuleLost, SandboxError
+from core.errors import ModuleFault, ModuleLost, SandboxError
 from core.gate.gate import CallRequest, Ticket
 from core.language.variables import Value
-from core.modules.client import Attached, Invocation, ModuleClient, OnArtifact, Outcome
+from core.modules.client import ArtifactChunk, Attached, Invocation, ModuleClient, OnArtifact, Outcome
 from core.modules.manifest import Manifest
+from core.modules.scrub import Scrub, ScrubBytes
 from core.ports import JSON, ModuleHost, ModuleInstance, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a module is to run. `digest`: the version that the session knows; None: the one in the catalogue.
+
+    `egress`, `secrets`: what it may reach outside, and the names of what it is told; granted by a person.
+    """
+
+    digest: str | None = None
+    egress: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
     """One call, ready to be made. `call`: number of its journal record; `timeout` in seconds.
 
-    `digest`: the version of the module that the session knows; None: the one in the catalogue. `egress`: what
-    that may reach outside.
+    `start`: how the module is to run.
     """
 
     request: CallRequest
@@ -34,8 +46,7 @@ class FunctionCall:
     arguments: Mapping[str, JSON]
     attached: Mapping[str, Value]
     timeout: float
-    digest: str | None = None
-    egress: tuple[str, ...] = ()
+    start: Start = Start()
 
 
 class Modules(Protocol):
@@ -66,7 +77,7 @@ OpenModules = Callable[[ModuleHost, str, Path], Modules]
 class _Running:
     instance: ModuleInstance
     client: ModuleClient
-    version: tuple[str | None, tuple[str, ...]]
+    start: Start
 
 
 class Door:
@@ -97,7 +108,9 @@ class Door:
         """
         ticket.redeem(call.request)
         module, function = call.request.function.split(".", 1)
-        running = await self._reach(module, report, call.digest, call.egress)
+        running = await self._reach(module, report, call.start)
+        secrets = running.instance.secrets
+        scrub = Scrub(secrets)
         invocation = Invocation(
             call_id=f"{self._session}/{call.call}",
             session=self._session,
@@ -107,13 +120,46 @@ class Door:
             values=tuple(Attached(name, value.media, value.load()) for name, value in call.attached.items()),
         )
         try:
-            return await running.client.invoke(
-                invocation, on_output=on_output, on_artifact=on_artifact, timeout=call.timeout
+            if not secrets:
+                return await running.client.invoke(
+                    invocation, on_output=on_output, on_artifact=on_artifact, timeout=call.timeout
+                )
+            return await self._invoke_scrubbed(
+                running, invocation, scrub, call.timeout, on_output, on_artifact
             )
         except ModuleLost as error:
             why = await running.instance.why_lost()
             await self.drop(module)
-            raise ModuleLost(f"{error} {why}" if why else str(error)) from error
+            raise ModuleLost(scrub.text(f"{error} {why}" if why else str(error))) from error
+
+    async def _invoke_scrubbed(
+        self,
+        running: _Running,
+        invocation: Invocation,
+        scrub: Scrub,
+        timeout: float,  # noqa: ASYNC109
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+    ) -> Outcome:
+        """Make one call of a module that knows secrets: what it says is searched for them on its way out."""
+        artifacts: dict[str, ScrubBytes] = {}
+
+        async def artifact(chunk: ArtifactChunk) -> None:
+            blank = artifacts.setdefault(chunk.id, ScrubBytes(running.instance.secrets))
+            data = blank.feed(chunk.data, last=chunk.last)
+            await on_artifact(replace(chunk, name=scrub.text(chunk.name), data=data))
+
+        try:
+            outcome = await running.client.invoke(
+                invocation,
+                on_output=lambda text: on_output(scrub.feed(text)),
+                on_artifact=artifact,
+                timeout=timeout,
+            )
+        except ModuleFault as error:
+            raise ModuleFault(scrub.text(str(error))) from error
+        on_output(scrub.flush())
+        return scrub.outcome(outcome)
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         """Start a module (its version `digest`) if need be, and ask what it offers; the host keeps the answer.
@@ -122,23 +168,16 @@ class Door:
             SandboxError: it can't be reached.
             ModuleFault: what it says of itself breaks the rules.
         """
-        running = await self._reach(module, report, digest, ())
+        running = await self._reach(module, report, Start(digest))
         manifest = await running.client.describe()
         if digest is not None:
             await self._host.remember_manifest(digest, manifest.to_proto())
         return manifest
 
-    async def _reach(
-        self, module: str, report: Report, digest: str | None, egress: Sequence[str]
-    ) -> _Running:
-        version = (digest, tuple(egress))
+    async def _reach(self, module: str, report: Report, start: Start) -> _Running:
         async with self._starting.setdefault(module, asyncio.Lock()):
             running = self._running.get(module)
-            if (
-                running is not None
-                and running.version == version
-                and await running.instance.why_lost() is None
-            ):
+            if running is not None and running.start == start and await running.instance.why_lost() is None:
                 return running
             if running is not None:
                 await self.drop(module)
@@ -147,10 +186,11 @@ class Door:
                 session=self._session,
                 workspace=self._workspace,
                 report=report,
-                digest=digest,
-                egress=egress,
+                digest=start.digest,
+                egress=start.egress,
+                secrets=start.secrets,
             )
-            running = self._running[module] = _Running(instance, ModuleClient(instance.target), version)
+            running = self._running[module] = _Running(instance, ModuleClient(instance.target), start)
             return running
 
     async def drop(self, module: str) -> None:

@@ -25,7 +25,7 @@ from core.journal.record import Record
 from core.journal.spool import Spool
 from core.language.grammar import Bound
 from core.modules.client import Completed, Outcome, Raised, TimedOut
-from core.modules.door import FunctionCall, Modules
+from core.modules.door import FunctionCall, Modules, Start
 from core.ports import JSON
 from core.tree import budget
 from core.tree.agent import Agent, Pending
@@ -248,8 +248,8 @@ class Acting:
         live, started = self._live, self._live.clock.monotonic()
         timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
         loaded = live.tree.modules.get(pending.spec.module or "")
-        version = (loaded.digest, loaded.egress) if loaded is not None else (None, ())
-        call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout, *version)
+        start = Start(loaded.digest, loaded.egress, loaded.secrets) if loaded is not None else Start()
+        call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout, start)
         with Spool(live.journal.directory) as spool:
             outcome = await self._invoke(agent, pending, ticket, call, spool)
             fields: dict[str, JSON] = {"ms": round((live.clock.monotonic() - started) * 1000)}

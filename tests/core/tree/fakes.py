@@ -278,6 +278,7 @@ class FakeHost:
         report: Report,
         digest: str | None = None,
         egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> ModuleInstance:
         raise AssertionError("the fake modules start nothing")
 

@@ -1,0 +1,125 @@
+"""Secrets that a user stored: one file that only this user can read, given to modules by name, at their start.
+
+A value goes from this file into the environment of a module's process, and nowhere else: no command prints it,
+and what a module says is searched for it before anybody sees that (`core.modules.scrub`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from core.errors import UsageError
+
+FILE: Final = "secrets.json"
+"""Its name in the data directory."""
+SHORTEST: Final = 8
+LONGEST: Final = 32_768
+"""Characters of a value: a shorter one can't be told from other text where it must be taken out."""
+_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_TAKEN: Final = ("PATH", "HOME", "PYTHON", "LD_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "IACT_", "GRPC_")
+"""How names begin that would change how a module runs."""
+
+
+class Secrets:
+    """The secrets of one data directory. Every method reads the file anew."""
+
+    def __init__(self, data: Path) -> None:
+        self._path = data / FILE
+
+    def names(self) -> list[str]:
+        """The names, in order.
+
+        Raises:
+            UsageError: the file can't be read.
+        """
+        return sorted(self._read())
+
+    def of(self, names: Iterable[str]) -> dict[str, str]:
+        """The values of those names that are stored.
+
+        Raises:
+            UsageError: the file can't be read.
+        """
+        known = self._read()
+        return {name: known[name] for name in names if name in known}
+
+    def store(self, name: str, value: str) -> None:
+        """Store a value, in place of one of the same name.
+
+        Raises:
+            UsageError: the name or the value can't be, or the file can't be written.
+        """
+        if not _NAME.fullmatch(name) or name.startswith(_TAKEN):
+            raise UsageError(
+                f"A secret can't be named {name[:64]!r}; use capitals, digits and underscores, as in API_KEY."
+            )
+        if not SHORTEST <= len(value) <= LONGEST or "\0" in value:
+            raise UsageError(f"A secret has {SHORTEST} to {LONGEST:,} characters.")
+        with self._locked():
+            self._write({**self._read(), name: value})
+
+    def remove(self, name: str) -> None:
+        """Remove a value.
+
+        Raises:
+            UsageError: there is none of this name, or the file can't be written.
+        """
+        with self._locked():
+            known = self._read()
+            if name not in known:
+                raise UsageError(
+                    f"There is no secret {name[:64]!r}; there are {', '.join(sorted(known)) or 'none'}."
+                )
+            self._write({one: value for one, value in known.items() if one != name})
+
+    def _read(self) -> Mapping[str, str]:
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise UsageError(f"The secrets in {self._path} can't be read: {error.strerror}.") from error
+        with os.fdopen(descriptor, encoding="utf-8") as stream:
+            if stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077:
+                raise UsageError(f"Others can read the secrets in {self._path}; run: chmod 600 {self._path}")
+            try:
+                known = json.load(stream)
+            except ValueError as error:
+                raise UsageError(f"The file {self._path} does not hold secrets; remove it.") from error
+        if not isinstance(known, dict):
+            raise UsageError(f"The file {self._path} does not hold secrets; remove it.")
+        return {str(name): str(value) for name, value in known.items()}
+
+    def _write(self, known: Mapping[str, str]) -> None:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=self._path.parent, prefix=f".{FILE}.", delete=False
+        ) as stream:
+            json.dump(dict(sorted(known.items())), stream, indent=2)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(stream.name, self._path)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Alone among all processes that change secrets."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(
+                self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+        except OSError as error:
+            raise UsageError(f"The secrets in {self._path} can't be written: {error.strerror}.") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
