@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ _SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})
 
 
 def read_source(path: Path) -> ModuleSource:
-    """The module at `path`, named as its folder or file. Links are left out; nothing of it runs. Blocks.
+    """The module at `path`, named as its `module.toml` says, or else as its file. Links are left out; nothing of it runs. Blocks.
 
     Raises:
         UsageError: there is none, or it is too large.
@@ -33,9 +34,17 @@ def read_source(path: Path) -> ModuleSource:
             )
     except OSError as error:
         raise UsageError(f"The module at {path} can't be read: {error.strerror}.") from error
-    if "module.py" not in files:
-        raise UsageError(f"{path} holds no module.py; add the module's source.")
-    return ModuleSource(path.resolve().stem, files, summary="Added by a person.")
+    if "module.py" not in files and "module.toml" not in files:
+        raise UsageError(f"{path} holds no module.toml and no module.py; add the module's source.")
+    return ModuleSource(_name(path, files), files, summary="Added by a person.")
+
+
+def _name(path: Path, files: Mapping[str, bytes]) -> str:
+    try:
+        card = tomllib.loads(files.get("module.toml", b"").decode())
+    except ValueError as error:
+        raise UsageError(f"{path}/module.toml can't be read as TOML: {error}.") from error
+    return str(card.get("name", path.resolve().stem))
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
