@@ -118,6 +118,16 @@ def brought(action: str, module: str, functions: Iterable[tuple[str, str | None,
     return f"`{action}` is done. The module `{module}` offers:\n" + "\n".join(lines)
 
 
+def state(
+    module: str, name: str, about: Iterable[str], functions: Iterable[tuple[str, str | None, str]]
+) -> str:
+    """A state-machine module offers other functions now. `functions`: (name, alias, summary) of those."""
+    more = "; ".join(inline(one) for one in about if one)
+    head = f"The module `{module}` is in the state `{inline(name, 60)}` now" + (f" ({more})" if more else "")
+    lines = _listed(functions)
+    return "\n".join([f"{head}. It offers:", *lines]) if lines else f"{head}. It offers nothing."
+
+
 def documentation(name: str, alias: str | None, text: str) -> str:
     """A documentation note for a function; stands in history once."""
     also = f" (alias `{alias}`)" if alias else ""

@@ -27,7 +27,7 @@ from core.language.grammar import Bound
 from core.modules.client import Completed, Outcome, Raised, TimedOut
 from core.modules.door import FunctionCall, Modules, Start
 from core.ports import JSON
-from core.tree import budget
+from core.tree import budget, offers
 from core.tree.agent import Agent, Pending
 from core.tree.events import Notice, Output
 from core.tree.interpret import argument_text, digest_of, ready, satisfied, together
@@ -335,6 +335,8 @@ class Acting:
                 artifacts.append({"name": artifact.name, "media": artifact.media, **blob})
         if artifacts:
             fields["artifacts"] = artifacts
+        if outcome.state is not None:
+            fields["state"] = offers.state_fields(outcome.state)
         self._record_result(agent, pending, fields, outcome.output)
 
     def _record_result(

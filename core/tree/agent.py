@@ -84,7 +84,8 @@ class Agent:
     `patterns` and `intent` narrow its caller's grant. `fresh`: it has had no turn yet. `warned`: it was
     told that children are still at work, `full_told`: that its context fills up. `forked`: it began with its
     caller's history. `first`: its first message. `told`: what its history says about the state; None where the
-    next tail must be whole. `parts`: what its feedback shows beside text. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and `lender` belong to
+    next tail must be whole. `parts`: what its feedback shows beside text. `offers`: the functions of
+    state-machine modules that it was told of last, by module. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and `lender` belong to
     `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
     `labels`: where all that it has read comes from (`core.tree.origin`).
@@ -120,6 +121,7 @@ class Agent:
     record: int = 0
     known: set[str] = field(default_factory=set)
     told: Told | None = None
+    offers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     children: dict[str, str] = field(default_factory=dict)
     directory: str = ""
     usage: Usage = field(default_factory=Usage)

@@ -28,7 +28,7 @@ from core.language.variables import mentions, text_value
 from core.modules.manifest import Manifest
 from core.modules.registry import Loaded
 from core.ports import JSON, ChatMessage, Usage
-from core.tree import budget, loops, origin, plan_fold, uploads
+from core.tree import budget, loops, offers, origin, plan_fold, uploads
 from core.tree.agent import Agent, Incoming, Pending
 from core.tree.bounds import Bounds
 from core.tree.decision import decide_again
@@ -480,6 +480,8 @@ def _result(tree: Tree, record: Record) -> None:
     elif record.text("status") in ("ok", "error"):
         origin.read(agent, origin.of_tool(tree, pending.spec.name))
     _judge(agent, pending, record)
+    if shifted := offers.shift(tree, agent, record):
+        agent.feedback.append(shifted)
     data = record.fields.get("data")
     if isinstance(data, dict) and isinstance(data.get("cwd"), str):
         agent.directory = str(data["cwd"])

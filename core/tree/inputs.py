@@ -22,6 +22,7 @@ from core.language.scanner import scan
 from core.language.variables import Table, Value, rename, text_value
 from core.ports import JSON, ChatMessage, Part
 from core.tree.agent import Agent, Incoming
+from core.tree.offers import is_offered
 from core.tree.tree import Tree
 
 _NOTES: Final = 3
@@ -72,7 +73,7 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
     unknown = [
         spec
         for spec in [*tree.registry(agent.path).functions(), *own]
-        if spec.name not in agent.known and spec.documentation
+        if spec.name not in agent.known and spec.documentation and is_offered(tree, agent, spec)
     ]
     found: dict[str, int] = {}
     waiting = [(0, " ".join(agent.feedback)), *((message.n, message.text) for message in agent.inbox)]
@@ -191,7 +192,9 @@ def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
             functions = [
                 spec for spec in functions if spec.name in shown or (spec.alias or spec.name) in shown
             ]
-        listed = [(spec.name, spec.alias, spec.summary) for spec in functions]
+        listed = [
+            (spec.name, spec.alias, spec.summary) for spec in functions if is_offered(tree, agent, spec)
+        ]
         yield labels.opening(agent.path, agent.caller, agent.role, listed)
 
 

@@ -27,6 +27,7 @@ from core.ports import JSON, ChatMessage
 from core.tree import loops, origin, plan_aim
 from core.tree.agent import Agent, Pending
 from core.tree.inputs import code_value
+from core.tree.offers import has_states
 from core.tree.recall import ids_in, lines_in
 from core.tree.tree import Tree
 
@@ -88,21 +89,21 @@ def advance(tree: Tree, agent: Agent) -> None:
             break
         agent.feedback.append(feedback)
         agent.actions.pop(0)
-    _look_ahead(agent)
+    _look_ahead(tree, agent)
 
 
 def _reads(pending: Pending) -> bool:
     return pending.spec.module is not None and pending.spec.impact == 0
 
 
-def _look_ahead(agent: Agent) -> None:
+def _look_ahead(tree: Tree, agent: Agent) -> None:
     """Bind the reading calls that follow a reading head, up to the first that must wait for its turn.
 
-    That is one that does more than read, names what is not there yet, or was made before without completing.
+    That is one that does more than read or belongs to a state machine, names what is not there yet, or was made before without completing.
     """
     made = set(agent.incomplete)
     for pending in agent.actions if agent.actions and agent.actions[0].bound else ():
-        if not _reads(pending):
+        if not _reads(pending) or has_states(tree, pending.spec):
             return
         if pending.bound is None:
             taken = split(pending.info)
