@@ -429,6 +429,13 @@ class Memory(Protocol):
         """
         ...
 
+    async def about(self, text: str, documents: Mapping[str, str]) -> Sequence[str]:
+        """Names of the documents that `text` is about, in meaning and the nearest first.
+
+        None, if that can't be told within the time budget: as `recall`, it never stands in a turn's way.
+        """
+        ...
+
     async def show(self, identity: str) -> Mapping[str, JSON] | None:
         """All that is known of one fragment, its `id` and `text` first; None if there is none.
 

@@ -21,6 +21,7 @@ from core.errors import IactError, MemoryUnavailable
 from core.ports import JSON, Ask, Clock, Embedder, Happening, Recalled, Recollection
 from hippocampus import consolidation, ranking
 from hippocampus.consolidation import Distill
+from hippocampus.documents import Documents
 from hippocampus.finding import Asked
 from hippocampus.fragment import Fragment, Scope, readable
 from hippocampus.ranking import Weights
@@ -61,6 +62,7 @@ class Hippocampus:
         self._budget = budget
         self._weights = weights
         self._distill = distill
+        self._documents = Documents(embedder)
         self._users: set[str] = set()
         self._used = asyncio.Event()
         self.uses = 0
@@ -142,6 +144,20 @@ class Hippocampus:
             self._late = False
             self._noticed.clear()
         return Recollection(tuple(rows), self._once(self._upkeep.news))
+
+    async def about(self, text: str, documents: Mapping[str, str]) -> list[str]:
+        """See `core.ports.Memory`. What takes too long is done behind, for the next time."""
+        try:
+            async with asyncio.timeout(self._budget):
+                return await self._documents.about(text, documents)
+        except TimeoutError:
+            self._upkeep.aside(partial(self._read, tuple(documents.values())))
+        except IactError:
+            pass  # a recall says what is wrong with the model
+        return []
+
+    async def _read(self, documents: Sequence[str], opened: Opened) -> None:
+        await self._documents.read(documents)
 
     async def _recall(self, opened: Opened, user: str, ask: Ask) -> list[Recalled]:
         text = ranking.wanted(ask)
@@ -291,6 +307,10 @@ class UserMemory:
     async def recall(self, ask: Ask) -> Recollection:
         """See `core.ports.Memory`."""
         return await self._hippocampus.recall(self._user, ask)
+
+    async def about(self, text: str, documents: Mapping[str, str]) -> Sequence[str]:
+        """See `core.ports.Memory`."""
+        return await self._hippocampus.about(text, documents)
 
     async def search(
         self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None

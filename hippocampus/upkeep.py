@@ -173,7 +173,7 @@ class Upkeep:
         """Open the store, if that was not tried yet; see whether one that was down can be opened, if it is time."""
         self._wanted.set()
         if self.trouble and self._clock.monotonic() >= self._retry_at:
-            self._aside(_nothing)
+            self.aside(_nothing)
 
     def index(self, scopes: Sequence[Scope]) -> None:
         """Build the lexical indexes of these scopes in the background, unless that was done."""
@@ -182,7 +182,7 @@ class Upkeep:
             if opened is None or opened.indexes.ready(shelf) or shelf in self._indexing:
                 continue
             self._indexing.add(shelf)
-            self._aside(partial(self._build, shelf))
+            self.aside(partial(self._build, shelf))
 
     def broke(self, opened: Opened, error: Exception) -> str:
         """A call to the store failed: it is closed, and opened again later. Gives the sentence about it."""
@@ -326,7 +326,8 @@ class Upkeep:
             raise MemoryUnavailable("Memory is too busy for that now; try again in a minute.") from error
         return await order.done
 
-    def _aside(self, act: Callable[[Opened], Awaitable[None]]) -> None:
+    def aside(self, act: Callable[[Opened], Awaitable[None]]) -> None:
+        """Have something done behind, if the store opens at all; nobody waits for it."""
         with suppress(asyncio.QueueFull):
             self._queue.put_nowait(_Aside(act))
 
@@ -443,7 +444,7 @@ class Upkeep:
             self.opened, self.trouble, self._suspect = opened, "", False
             self._indexing.clear()
             self._retry_at = 0.0
-            self._aside(self._reindex)
+            self.aside(self._reindex)
         finally:
             self._tried.set()
 

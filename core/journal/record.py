@@ -38,7 +38,7 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              data {} (exit status and the like); body: the output, or blob {sha256, size}; of RECALL: rows and
              body as in `recall`; of REMEMBER: kind_of, supersedes (id), body: what is remembered
     recall   what memory brought for the agent's next turn: rows [{id, kind, score, why, at, session, agent,
-             untrusted?, contradicts?}], ms; body: one line for each row, as the agent reads it
+             untrusted?, contradicts?}], meant {function: record of the message about it}, ms; body: one line for each row, as the agent reads it
     spawn    a child begins (agent = the child): caller, model, grant, and for a plan: plan {mode, options,
              thinks}; body: its role text
     draw     an agent takes more of the budget of those above it, before it asks its model: tokens

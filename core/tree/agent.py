@@ -89,7 +89,8 @@ class Agent:
     `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
     `labels`: where all that it has read comes from (`core.tree.origin`).
-    `task`: what it was asked last; `recalled`: what memory brought for its next turn, line by line.
+    `task`: what it was asked last; `recalled`: what memory brought for its next turn, line by line;
+    `meant`: functions that what it reads is about in meaning, each with the record of that message.
     `plan`: it is a plan and not an agent; it has no turns, and its actions are the firings under way.
     """
 
@@ -137,6 +138,7 @@ class Agent:
     ended: str = ""
     task: str = ""
     recalled: tuple[str, ...] = ()
+    meant: dict[str, int] = field(default_factory=dict)
     plan: PlanRun | None = None
 
     @property

@@ -44,7 +44,7 @@ from core.tree.interpret import (
     ready,
     running_children,
 )
-from core.tree.recall import ids_in, lines_in, untrusted_in
+from core.tree.recall import ids_in, lines_in, meant_in, untrusted_in
 from core.tree.roles import Role
 from core.tree.tree import Tree
 
@@ -179,7 +179,7 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
 def _activate(agent: Agent, at: str) -> None:
     agent.active, agent.turns, agent.warned, agent.began, agent.ended = True, 0, False, at, ""
     agent.repeats.clear()
-    agent.recalled = ()
+    agent.recalled, agent.meant = (), {}
 
 
 def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
@@ -207,7 +207,7 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
     agent.first = prepared.input if agent.fresh else agent.first
     agent.table, agent.feedback, agent.parts, agent.fresh = prepared.table, [], [], False
-    agent.recalled = ()
+    agent.recalled, agent.meant = (), {}
     agent.full_told = agent.full_told or prepared.full > 0
     _calibrate(tree, agent, record.fields.get("usage"), prepared)
     agent.known.update(prepared.notes)
@@ -532,7 +532,7 @@ def _recall(tree: Tree, record: Record) -> None:
     agent = _agent(tree, record)
     whole = len(lines_in(record)) == len(ids_in(record))
     _expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
-    agent.recalled = lines_in(record)
+    agent.recalled, agent.meant = lines_in(record), meant_in(record)
     origin.read(agent, untrusted_in(record))
 
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from core.context.embeds import MOST, embedded, part
@@ -60,21 +59,26 @@ class Prepared:
         return _newest(self.input, self.tail, self.parts)
 
 
-def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
-    """Functions whose documentation became relevant with the input that waits: by keyword or by name.
-
-    Each with the record of the message behind which its note stands, 0 for feedback: a generation that came
-    to nothing is repeated with what arrived since, and what was sent must not move.
-    """
+def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
+    """The functions whose documentation an agent has not read, as far as it could use it."""
     if tree.roles[agent.model].small:
-        return {}
+        return []
     scope = tree.grant_of(agent.path).scope
     own = [spec for spec in CORE_ACTIONS.values() if scope.contains(spec.name)]
-    unknown = [
+    return [
         spec
         for spec in [*tree.registry(agent.path).functions(), *own]
         if spec.name not in agent.known and spec.documentation and is_offered(tree, agent, spec)
     ]
+
+
+def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
+    """Functions whose documentation became relevant with the input that waits: by keyword, name or meaning.
+
+    Each with the record of the message behind which its note stands, 0 for feedback: a generation that came
+    to nothing is repeated with what arrived since, and what was sent must not move.
+    """
+    unknown = undocumented(tree, agent)
     found: dict[str, int] = {}
     waiting = [(0, " ".join(agent.feedback)), *((message.n, message.text) for message in agent.inbox)]
     for n, text in waiting if unknown else ():
@@ -83,7 +87,10 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
         for spec in unknown:
             if _touches(spec, lower, words):
                 found.setdefault(spec.name, n)
-    return dict(islice(found.items(), _NOTES))
+    names = {spec.name for spec in unknown}
+    found.update((name, n) for name, n in agent.meant.items() if name in names - found.keys())
+    in_order = sorted(found.items(), key=lambda note: note[1])
+    return dict(in_order[:_NOTES])
 
 
 def _touches(spec: ActionSpec, text: str, words: AbstractSet[str]) -> bool:

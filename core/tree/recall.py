@@ -4,7 +4,8 @@ A `recall` record belongs to the agent whose next turn shows them. Its body hold
 agent reads it; its field `rows` says of each, in the same order, where it comes from and what found it:
 `id`, `kind`, `score`, `why`, `at`, `session`, `agent`, and where there is something to tell `untrusted`
 (labels of outside sources) and `contradicts` (ids). `ms` is how long memory took. The `result` of a
-`RECALL` action has the same body and `rows`. So neither replay nor verification asks a database.
+`RECALL` action has the same body and `rows`. `meant` names functions that the agent's input is about in
+meaning, each with the record of the message that is: their documentation comes with the turn. So neither replay nor verification asks a database.
 """
 
 from __future__ import annotations
@@ -40,6 +41,13 @@ def lines_in(record: Record) -> tuple[str, ...]:
 def ids_in(record: Record) -> tuple[str, ...]:
     """The ids of what was recalled."""
     return tuple(str(row.get("id", "")) for row in _rows(record))
+
+
+def meant_in(record: Record) -> dict[str, int]:
+    """Functions that an input is about in meaning, each with the record of the message that is."""
+    meant = record.fields.get("meant")
+    found = meant.items() if isinstance(meant, dict) else ()
+    return {name: n for name, n in found if isinstance(n, int)}
 
 
 def untrusted_in(record: Record) -> frozenset[str]:

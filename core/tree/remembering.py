@@ -14,6 +14,7 @@ from core.journal.record import Record
 from core.ports import JSON, Ask, Happening, Memory
 from core.tree.agent import Agent
 from core.tree.happenings import happening, project_of
+from core.tree.inputs import undocumented
 from core.tree.live import Live
 from core.tree.recall import body_of, fields_of
 
@@ -22,6 +23,15 @@ _READ: Final = 1_000
 
 _HISTORY: Final = 60_000
 """Characters of an agent's newest history within which a memory is known already."""
+
+_DOCUMENT: Final = 400
+"""Characters of a function's documentation that say what it is for."""
+
+_ASKED: Final = 2
+"""Messages of one input that are compared with the functions on offer."""
+
+_MEANT: Final = 2
+"""Functions that one message brings the documentation of by its meaning."""
 
 _FOUND: Final = 8
 """Memories that a RECALL gives."""
@@ -67,9 +77,13 @@ class Remembering:
         found = await memory.recall(self._ask(agent, now))
         if found.notice:
             self.tell(found.notice)
-        if agent.active and (found.rows or agent.recalled):
-            ms = round((self._live.clock.monotonic() - started) * 1000)
-            self._live.record("recall", agent.path, {**fields_of(found.rows), "ms": ms}, body_of(found.rows))
+        meant = await self._meant(agent, memory)
+        if agent.active and (found.rows or meant or agent.recalled or agent.meant):
+            fields = fields_of(found.rows)
+            if meant:
+                fields["meant"] = dict[str, JSON](meant)
+            fields["ms"] = round((self._live.clock.monotonic() - started) * 1000)
+            self._live.record("recall", agent.path, fields, body_of(found.rows))
 
     def _ask(self, agent: Agent, now: datetime) -> Ask:
         reads = [*agent.feedback, *(message.text for message in agent.inbox)]
@@ -82,6 +96,16 @@ class Remembering:
             history=[agent.role, *_newest(agent)],
             project=project_of(self._live.tree),
         )
+
+    async def _meant(self, agent: Agent, memory: Memory) -> dict[str, int]:
+        """Functions that what an agent reads now is about, in meaning, each with the record of that message."""
+        found = dict(agent.meant)  # of a turn that came to nothing: what was sent must not move
+        unknown = undocumented(self._live.tree, agent) if agent.inbox else []
+        documents = {spec.name: f"{spec.summary} {spec.documentation[:_DOCUMENT]}" for spec in unknown}
+        for message in [*agent.inbox][-_ASKED:] if documents else ():
+            for name in (await memory.about(message.text[:_READ], documents))[:_MEANT]:
+                found.setdefault(name, message.n)
+        return found
 
     async def search(self, query: str) -> tuple[dict[str, JSON], str]:
         """The fields and the body of a RECALL's result.

@@ -37,6 +37,7 @@ class FakeMemory:
     to: tuple[str, ...] = ("/",)
     notice: str = ""
     down: bool = False
+    means: tuple[str, ...] = ()
     gate: asyncio.Event | None = None
     asked: list[Ask] = field(default_factory=list)
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -63,6 +64,9 @@ class FakeMemory:
         if self.down:
             raise MemoryUnavailable("Memory is down.")
         return [*self.rows, replace(WISH, id="old/1", line="[preference] replaced", current=False)]
+
+    async def about(self, text: str, documents: Mapping[str, str]) -> Sequence[str]:
+        return [name for name in self.means if name in documents]
 
     async def show(self, identity: str) -> Mapping[str, JSON] | None:
         return None
