@@ -30,7 +30,7 @@ from sandbox.engine import connect
 
 def list_modules(settings: Settings, *, as_json: bool) -> int:
     """Print the catalogue. A module that has never run here and can't be started shows no functions."""
-    found = asyncio.run(_catalogue(settings))
+    found = asyncio.run(known_modules(settings))
     if as_json:
         print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
         return 0
@@ -40,7 +40,8 @@ def list_modules(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-async def _catalogue(settings: Settings) -> list[Known]:
+async def known_modules(settings: Settings) -> list[Known]:
+    """Every module, with what it says of itself; those that have never run here are started once."""
     async with _hosting(settings) as host:
         for entry in await host.catalogue():
             if entry.manifest is None:
@@ -133,7 +134,7 @@ def describe_module(settings: Settings, name: str, *, as_json: bool) -> int:
     Raises:
         UsageError: there is none.
     """
-    found = {one.entry.name: one for one in asyncio.run(_catalogue(settings))}
+    found = {one.entry.name: one for one in asyncio.run(known_modules(settings))}
     if name not in found:
         raise UsageError(f"There is no module {name!r}; there are {', '.join(sorted(found)) or 'none'}.")
     one = found[name]

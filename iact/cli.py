@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from core.errors import IactError, UsageError
 from iact.cli_files import add_files
+from iact.cli_plans import add_plans
 from iact.settings import Settings, load
 
 Command = Callable[[argparse.Namespace, Settings], int]
@@ -153,6 +154,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_controls(add)
 
     add_files(add, group)
+
+    add_plans(add, group)
 
     image = group("image", "The sandbox's images.")
     one = add("build", _image, "Build the base image, if it is not there.", image)

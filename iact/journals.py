@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,8 @@ from core.ports import Usage
 from core.tree import fork as forking
 from core.tree import replay as replaying
 from core.tree.agent import Agent
+from core.tree.plan_report import plan_json
+from core.tree.plan_run import PlanRun
 from core.tree.tree import Tree
 from iact.settings import Settings
 from web.visible import visible, without_escapes
@@ -49,8 +51,8 @@ def replay(path: Path, *, at: int | None, verify: bool, tree: bool, as_json: boo
         report = {
             "session": found.tree.session,
             "records": found.at,
-            "agents": [_agent(found.tree, agent) for agent in found.tree.agents.values()],
-            "plans": [],
+            "agents": [_agent(found.tree, one) for one in found.tree.agents.values() if one.plan is None],
+            "plans": [plan_json(found.tree, one) for one in found.tree.agents.values() if one.plan],
         }
         if verify:
             report |= {"verified": True, "verified_from": found.verified_from}
@@ -59,7 +61,7 @@ def replay(path: Path, *, at: int | None, verify: bool, tree: bool, as_json: boo
     if found.contents.torn and at is None:
         print(f"note: an unfinished append of {found.contents.torn} bytes at the end was left out.")
     verified = ", verified: every context and call is what the core makes of it" if verify else ""
-    count = len(found.tree.agents)
+    count = sum(agent.plan is None for agent in found.tree.agents.values())
     print(
         f"session {found.tree.session}: {found.at} records, {count} agent{'s' if count != 1 else ''}{verified}"
     )
@@ -69,12 +71,23 @@ def replay(path: Path, *, at: int | None, verify: bool, tree: bool, as_json: boo
         )
     if tree or not verify:
         for agent in found.tree.agents.values():
-            used = agent.usage
+            used, lead = agent.usage, "  " * agent.depth
+            if agent.plan is not None:
+                print(f"{lead}{_plan_line(found.tree, agent, agent.plan)}")
+                continue
             print(
-                f"{'  ' * agent.depth}{agent.path}  {found.tree.state(agent)}, {agent.all_turns} turns, "
+                f"{lead}{agent.path}  {found.tree.state(agent)}, {agent.all_turns} turns, "
                 f"{used.prompt_tokens} + {used.completion_tokens} tokens ({used.cached_tokens} cached)"
             )
     return 0
+
+
+def _plan_line(tree: Tree, agent: Agent, run: PlanRun) -> str:
+    """A plan in the call tree: what became of its steps."""
+    counts = Counter(record.state for record in run.work())
+    steps = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no steps"
+    versions = f", version {run.state.plan.version}" if run.state.versions else ""
+    return f"{agent.path}  plan ({run.mode}) {tree.state(agent)}{versions}: {steps}"
 
 
 def _agent(tree: Tree, agent: Agent) -> dict[str, object]:
@@ -219,6 +232,15 @@ def _facts(record: Record) -> Iterator[str]:
             yield record.text("mode") or str(record.fields.get("value", ""))
         case "spawn":
             yield f"by {record.text('caller')}"
+        case "plan":
+            yield f"version {record.number('version')}: {record.text('reason')}"
+        case "node":
+            yield f"{record.text('node')} {record.text('from')} → {record.text('to')}"
+            yield record.text("detail")
+        case "fire":
+            yield f"{record.text('node')}: {record.text('function')} {record.text('to')}"
+        case "ask":
+            yield f"{record.text('question')} {record.text('node')}:"
         case "draw":
             yield f"{record.number('tokens')} tokens"
         case "discard":

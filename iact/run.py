@@ -19,6 +19,8 @@ from iact.settings import Settings
 from iact.wiring import open_runtime
 
 _STATUS = {"ok": "done"}
+_TOLD = ("running", "executed", "failed", "skipped", "cancelled", "waiting_human")
+"""States of a plan's steps that are told on standard error."""
 
 
 def run(
@@ -58,7 +60,7 @@ async def _run(
         before, calls = session.state.usage(), _calls(session)
         async with asyncio.TaskGroup() as group:
             asking = Asking(session, group.create_task)
-            progress = group.create_task(_progress(session, asking))
+            progress = group.create_task(show_progress(session, asking))
             try:
                 with asking.listening():
                     said = await session.say(task)
@@ -120,7 +122,8 @@ async def _release(session: Session) -> None:
 
 
 def _calls(session: Session) -> int:
-    return sum(agent.all_turns for agent in session.state.agents.values())
+    agents = session.state.agents.values()
+    return sum(agent.all_turns + (len(agent.plan.answers) if agent.plan else 0) for agent in agents)
 
 
 def _since(now: Usage, before: Usage) -> Usage:
@@ -131,7 +134,7 @@ def _since(now: Usage, before: Usage) -> Usage:
     )
 
 
-async def _progress(session: Session, asking: Asking) -> None:
+async def show_progress(session: Session, asking: Asking) -> None:
     """Tell on stderr what happens, from here on, until this is cancelled or the session is closed."""
     last, behind = len(session.records()), True
     asking.begin(session.records())
@@ -168,6 +171,9 @@ def _line(record: Record) -> str:
             return f"{record.agent}: {record.text('function')}: {record.text('status')}"
         case "clearance" if is_question(record):
             return f"{record.agent}: {record.text('function')} waits for clearance (record {record.n})"
+        case "node" if record.text("to") in _TOLD:
+            why = f": {record.text('detail')}" if record.text("detail") else ""
+            return f"{record.agent}: {record.text('node')} is {record.text('to')}{why}"
         case "reply" if record.agent != "/":
             return f"{record.agent}: replied ({record.text('status')})"
         case "notice":

@@ -17,6 +17,7 @@ from core.plan.deliberation import Deliberation
 from core.plan.limits import Limits, PlanResult, Status
 from core.plan.model import NO_ERROR, WORK, Node, Plan, PlanVersion
 from core.plan.modes.base import LeaveOut, Mode
+from core.plan.questions import excerpt
 from core.plan.recovery import Exhausted, Ladder, LadderBudget
 from core.plan.refs import MissingField, resolve
 from core.plan.schedule import ReadyQueue, Resources, TokenBucket
@@ -38,6 +39,7 @@ from core.plan.validate import check
 from core.ports import JSON, Clock
 
 _PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
+_SAID: Final = 1000
 _STOPPED: Final = Failure("timeout", "It was stopped before it began.")
 
 
@@ -562,7 +564,7 @@ class PlanEngine:
             return outcome
         broken = contracts.violation(node.contract, outcome)
         if broken is not None:
-            return Failure("contract", broken, outcome.exit_status, outcome.tokens)
+            return Failure("contract", f"{broken}{_said(outcome)}", outcome.exit_status, outcome.tokens)
         if node.contract.judgement is not None and not await self.thoughts.judged(node, outcome.output):
             return Failure(
                 "contract",
@@ -725,6 +727,12 @@ class PlanEngine:
 
     def _contract_broken(self, result: JSON) -> str | None:
         return None if self.contract is NO_ERROR else contracts.violation(self.contract, Success(result))
+
+
+def _said(success: Success) -> str:
+    """What an output that broke its contract holds, for whoever is to repair the step."""
+    text = excerpt(success.output, _SAID).strip() if not contracts.is_empty(success.output) else ""
+    return f" Its output: {text}" if text else ""
 
 
 class _Waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from core.errors import UsageError
 from core.language.actions import ActionSpec, Registry
 from core.language.grammar import Bound
 from core.plan.forms import read_plan
@@ -69,16 +70,27 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
         intent=intent if isinstance(intent, int) else None,
     )
     try:
-        plan = read_plan(text, id="plan")
-        way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), plan)
-        if way == "plain":
-            return f"`PLAN` was not run: {reason} Do it yourself."
-        if plan.nodes:
-            check(plan, Functions(tree.registry_under(grant)), agents=make_mode(way).agents)
-    except PlanError as error:
+        check_plan(text, tree.registry_under(grant), str(bound.arguments.get("mode", DEFAULT_MODE)))
+    except UsageError as error:
         return f"`PLAN` was not run: {error}"
     pending.child = free_path(tree, agent.path, str(bound.arguments.get("name", "plan")))
     return None
+
+
+def check_plan(text: str, registry: Registry, mode: str) -> str:
+    """The mode in which a plan runs, once it is sure that it can.
+
+    Raises:
+        UsageError: it can't, or should not be a plan.
+    """
+    plan = read_plan(text, id="plan")
+    way, reason = way_of(mode, plan)
+    if way == "plain":
+        raise PlanError(f"{reason} Do it yourself.")
+    policy = make_mode(way)
+    if plan.nodes:
+        check(plan, Functions(registry), agents=policy.agents)
+    return way
 
 
 def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:

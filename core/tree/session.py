@@ -18,12 +18,14 @@ from core.journal.record import Record
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
 from core.ports import JSON, Memory, ModuleHost
+from core.tree import budget
 from core.tree.acting import Acting
 from core.tree.agent import Act, Agent, End, Execute, Step, Think
 from core.tree.events import NodeView
 from core.tree.live import Live
 from core.tree.loading import Loading
 from core.tree.monitor import Authorities, Monitor
+from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
 from core.tree.planning import Planning
 from core.tree.remembering import Remembering
 from core.tree.thinking import StopReason, Thinking
@@ -284,14 +286,39 @@ class Session:
 
     async def answer(self, since: int) -> Record:
         """Wait until the root rests, and give its last reply after record `since`."""
+        return await self._reply("/", since)
+
+    async def run_plan(
+        self, text: str, *, name: str = "plan", mode: str = DEFAULT_MODE, thinks: bool = True
+    ) -> Record:
+        """Run a plan that a person wrote, below the root and within its grant; gives the plan's `reply` record.
+
+        `thinks`: whether models may be asked about it. What came of its steps is in `state.agents[path].plan`.
+
+        Raises:
+            UsageError: it can't be run; says why.
+        """
+        await self._ready.wait()
+        live, tree = self._live, self._live.tree
+        root = self._find("/")
+        way = check_plan(text, tree.registry("/"), mode)
+        path = free_path(tree, "/", name)
+        plan: dict[str, JSON] = {"mode": way, "options": {}, "thinks": thinks}
+        spawned = live.record("spawn", path, {"caller": "/", "plan": plan})
+        tokens = budget.share(tree, root, tree.agents[path], waits=True)
+        live.record("control", path, {"op": "plan", "by": "user", "budget": tokens}, text)
+        self._drive(path)
+        return await self._reply(path, spawned.n)
+
+    async def _reply(self, path: str, since: int) -> Record:
         live, found, looked = self._live, None, since
         while True:
             if live.failure is not None:
                 raise live.failure
             fresh = live.records[looked:]
             looked += len(fresh)
-            found = next((one for one in reversed(fresh) if one.kind == "reply" and one.agent == "/"), found)
-            if found is not None and not live.tree.root.active:
+            found = next((one for one in reversed(fresh) if one.kind == "reply" and one.agent == path), found)
+            if found is not None and not live.tree.agents[path].active:
                 return found
             if live.closed:
                 raise JournalUnwritable("The session was closed before its root had answered.")

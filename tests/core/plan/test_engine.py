@@ -392,7 +392,7 @@ def test_a_failing_exit_status_breaks_the_plain_contract() -> None:
     result = run(
         PlanEngine(read_plan("steps: [{id: a, call: f}]", id="p"), runner=runner, clock=VirtualClock()).run()
     )
-    assert result.nodes["a"].error == "The exit status is 2, not 0."
+    assert result.nodes["a"].error == "The exit status is 2, not 0. Its output: x"
 
 
 def test_every_event_reaches_the_observer_in_order() -> None:

@@ -17,7 +17,7 @@ from core.tree.replay import replay
 from core.tree.session import Session
 from core.tree.watch import Watcher
 from iact.asking import Asking
-from iact.run import _progress
+from iact.run import show_progress
 from tests.core.tree.fakes import ScriptedModel, World, replies, runtime
 from tests.core.tree.test_control import until
 
@@ -159,7 +159,7 @@ def test_progress_goes_on_after_more_than_it_could_follow(
     async def main() -> None:
         async with runtime(tmp_path, replies(script)) as opened:
             session = await opened.open()
-            progress = asyncio.ensure_future(_progress(session, Asking(session, asyncio.ensure_future)))
+            progress = asyncio.ensure_future(show_progress(session, Asking(session, asyncio.ensure_future)))
             await until(lambda: session._live._watchers)
             for number in range(5000):
                 session._live.publish(Notice(f"notice {number}"))
