@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import UsageError
+from core.gate.policy_file import Policies
 from core.journal import Record, read_journal
 from core.models.roles import Models
 from core.modules.door import Modules
@@ -26,10 +27,9 @@ Answers = Mapping[str, Sequence[str]]
 class Thinker(ScriptedModel):
     """Agents get what `script` says; questions about plans, which have no opening, get `answers` by their first words."""
 
-    def __init__(self, script: Script, answers: Answers, hold: asyncio.Event | None = None) -> None:
+    def __init__(self, script: Script, answers: Answers) -> None:
         super().__init__(script)
         self._answers = {start: list(texts) for start, texts in answers.items()}
-        self._hold_questions = hold
         self.questions: list[str] = []
 
     async def stream(
@@ -46,8 +46,6 @@ class Thinker(ScriptedModel):
         for at in range(0, len(text), 16):
             await asyncio.sleep(0)
             yield TextDelta(text[at : at + 16])
-            if self._hold_questions is not None and at == 0:
-                await self._hold_questions.wait()
         yield UsageReport(Usage(len(question) // 4, 0, len(text) // 4))
         yield StreamEnd("stop")
 
@@ -59,7 +57,7 @@ def runtime(
     answers: Answers | None = None,
     world: World | None = None,
     bounds: Bounds | None = None,
-    hold: asyncio.Event | None = None,
+    policy: str = "",
 ) -> Runtime:
     """As in `fakes`, with a real clock: a plan has timers."""
     it = world or World()
@@ -67,8 +65,15 @@ def runtime(
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return FakeModules(it)
 
-    models = Models({"smart": Thinker(script, answers or {}, hold)})
-    return Runtime(data, models, FakeHost(), bounds=bounds, open_modules=open_modules)
+    models = Models({"smart": Thinker(script, answers or {})})
+    return Runtime(
+        data,
+        models,
+        FakeHost(),
+        bounds=bounds,
+        open_modules=open_modules,
+        policies=lambda: Policies.from_toml(policy),
+    )
 
 
 def ask(data: Path, script: Script, **options: object) -> tuple[Session, Record, list[Record]]:
@@ -402,6 +407,44 @@ def test_a_message_to_a_plan_is_thought_about(tmp_path: Path) -> None:
     assert "after" not in scene.texts
     assert dict(changes(scene.records))["interjection-1"] == "executed"
     assert "Result:\nStopped." in heard(scene.session)
+
+
+def test_steps_wait_for_clearance_side_by_side(tmp_path: Path) -> None:
+    """Each step asks for itself, whichever is answered first; a step that is denied did not complete."""
+    policy = '[scope.default]\nfunctions = ["*"]\nclearance = ["t.write"]'
+    body = """\
+steps:
+  - {id: a, call: t.write, params: {text: one}}
+  - {id: b, call: t.write, params: {text: two}}
+"""
+    world = World()
+
+    async def main() -> Session:
+        script = replies({"/": [plan(body), "Done."]})
+        async with runtime(
+            tmp_path, script, world=world, policy=policy, answers={"A step": ["{}"], "Plan": ["no"]}
+        ) as opened:
+            session = await opened.open()
+            said = await session.say("Go")
+            await until(lambda: len(asked(session)) == 2)
+            run = session.state.agents["/audit"].plan
+            assert run is not None
+            await until(lambda: run.state.in_state("waiting_human") == ["a", "b"])
+            first, second = asked(session)
+            await session.clear(second, True)
+            await session.clear(first, False)
+            assert (await session.answer(said.n)).body == "Done."
+            return session
+
+    session = asyncio.run(main())
+    records = list(replay(session.journal, verify=True).records)
+    assert [text for _, _, text in world.done] == ["two"]
+    assert {"a": "failed", "b": "executed"}.items() <= dict(changes(records)).items()
+    assert "- a (t.write): failed: t.write did not complete." in heard(session)
+
+
+def asked(session: Session) -> list[int]:
+    return [one.n for one in session.records() if one.kind == "clearance" and one.text("op") == "ask"]
 
 
 # --- crashes ----------------------------------------------------------------------------------------------------
