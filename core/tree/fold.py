@@ -11,27 +11,18 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from core.context import history
-from core.context.history import prompt_digest
-from core.context.prompt import STANDARD
 from core.context.tail import Seen, Told
 from core.context.tokens import Calibration, estimate, estimate_messages
-from core.errors import JournalError, ReplayMismatch
-from core.gate.clearance import kept
-from core.gate.gate import Answer, Question, Ticket
-from core.gate.grant import Grant
+from core.errors import JournalError
 from core.gate.policy_file import policy_from_json
-from core.journal.record import FORMAT, Record
+from core.journal.record import Record
 from core.language import labels
 from core.language.scanner import scan
 from core.language.variables import mentions, text_value
-from core.modules.manifest import Manifest
-from core.modules.registry import Loaded
 from core.ports import JSON, ChatMessage, Usage
-from core.tree import budget, loops, offers, origin, plan_fold, uploads
+from core.tree import budget, fold_gate, fold_session, loops, offers, origin, plan_fold, uploads
 from core.tree.agent import Agent, Incoming, Pending
-from core.tree.bounds import Bounds
-from core.tree.decision import decide_again
+from core.tree.checking import NOT_RUN, agent_of, expect, pending_of
 from core.tree.inputs import Prepared, choose_notes, heard, noted, prepare, receive, show
 from core.tree.interpret import (
     advance,
@@ -45,7 +36,6 @@ from core.tree.interpret import (
     running_children,
 )
 from core.tree.recall import ids_in, lines_in, meant_in, untrusted_in
-from core.tree.roles import Role
 from core.tree.tree import Tree
 
 
@@ -61,7 +51,7 @@ def apply(tree: Tree, record: Record) -> None:
         agent.step += 1
         agent.record = record.n
         if agent.step != record.step:
-            _expect(tree, record, False, f"is step {record.step} of {record.agent}, not {agent.step}")
+            expect(tree, record, False, f"is step {record.step} of {record.agent}, not {agent.step}")
     rule = _RULES.get(record.kind)
     if rule is not None:
         rule(tree, record)
@@ -87,69 +77,6 @@ def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, stric
 def migrated_at(records: Sequence[Record]) -> int:
     """The record from which on the rules of one version hold: that of the last migration, or the first."""
     return next((record.n for record in reversed(records) if record.kind == "migrate"), 1)
-
-
-def _expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
-    if tree.strict and not holds:
-        raise ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
-
-
-def _agent(tree: Tree, record: Record) -> Agent:
-    agent = tree.agents.get(record.agent)
-    if agent is None:
-        where = f"Record {record.n} ({record.kind}) differs"
-        raise ReplayMismatch(f"{where}: it is about {record.agent}, which nobody has called.", n=record.n)
-    return agent
-
-
-def _open(tree: Tree, record: Record) -> None:
-    _version(tree, record, record.text("format"))
-    tree.session = record.text("session")
-    tree.workspace = record.text("workspace") or "scratch"
-    tree.layout = "changes" if record.text("tail") == "changes" else "whole"
-    tree.bounds = Bounds.from_json(record.fields.get("bounds"))
-    tree.grant = Grant.from_json(record.fields.get("grant"))
-    tree.policy = policy_from_json(record.fields.get("policy"))
-    models = record.fields.get("models")
-    for name, data in models.items() if isinstance(models, dict) else ():
-        tree.roles[name] = _role(tree, record, name, data)
-    _create(tree, "/", "user", "", "smart")
-    tree.root.step = tree.root.record = record.n
-    tree.root.allowance = tree.bounds.tokens
-
-
-def _version(tree: Tree, record: Record, version: str) -> None:
-    tree.format = version
-    if version != FORMAT:
-        later = "once the session was opened again it is verified from there on"
-        what = f"follows the rules of format {version}, and this program has those of {FORMAT}; {later}"
-        _expect(tree, record, False, what)
-
-
-def _role(tree: Tree, record: Record, name: str, data: JSON) -> Role:
-    role, digest = Role.from_json(data)
-    same = prompt_digest(role.static) == digest
-    tree.outdated = tree.outdated or not same
-    _expect(tree, record, same, f"was made with another static prompt for the role {name!r}")
-    return role
-
-
-def _migrate(tree: Tree, record: Record) -> None:
-    """From here on the rules and prompts are those of the program that wrote this; agents keep what they have."""
-    tree.outdated = False
-    _version(tree, record, record.text("to"))
-    models = record.fields.get("models")
-    for name, data in models.items() if isinstance(models, dict) else ():
-        _role(tree, record, name, data)
-
-
-def _create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
-    known = tree.roles.get(model) or tree.roles.get("smart")
-    static = known.static if known is not None else STANDARD
-    agent = tree.agents[path] = Agent(
-        path, caller, role, model if model in tree.roles else "smart", history.begin(static)
-    )
-    return agent
 
 
 def _say(tree: Tree, record: Record) -> None:
@@ -196,7 +123,7 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     )
     sent = record.text("context")
     if prepared.digest != sent:
-        _expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
+        expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
     stays = tree.layout == "changes"
     agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts))
     agent.told = Told(prepared.seen, prepared.table.bindings) if stays else None
@@ -244,26 +171,26 @@ def _count(agent: Agent, usage: JSON) -> None:
 
 
 def _turn(tree: Tree, record: Record) -> None:
-    agent = _agent(tree, record)
+    agent = agent_of(tree, record)
     _take_turn(tree, agent, record)
-    _expect(tree, record, not record.text("last"), "follows a last turn and should be a reply")
+    expect(tree, record, not record.text("last"), "follows a last turn and should be a reply")
     begin(tree, agent, record.body, cut_off=record.text("finish") == "length")
     if record.text("held") == "children":
         agent.warned = True
         agent.feedback.append(labels.still_running(running_children(tree, agent)))
     goes_on = bool(agent.actions or agent.feedback or agent.inbox)
-    _expect(tree, record, goes_on, "holds no action and should be a reply")
+    expect(tree, record, goes_on, "holds no action and should be a reply")
 
 
 def _reply(tree: Tree, record: Record) -> None:
-    agent = _agent(tree, record)
-    _expect(tree, record, not agent.actions, "leaves actions without an outcome")
+    agent = agent_of(tree, record)
+    expect(tree, record, not agent.actions, "leaves actions without an outcome")
     status = record.text("status") or "ok"
     if "context" in record.fields:
         _take_turn(tree, agent, record)
         blocks = scan(record.body, tree.registry(agent.path).is_action).blocks
         acts = any(block.action for block in blocks) and status == "ok"
-        _expect(tree, record, not acts, "holds an action and should be a turn")
+        expect(tree, record, not acts, "holds an action and should be a turn")
         for block in blocks:
             name_block(agent, block)
     agent.actions = []
@@ -275,7 +202,7 @@ def _reply(tree: Tree, record: Record) -> None:
         _activate(agent, record.at)
     if agent.plan is not None:
         said = plan_fold.end(agent, record)
-        _expect(tree, record, record.body == (said or record.body), "reports other than what the plan did")
+        expect(tree, record, record.body == (said or record.body), "reports other than what the plan did")
     if agent.caller != "user":
         if not agent.active:
             budget.refund(tree, agent)
@@ -329,13 +256,13 @@ def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str
 
 def _select(tree: Tree, record: Record) -> None:
     """WAIT or QUERY ends: the replies that it took, in the order in which they came."""
-    agent = _agent(tree, record)
-    pending = _pending(tree, agent, record)
+    agent = agent_of(tree, record)
+    pending = pending_of(tree, agent, record)
     if pending is None:
         return
     took = record.fields.get("took")
     wanted = [one for one in took if isinstance(one, int)] if isinstance(took, list) else []
-    _expect(tree, record, wanted == ready(agent, pending), "takes other replies than those that had come")
+    expect(tree, record, wanted == ready(agent, pending), "takes other replies than those that had come")
     agent.actions.remove(pending)
     for message in [one for one in agent.inbox if one.n in wanted]:
         agent.inbox.remove(message)
@@ -350,12 +277,14 @@ def _select(tree: Tree, record: Record) -> None:
 
 def _spawn(tree: Tree, record: Record) -> None:
     caller = tree.agents.get(record.text("caller"))
-    _expect(
+    expect(
         tree, record, caller is not None and record.agent not in tree.agents, "creates an agent that can't be"
     )
     if caller is None:
         return
-    child = _create(tree, record.agent, caller.path, record.body, record.text("model") or caller.model)
+    child = fold_session.create(
+        tree, record.agent, caller.path, record.body, record.text("model") or caller.model
+    )
     patterns, intent = record.fields.get("allow"), record.fields.get("intent")
     child.patterns = tuple(str(one) for one in patterns) if isinstance(patterns, list) else None
     child.intent = intent if isinstance(intent, int) else None
@@ -368,24 +297,13 @@ def _spawn(tree: Tree, record: Record) -> None:
     caller.children[child.name] = child.path
 
 
-def _pending(tree: Tree, agent: Agent, record: Record) -> Pending | None:
-    index = record.number("action")
-    found = next((one for one in agent.actions if one.index == index), None)
-    known = found is not None and found.bound is not None and record.number("turn") == agent.turn
-    _expect(tree, record, known or record.text("status") in _NOT_RUN, "is about no pending action")
-    return found
-
-
-_NOT_RUN: Final = ("cancelled", "skipped")
-
-
 def _call(tree: Tree, record: Record) -> None:
-    agent = _agent(tree, record)
-    pending = _pending(tree, agent, record)
+    agent = agent_of(tree, record)
+    pending = pending_of(tree, agent, record)
     if pending is None or pending.bound is None:
         return
     same = pending.spec.name == record.text("function") and digest_of(pending.bound) == record.text("args")
-    _expect(tree, record, same, f"calls {record.text('function')} other than its turn says")
+    expect(tree, record, same, f"calls {record.text('function')} other than its turn says")
     pending.call = record.n
     impact = record.fields.get("impact")
     if isinstance(impact, int | float) and impact > 0:
@@ -400,11 +318,11 @@ def _call(tree: Tree, record: Record) -> None:
 def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> None:
     """A CALL is under way: the child gets the message with the variables that it mentions, and its budget."""
     child = tree.agents.get(path)
-    _expect(tree, record, child is not None, f"calls {path}, which was not created")
+    expect(tree, record, child is not None, f"calls {path}, which was not created")
     if child is not None:
         waits = record.text("function") == "CALL" and agent.plan is None
         tokens = budget.share(tree, agent, child, waits=waits)
-        _expect(tree, record, tokens == record.number("budget"), f"reserves other than {tokens} tokens")
+        expect(tree, record, tokens == record.number("budget"), f"reserves other than {tokens} tokens")
         budget.reserve(tree, agent, child, record.number("budget"))
         values = mentions(text, agent.table)
         message = Incoming(
@@ -420,59 +338,22 @@ def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> 
 
 def _answer(tree: Tree, record: Record) -> None:
     """A model answered a question about a plan."""
-    plan = _agent(tree, record)
+    plan = agent_of(tree, record)
     _count(plan, record.fields.get("usage"))
     plan_fold.answered(plan, record)
 
 
-def _gate(tree: Tree, record: Record) -> None:
-    """A decision must be the one that the gate comes to again; what it counts is counted."""
-    agent = _agent(tree, record)
-    pending = _pending(tree, agent, record)
-    if pending is None or pending.bound is None:
-        return
-    decision = decide_again(tree, agent, pending, record)
-    said = (record.fields.get("allow"), record.fields.get("by"), record.fields.get("impact"))
-    came = (isinstance(decision.verdict, Ticket), decision.by, decision.impact.level)
-    if said != came:
-        _expect(tree, record, False, f"decides {said}, where the gate says {came}")
-    tree.tally = decision.tally
-
-
-def _clearance(tree: Tree, record: Record) -> None:
-    """Somebody is asked about a call, or answers."""
-    agent = _agent(tree, record)
-    pending = _pending(tree, agent, record)
-    if pending is None or pending.bound is None:
-        return
-    decision = decide_again(tree, agent, pending, record)
-    if record.text("op") == "ask":
-        asks = isinstance(decision.verdict, Question) and decision.by == record.text("rule")
-        _expect(tree, record, asks, "asks about a call that needs no clearance")
-        tree.tally = decision.tally
-        pending.asked, pending.asked_of = record.n, record.text("to")
-        pending.asked_impact = decision.impact.level
-        return
-    open_ = pending.asked == record.number("ask") and pending.answer is None
-    _expect(tree, record, open_, "answers what was not asked")
-    allow = record.fields.get("allow") is True
-    if decision.asked is not None and "remember" in record.fields and allow:
-        question = decision.asked.question
-        tree.remembered = tree.remembered.keep(kept(record.fields["remember"], question, decision.asked.user))
-    pending.answer = Answer(allow, record.text("reason"))
-
-
 def _result(tree: Tree, record: Record) -> None:
-    agent = _agent(tree, record)
-    pending = _pending(tree, agent, record)
+    agent = agent_of(tree, record)
+    pending = pending_of(tree, agent, record)
     if pending is None:
         return
     if agent.plan is not None:
         agent.actions.remove(pending)
         plan_fold.resulted(tree, agent, pending, record)
         return
-    in_turn = agent.actions[0] is pending or record.text("status") in _NOT_RUN
-    _expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
+    in_turn = agent.actions[0] is pending or record.text("status") in NOT_RUN
+    expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
     agent.actions.remove(pending)
     agent.feedback.append(outcome(tree, agent, pending, record))
     if pending.spec.core:
@@ -485,7 +366,7 @@ def _result(tree: Tree, record: Record) -> None:
     data = record.fields.get("data")
     if isinstance(data, dict) and isinstance(data.get("cwd"), str):
         agent.directory = str(data["cwd"])
-    if record.text("status") not in _NOT_RUN:
+    if record.text("status") not in NOT_RUN:
         advance(tree, agent)
 
 
@@ -514,34 +395,32 @@ def _watch_repeats(agent: Agent, function: str, arguments: str, outcome_text: st
 
 def _draw(tree: Tree, record: Record) -> None:
     """An agent takes more tokens from those above it before it asks its model."""
-    agent, tokens = _agent(tree, record), record.number("tokens")
-    _expect(
-        tree, record, 0 < tokens <= budget.above(tree, agent), f"draws {tokens} tokens that are not there"
-    )
+    agent, tokens = agent_of(tree, record), record.number("tokens")
+    expect(tree, record, 0 < tokens <= budget.above(tree, agent), f"draws {tokens} tokens that are not there")
     budget.draw(tree, agent, tokens)
 
 
 def _compress(tree: Tree, record: Record) -> None:
-    agent = _agent(tree, record)
+    agent = agent_of(tree, record)
     _count(agent, record.fields.get("usage"))
-    _expect(tree, record, compress(agent, record.body), "cuts a history that is too short")
+    expect(tree, record, compress(agent, record.body), "cuts a history that is too short")
 
 
 def _recall(tree: Tree, record: Record) -> None:
     """What memory brought for an agent's next turn."""
-    agent = _agent(tree, record)
+    agent = agent_of(tree, record)
     whole = len(lines_in(record)) == len(ids_in(record))
-    _expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
+    expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
     agent.recalled, agent.meant = lines_in(record), meant_in(record)
     origin.read(agent, untrusted_in(record))
 
 
 def _discard(tree: Tree, record: Record) -> None:
-    _count(_agent(tree, record), record.fields.get("usage"))
+    _count(agent_of(tree, record), record.fields.get("usage"))
 
 
 def _control(tree: Tree, record: Record) -> None:
-    agent = _agent(tree, record)
+    agent = agent_of(tree, record)
     match record.text("op"):
         case "pause" if not agent.paused:
             agent.paused = True
@@ -561,12 +440,12 @@ def _control(tree: Tree, record: Record) -> None:
             _activate(plan_fold.hand_over(tree, caller, agent.path, record.body, record), record.at)
         case "intent":
             tree.grant = dataclasses.replace(tree.grant, intent=record.number("value"))
-            _start_afresh(tree)
+            fold_session.start_afresh(tree)
         case "policy":
             tree.policy = policy_from_json(record.fields.get("policy"))
             tree.grant = dataclasses.replace(tree.grant, scope=tree.policy.scope())
             tree.forget_registries()
-            _start_afresh(tree)
+            fold_session.start_afresh(tree)
         case "declassify":
             origin.vouch(agent, record.text("variable"), by=f"person:{tree.grant.user}")
         case "restore":
@@ -576,57 +455,19 @@ def _control(tree: Tree, record: Record) -> None:
                     one.inbox.append(Incoming(record.n, "news", "the user", text))
         case "lockdown":
             tree.lockdown = record.fields.get("value") is True
-            _start_afresh(tree)
-
-
-def _module(tree: Tree, record: Record) -> None:
-    """A module is there in some version, or is not there any more."""
-    name, before = record.text("name"), tree.functions
-    modules = {one: loaded for one, loaded in tree.modules.items() if one != name}
-    if record.text("state"):
-        tree.set_modules(modules)
-        _tell_gone(tree, record, name)
-    else:
-        manifest = Manifest.from_json(record.body.removeprefix("```json\n").removesuffix("\n```"))
-        _expect(tree, record, manifest.name == name, f"holds the manifest of {manifest.name}")
-        tree.set_modules({**modules, manifest.name: Loaded.from_json(record.fields, manifest)})
-    changed = {one for one, spec in before.items() if tree.functions.get(one) != spec}
-    for agent in tree.agents.values():
-        agent.known -= changed  # what is said of it now has not been told yet
-    _start_afresh(tree)
-
-
-def _tell_gone(tree: Tree, record: Record, name: str) -> None:
-    """Tell the agents that know functions of a module; they hear of it when they next have something to do."""
-    text = f"The module `{name}` is not available any more."
-    for agent in tree.agents.values():
-        if any(function.startswith(f"{name}.") for function in agent.known):
-            agent.inbox.append(Incoming(record.n, "news", name, text))
-
-
-def _start_afresh(tree: Tree) -> None:
-    """The grant changed or a module came back: calls that did not complete may be tried again."""
-    for agent in tree.agents.values():
-        agent.incomplete.clear()
-
-
-def _fork(tree: Tree, record: Record) -> None:
-    """What stands before was copied from another session; from here on this is a session of its own."""
-    here = record.text("from") == tree.session and record.number("after") == record.n - 1
-    _expect(tree, record, here, f"does not continue the session {tree.session}, forked at {record.n - 1}")
-    tree.session = record.text("session")
+            fold_session.start_afresh(tree)
 
 
 _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
-    "open": _open,
+    "open": fold_session.open_session,
     "say": _say,
     "upload": _upload,
     "turn": _turn,
     "reply": _reply,
     "discard": _discard,
     "call": _call,
-    "gate": _gate,
-    "clearance": _clearance,
+    "gate": fold_gate.decide,
+    "clearance": fold_gate.clear,
     "result": _result,
     "select": _select,
     "spawn": _spawn,
@@ -634,11 +475,11 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "draw": _draw,
     "compress": _compress,
     "recall": _recall,
-    "plan": lambda tree, record: plan_fold.adopt(_agent(tree, record), record),
-    "node": lambda tree, record: plan_fold.change(_agent(tree, record), record),
-    "fire": lambda tree, record: plan_fold.fire(tree, _agent(tree, record), record),
+    "plan": lambda tree, record: plan_fold.adopt(agent_of(tree, record), record),
+    "node": lambda tree, record: plan_fold.change(agent_of(tree, record), record),
+    "fire": lambda tree, record: plan_fold.fire(tree, agent_of(tree, record), record),
     "ask": _answer,
-    "module": _module,
-    "fork": _fork,
-    "migrate": _migrate,
+    "module": fold_session.change_module,
+    "fork": fold_session.fork,
+    "migrate": fold_session.migrate,
 }
