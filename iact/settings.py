@@ -12,7 +12,7 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import UsageError
-from core.gate.clearance import PERSON_SECONDS
+from core.gate.clearance import ENDPOINT_SECONDS, PERSON_SECONDS
 from core.ports import Medium
 from core.tree.bounds import Bounds
 
@@ -29,6 +29,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_SANDBOX": "sandbox",
     "IACT_CLEARANCE_URL": "clearance_url",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
+    "IACT_CLEARANCE_URL_SECONDS": "clearance_url_seconds",
     "IACT_MEMORY": "memory",
     "IACT_MEMORY_BUDGET": "memory_budget",
     "IACT_EMBEDDINGS": "embeddings",
@@ -62,7 +63,8 @@ class Settings(BaseModel):
     `takes`: media that the endpoint's models understand beside text, in the environment separated by commas.
     `dialect`: "tools" for models that insist on function calls.
 
-    `clearance_url`: asked about every call, in place of a person; `clearance_seconds`: how long a person has.
+    `clearance_url`: asked about every call, in place of a person; `clearance_url_seconds` and `clearance_seconds`:
+    how long that, or a person, may take to answer.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -78,6 +80,7 @@ class Settings(BaseModel):
     dialect: Literal["text", "tools"] = "text"
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    clearance_url_seconds: float = Field(default=ENDPOINT_SECONDS, gt=0, le=3600)
     clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)
     memory: Literal["on", "off"] = "on"
     memory_budget: float = Field(default=0.150, gt=0, le=60)

@@ -117,7 +117,11 @@ async def open_runtime(
     make_data_directory(settings)
     models = open_models(settings)
     host = await open_host(settings.data, backend=settings.sandbox)
-    endpoint = HttpClearance(settings.clearance_url) if settings.clearance_url else None
+    endpoint = (
+        HttpClearance(settings.clearance_url, seconds=settings.clearance_url_seconds)
+        if settings.clearance_url
+        else None
+    )
     authorities = Authorities(
         endpoint=endpoint,
         seconds=settings.clearance_seconds,

@@ -24,6 +24,7 @@ from core.journal import Record, read_journal
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, acknowledged, kill, until
 
+PATIENCE = 120.0
 ASKS = '[scope.default]\nfunctions = ["*"]\nclearance = ["shell.*"]\n'
 MAKE = "I make it.\n\n```shell.run\ntouch made\n```"
 
@@ -40,6 +41,16 @@ def records(product: Product) -> list[Record]:
     return read_journal(journal).records
 
 
+def comes(condition: Callable[[], bool], what: str) -> None:
+    """Wait for something outside this process; a container may have to start, on a busy machine."""
+    until(condition, what, within=PATIENCE)
+
+
+def tell(socket: ClientConnection, message: dict[str, object]) -> None:
+    """Send a message and wait for its `ok`."""
+    acknowledged(socket, message, within=PATIENCE)
+
+
 @contextmanager
 def serving(product: Product) -> Iterator[Server]:
     """`iact serve`, which is ended as a person ends it unless it was killed."""
@@ -47,14 +58,14 @@ def serving(product: Product) -> Iterator[Server]:
         yield server
         if server.process.poll() is None:
             server.process.send_signal(signal.SIGTERM)
-            assert server.process.wait(60) == 0
+            assert server.process.wait(PATIENCE) == 0
 
 
 def clearances(found: Sequence[Record], op: str) -> list[Record]:
     return [one for one in found if one.kind == "clearance" and one.text("op") == op]
 
 
-def question(socket: ClientConnection, within: float = 60.0) -> dict[str, object]:
+def question(socket: ClientConnection, within: float = PATIENCE) -> dict[str, object]:
     """The next question to a person, as the page gets it."""
     end = time.monotonic() + within
     while True:
@@ -76,7 +87,7 @@ def made(product: Product) -> bool:
 def test_a_person_at_the_page_answers(stage: Stage, allow: bool) -> None:
     product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]})))
     with serving(product) as server, server.connect() as socket:
-        acknowledged(socket, {"type": "hello", "session": None})
+        tell(socket, {"type": "hello", "session": None})
         socket.send(json.dumps({"type": "say", "text": "Make it."}))
         asked = question(socket)
         assert asked["function"] == "shell.run"
@@ -84,10 +95,10 @@ def test_a_person_at_the_page_answers(stage: Stage, allow: bool) -> None:
         assert asked["provenance"] == {"command": ["model"]}
         assert asked["impact"] == 1
         assert "touch made" in str(asked["html"])
-        until(lambda: records(product)[-1].n >= int(str(asked["n"])), "the question on disk")
+        comes(lambda: records(product)[-1].n >= int(str(asked["n"])), "the question on disk")
         assert not made(product)
-        acknowledged(socket, {"type": "clear", "call": asked["n"], "allow": allow})
-        until(answered(product), "the reply")
+        tell(socket, {"type": "clear", "call": asked["n"], "allow": allow})
+        comes(answered(product), "the reply")
     assert made(product) == allow
     shown = product.run("gate", "explain", str(next(iter(product.journals()))), str(records(product)[-3].n))
     assert shown.status == 0
@@ -99,19 +110,19 @@ def test_a_question_outlives_kills_and_an_answer_is_not_asked_for_again(stage: S
     endpoint = stage.endpoint({"/": [MAKE, "Over."]}, by_turn=True, crashes=True)
     product = asking(stage.product(endpoint))
     with serving(product) as server, server.connect() as socket:
-        acknowledged(socket, {"type": "hello", "session": None})
-        acknowledged(socket, {"type": "say", "text": "Make it."})
-        until(lambda: bool(clearances(records(product), "ask")), "the question")
+        tell(socket, {"type": "hello", "session": None})
+        tell(socket, {"type": "say", "text": "Make it."})
+        comes(lambda: bool(clearances(records(product), "ask")), "the question")
         kill(server.process)
     session = next(iter(product.journals())).parent.name
     (asked,) = clearances(records(product), "ask")
     with serving(product) as server, server.connect() as socket:
-        acknowledged(socket, {"type": "hello", "session": session})
-        acknowledged(socket, {"type": "clear", "call": asked.n, "allow": True})
+        tell(socket, {"type": "hello", "session": session})
+        tell(socket, {"type": "clear", "call": asked.n, "allow": True})
         kill(server.process)
     with serving(product) as server, server.connect() as socket:
-        acknowledged(socket, {"type": "hello", "session": session})
-        until(answered(product), "the reply")
+        tell(socket, {"type": "hello", "session": session})
+        comes(answered(product), "the reply")
     found = records(product)
     assert len(clearances(found, "ask")) == len(clearances(found, "answer")) == 1
     statuses = [one.text("status") for one in found if one.kind == "result"]
@@ -123,15 +134,15 @@ def test_the_command_line_answers_and_locks_down(stage: Stage) -> None:
     script = {"/": [MAKE, "Over.", MAKE.replace("made", "more"), "Nothing."]}
     product = asking(stage.product(stage.endpoint(script)))
     with serving(product) as server, server.connect() as socket:
-        acknowledged(socket, {"type": "hello", "session": None})
-        acknowledged(socket, {"type": "say", "text": "Make it."})
-        until(lambda: bool(clearances(records(product), "ask")), "the question")
+        tell(socket, {"type": "hello", "session": None})
+        tell(socket, {"type": "say", "text": "Make it."})
+        comes(lambda: bool(clearances(records(product), "ask")), "the question")
         session = next(iter(product.journals())).parent.name
         (asked,) = clearances(records(product), "ask")
         ran = product.run("clear", "--session", session, str(asked.n), "--allow", "--remember", "--json")
         assert ran.status == 0, ran
         assert json.loads(ran.stdout)["n"] > asked.n
-        until(answered(product), "the reply")
+        comes(answered(product), "the reply")
         again = product.run("clear", "--session", session, str(asked.n), "--deny")
         assert again.status == 2
         assert again.sentence == f"No call waits for an answer to record {asked.n}."
@@ -167,7 +178,7 @@ def at_a_terminal(product: Product, typed: str, *arguments: str) -> str:
                     shown += piece
                 assert "command (from model): touch made" in shown
                 os.write(master, typed.encode())
-                stdout, _ = process.communicate(timeout=60)
+                stdout, _ = process.communicate(timeout=PATIENCE)
             finally:
                 process.kill()
     finally:
@@ -180,7 +191,7 @@ def test_a_question_of_an_earlier_run_is_put_to_the_person_at_the_terminal(stage
     endpoint = stage.endpoint({"/": [MAKE, "Over."]}, by_turn=True, crashes=True)
     product = asking(stage.product(endpoint))
     with product.started("run", "Make it.") as process:
-        until(lambda: bool(product.journals()) and bool(clearances(records(product), "ask")), "the question")
+        comes(lambda: bool(product.journals()) and bool(clearances(records(product), "ask")), "the question")
         kill(process)
     session = next(iter(product.journals())).parent.name
     stdout = at_a_terminal(product, "y\n", "--session", session, "And now?")
@@ -247,9 +258,14 @@ class Authority:
             server.server_close()
 
 
+def at(url: str) -> dict[str, str]:
+    """Settings for an endpoint that may take its time, however busy the machine is."""
+    return {"IACT_CLEARANCE_URL": url, "IACT_CLEARANCE_URL_SECONDS": "120"}
+
+
 def test_an_endpoint_says_yes(stage: Stage) -> None:
     with Authority().serving() as authority:
-        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=authority.url)
+        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), **at(authority.url))
         answer = product.ask("Make it.")
     assert made(product)
     assert authority.asked == [
@@ -272,13 +288,13 @@ def test_an_endpoint_says_yes(stage: Stage) -> None:
 )
 def test_an_endpoint_that_says_no_or_nonsense(stage: Stage, body: str, status: int, said: str) -> None:
     with Authority(body, status).serving() as authority:
-        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=authority.url)
+        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), **at(authority.url))
         assert said in denial(product)
 
 
 def test_an_endpoint_that_redirects_is_not_followed(stage: Stage) -> None:
     with Authority().serving() as other, Authority(redirect=other.url).serving() as authority:
-        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=authority.url)
+        product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), **at(authority.url))
         assert "status 307" in denial(product)
         assert other.asked == []
 
@@ -292,7 +308,7 @@ def test_an_endpoint_that_is_slow(stage: Stage) -> None:
 def test_an_endpoint_that_is_not_there(stage: Stage) -> None:
     with Authority().serving() as authority:
         gone = authority.url
-    product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_URL=gone)
+    product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}), **at(gone))
     assert "can't be reached" in denial(product)
 
 
