@@ -29,11 +29,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import httpx
+
 from benchmarks.tail.layouts import CHILDREN, LAYOUTS, Layout, Turn, changes, conversation
 from benchmarks.tail.product import play
 from core.models import weights
 from core.models.embedded import PROFILE, serve
-from core.models.openai import OpenAIModel
+from core.models.openai import OpenAIModel, Timeouts
 from core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
 
 REPLY: Final = 24
@@ -43,6 +45,10 @@ PRODUCT: Final = "the product"
 REUSED: Final = 0.93
 LENGTH: Final = 0.60
 _FULL: Final = 30
+_PATIENCE: Final = 3600.0
+"""Seconds that a busy machine may take for the first token."""
+
+_KEY: Final = secrets.token_hex(16)
 _FIXED: Final[dict[str, JSON]] = {"temperature": 0, "seed": 1}
 
 
@@ -62,11 +68,10 @@ class _Clock:
 @asynccontextmanager
 async def _model() -> AsyncIterator[OpenAIModel]:
     """A client of a fresh server, whose cache is empty."""
-    key = secrets.token_hex(16)
-    server, address = await asyncio.to_thread(serve, str(weights.model_file()), key)
+    server, address = await asyncio.to_thread(serve, str(weights.model_file()), _KEY)
     client = OpenAIModel(
-        base_url=f"{address}/v1", key=key, profile=PROFILE, clock=_Clock(), rng=random.Random(1),
-        extra=_FIXED, direct=True,
+        base_url=f"{address}/v1", key=_KEY, profile=PROFILE, clock=_Clock(), rng=random.Random(1),
+        extra=_FIXED, direct=True, timeouts=Timeouts(first=_PATIENCE, between=_PATIENCE),
     )  # fmt: skip
     try:
         yield client
@@ -220,16 +225,21 @@ async def _product(turns: int) -> Product:
             calls.append(await _call(model, messages))
             return calls[-1].text
 
-        kept = await _length(model, await play(say, turns))
-    return Product(_row(PRODUCT, calls), kept)
+        blocks = await play(say, turns)
+        # Counting is not evaluating: what the last prompt would be longer by is asked of the server's tokenizer.
+        longer = sum([await _count(model, whole) - await _count(model, told) for told, whole in blocks])
+    row = _row(PRODUCT, calls)
+    return Product(row, row.final + longer)
 
 
-async def _length(model: OpenAIModel, messages: Sequence[ChatMessage]) -> int:
-    """Tokens of a context that may be longer than the server's window: both halves behind the same static prompt."""
-    static, said = list(messages[:1]), messages[1:]
-    middle = len(said) // 4 * 2
-    halves = [await _call(model, [*static, *half]) for half in (said[:middle], said[middle:])]
-    return sum(call.usage.prompt_tokens for call in halves) - (await _call(model, static)).usage.prompt_tokens
+async def _count(model: OpenAIModel, text: str) -> int:
+    """Tokens of a text, as the server counts them."""
+    async with httpx.AsyncClient(trust_env=False, timeout=_PATIENCE) as client:
+        address = f"{model.endpoint.removesuffix('/v1')}/tokenize"
+        answer = await client.post(
+            address, json={"content": text}, headers={"Authorization": f"Bearer {_KEY}"}
+        )
+    return len(answer.raise_for_status().json()["tokens"])
 
 
 def _print(row: Row) -> None:

@@ -2,7 +2,7 @@
 
 A model that is asked for one reply says what the server's model says, and behind it the call that a better model
 would have made, so that the session has as many turns as are wanted. The journal is verified, and tells what each
-turn's whole block would have been; the last context with all of those kept is counted by the same server.
+turn's whole block would have been.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ class _Host:
         return None
 
 
-async def play(say: Say, turns: int) -> list[ChatMessage]:
-    """Play the session; gives its last context as it would be with the whole block kept at every turn."""
+async def play(say: Say, turns: int) -> list[tuple[str, str]]:
+    """Play the session; gives for each turn what it was told of the state, and what the whole block would have been."""
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return _Shell()
@@ -206,7 +206,9 @@ async def play(say: Say, turns: int) -> list[ChatMessage]:
             await session.ask("Go through the files one by one and report.")
             wholes = _whole_blocks(session.journal)
     assert len(wholes) == len(worker.contexts) == turns
-    return _with(wholes, worker.contexts[-1])
+    inputs = [message.content for message in worker.contexts[-1] if message.role == "user"]
+    told = [match.group() if (match := _STATE.search(text)) else "" for text in inputs]
+    return [(one, f"\n\n{whole}") for one, whole in zip(told, wholes, strict=True)]
 
 
 def _whole_blocks(journal: Path) -> list[str]:
@@ -221,13 +223,3 @@ def _whole_blocks(journal: Path) -> list[str]:
             assert told is not None
             found.append(tail(told.seen, variables))
     return found
-
-
-def _with(wholes: Sequence[str], context: Sequence[ChatMessage]) -> list[ChatMessage]:
-    blocks = iter(wholes)
-    return [
-        ChatMessage("user", f"{_STATE.sub('', message.content)}\n\n{next(blocks)}")
-        if message.role == "user"
-        else message
-        for message in context
-    ]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,7 @@ Step = tuple[str, int, int]
 
 Trace = Callable[[FrameType, str, object], object]
 
+_STRANGE_SPACE: Final = re.compile(r"(?![ \t\n\r])\s")
 _LANGUAGE: Final = str(Path(scan.__code__.co_filename).parent)
 _REGISTRY: Final = Registry(CORE_ACTIONS.values())
 _ALONE: Final = """\
@@ -71,9 +73,11 @@ def check(text: str) -> None:
     assert _fed(text, [dice.randint(1, 9) for _ in range(4)]) == (whole, kept), "in chunks"
     again = scan(kept, _REGISTRY.is_action)
     assert again.kept == kept, "what was kept reads otherwise"
-    # NUL: CommonMark 2.3. A last line of blanks without an end is no line to markdown-it-py.
+    # NUL: CommonMark 2.3. Two things markdown-it-py has otherwise than the specification: a last line of blanks
+    # without an end is no line to it, and around HTML any white space of Unicode counts, not space and tab alone.
     visible = text.replace("\0", "\ufffd") + "\n"
-    assert ours(visible) == theirs(visible), "other fences than markdown-it-py's"
+    if not _STRANGE_SPACE.search(visible):
+        assert ours(visible) == theirs(visible), "other fences than markdown-it-py's"
     for event in whole:
         if isinstance(event, Block):
             _bind(event)

@@ -76,10 +76,11 @@ def test_the_product_plays_its_session_as_the_layout_that_is_built() -> None:
         contexts.append(list(messages))
         return "I looked at the ``file``."
 
-    kept = asyncio.run(play(say, 12))
+    blocks = asyncio.run(play(say, 12))
     assert [len(context) for context in contexts] == [2 * turn for turn in range(1, 13)]
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(contexts))
     assert contexts[0][0].content == STATIC
-    assert len(kept) == len(contexts[-1])
-    assert all("variables: $run_" in message.content for message in kept[3::2])
-    assert sum(len(message.content) for message in kept) > sum(len(one.content) for one in contexts[-1])
+    assert len(blocks) == 12
+    assert all(told.startswith("\n\n(state) time: ") for told, _ in blocks)
+    assert blocks[0][0] == blocks[0][1]
+    assert all("variables: $run_" in whole and len(told) < len(whole) for told, whole in blocks[2:])
