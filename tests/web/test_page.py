@@ -188,6 +188,31 @@ def test_every_control_by_keyboard_alone() -> None:
     run(test)
 
 
+def test_many_agents_are_filtered_by_name_and_state() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        paths = ["/", *(f"/a{number}" for number in range(10)), "/a3/deep"]
+        session.show(*(node(path, "acting" if path == "/a3/deep" else "done") for path in paths))
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            items = page.get_by_role("treeitem")
+            await expect(items).to_have_count(12)
+            field = page.get_by_role("searchbox", name="Filter agents")
+            await field.fill("acting")
+            # What is found, and what it stands below.
+            await expect(items).to_have_count(3)
+            await expect(page.locator('[data-path="/a3/deep"]')).to_be_visible()
+            await page.locator('[data-path="/"]').focus()
+            await page.keyboard.press("ArrowDown")
+            await expect(page.locator('[data-path="/a3"]')).to_be_focused()
+            await field.fill("a7")
+            await expect(items).to_have_count(2)
+            await field.fill("")
+            await expect(items).to_have_count(12)
+
+    run(test)
+
+
 def test_intent_is_switched_and_shown_to_everyone() -> None:
     async def test() -> None:
         session = busy_session()

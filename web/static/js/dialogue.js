@@ -35,8 +35,10 @@ export class Dialogue {
    * @param {Store} store
    * @param {(text: string) => void} suggest puts a text into the composer
    * @param {(record: JournalRecord) => void} amend asks for another wording of what was said
+   * @param {() => void} explain shows what works on this machine
    */
-  constructor(store, suggest, amend) {
+  constructor(store, suggest, amend, explain) {
+    this.explain = explain;
     this.store = store;
     this.suggest = suggest;
     this.amend = amend;
@@ -250,6 +252,9 @@ export class Dialogue {
       el("p", {}, "The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree."));
     const { model } = this.store.session;
     if (model) welcome.append(el("p", { className: "aside" }, `Model: ${model}`));
+    const more = el("button", { className: "link", type: "button" }, "What works here, and how to have another model answer");
+    more.addEventListener("click", () => this.explain());
+    welcome.append(el("p", {}, more));
     for (const text of SUGGESTIONS) {
       const button = el("button", { className: "suggestion", type: "button" }, text);
       button.addEventListener("click", () => this.suggest(text));

@@ -59,7 +59,7 @@ store.fetchHtml = (numbers) => connection.request("render", { numbers });
 const dialogue = new Dialogue(store, (text) => composer.put(text), (record) => {
   store.move(record.n - 1);
   composer.put(record.said ?? "");
-});
+}, () => settings.show());
 /** @type {import("./inspector.js").Ask} */
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
 const fetchFile = (/** @type {string} */ type, /** @type {Record<string, unknown>} */ fields) =>

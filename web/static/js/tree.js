@@ -6,6 +6,9 @@ import { tokens } from "./format.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").TreeNode} TreeNode */
+/** From how many nodes on the tree can be filtered. */
+const MANY = 8;
+
 /** @typedef {{item: HTMLElement, group: HTMLElement, mark: HTMLElement, name: HTMLElement, doing: HTMLElement,
  *   tokens: HTMLElement, buttons: ReturnType<typeof controls>}} Row */
 
@@ -13,6 +16,7 @@ export class Tree {
   #root = part("tree");
   #count = part("agent-count");
   #hint = part("tree-hint");
+  #filter = /** @type {HTMLInputElement} */ (part("tree-filter"));
   /** @type {Map<string, Row>} */ #rows = new Map();
   /** The path whose item Tab reaches. */ #focused;
 
@@ -28,6 +32,8 @@ export class Tree {
     this.choose = choose;
     const update = onceAFrame(() => this.#update());
     for (const what of ["tree", "selected", "reset", "moved", "session"]) store.addEventListener(what, update);
+    for (const what of ["records", "reset"]) store.addEventListener(what, update);
+    this.#filter.addEventListener("input", update);
     this.#root.addEventListener("keydown", (event) => this.#key(event));
     this.#root.addEventListener("focusin", (event) => this.#rove(pathAt(event.target) ?? this.#focused));
     store.addEventListener("selected", () => { this.#focused = store.selected; });
@@ -52,6 +58,26 @@ export class Tree {
     this.#rove(known.has(this.#focused) ? this.#focused : selected);
     setText(this.#count, nodes.length > 1 ? String(nodes.length) : "");
     this.#hint.hidden = nodes.length > 3;
+    this.#sift();
+  }
+
+  /** Leave in sight what the filter finds, and what it stands below. */
+  #sift() {
+    const { nodes, asked } = this.store;
+    this.#filter.hidden = nodes.length < MANY;
+    const words = this.#filter.hidden ? "" : this.#filter.value.trim().toLowerCase();
+    const asking = new Set([...asked.values()].map((record) => record.agent));
+    for (const { path, state, doing } of nodes) {
+      const item = this.#rows.get(path)?.item;
+      if (!item) continue;
+      item.hidden = !`${path} ${asking.has(path) ? "waiting for approval" : state} ${doing}`.toLowerCase().includes(words);
+      item.classList.toggle("asking", asking.has(path));
+    }
+    if (!words) return;
+    for (const { item } of this.#rows.values()) {
+      if (item.hidden) continue;
+      for (let above = item.parentElement?.closest("li"); above; above = above.parentElement?.closest("li")) above.hidden = false;
+    }
   }
 
   /**
@@ -130,7 +156,7 @@ export class Tree {
   /** Paths of the items that are not inside a collapsed one, in order. */
   #visible() {
     return [...this.#root.querySelectorAll("li")]
-      .filter((item) => !item.parentElement?.closest('li[aria-expanded="false"]'))
+      .filter((item) => !item.closest("[hidden]") && !item.parentElement?.closest('li[aria-expanded="false"]'))
       .map((item) => item.dataset.path);
   }
 
