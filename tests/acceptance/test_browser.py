@@ -221,7 +221,9 @@ def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(shared: Path
                 [fork] = product.journals() - {journal}
                 expect(page).to_have_url(re.compile(f"#{fork.parent.name}$"))
                 forked = read_journal(fork).records
-                assert [one.kind for one in forked[middle : middle + 2]] == ["fork", "say"]
+                # The journal that was made up is of an older version, which a fork is brought up from.
+                kinds = [one.kind for one in forked[middle:] if one.kind != "migrate"]
+                assert kinds[:2] == ["fork", "say"]
                 assert [one.digest for one in forked[:middle]] == [one.digest for one in records[:middle]]
             assert journal.read_bytes() == before
             assert "And if we went on from here?" in endpoint.of("/")[-1].last
