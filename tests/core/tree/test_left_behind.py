@@ -132,13 +132,13 @@ LIVES: list[Callable[[Stage], Awaitable[None]]] = [
 ]  # fmt: skip
 
 
-def held_now(temporary: Path) -> tuple[int, int, int, list[str]]:
-    """Tasks, threads, descriptors and temporary files of this process."""
+def held_now(temporary: Path) -> tuple[int, int, int, int]:
+    """How many tasks, threads, descriptors and temporary files this process has."""
     return (
         len(asyncio.all_tasks()),
         threading.active_count(),
         len(os.listdir("/proc/self/fd")),
-        sorted(path.name for path in temporary.iterdir()),
+        len(list(temporary.iterdir())),
     )
 
 
@@ -154,7 +154,7 @@ def test_sessions_leave_nothing_behind(
     data = tmp_path / "data"
 
     async def main() -> None:
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         async with runtime(data, behave, world=world) as opened:
             stage = Stage(opened, world, data)
             monkeypatch.setattr(os, "fdatasync", stage.sync)
@@ -164,7 +164,9 @@ def test_sessions_leave_nothing_behind(
             before = held_now(temporary)
             for number in range(SESSIONS):
                 await LIVES[number % len(LIVES)](stage)
-            assert held_now(temporary) == before
+            after = held_now(temporary)
+            # What tests before this one left to the collector may go meanwhile; nothing may come.
+            assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)
             assert not opened._open
 
     asyncio.run(main())
