@@ -209,7 +209,7 @@ class Catalogue:
         os.replace(out.name, target)
 
     def _manifest(self, module: Module) -> bytes | None:
-        """What it described itself with; a module whose image takes minutes to build ships with that."""
+        """What it described itself with; ours ship with that, so nobody starts them to know."""
         with suppress(OSError):
             return (self._memory / f"{module.digest}.manifest").read_bytes()
         shipped = module.folder / MANIFEST

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 from core.modules.client import Completed, ModuleClient, StateChange
 from core.modules.manifest import Manifest
 from sandbox import DockerHost
-from sandbox.catalogue import MANIFEST, Catalogue
 from sandbox.docker_host import DockerInstance
 from sandbox.payload import package_folder
 from tests.sandbox.calling import until
@@ -172,14 +169,3 @@ def test_only_what_was_granted_is_reached(loop: asyncio.Runner, tmp_path: Path, 
             assert {line.target for line in world.lines if line.status != 200} == {"evil.example:443"}
 
     loop.run(scenario())
-
-
-def test_what_ships_as_its_manifest_is_what_it_says() -> None:
-    said = subprocess.run(
-        [sys.executable, "-m", "ext_modules.sdk", "describe", str(BROWSER / "module.py")],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert said == (BROWSER / MANIFEST).read_text(encoding="utf-8")
-    (entry,) = [each for each in Catalogue(Path("/nonexistent")).entries() if each.name == "browser"]
-    assert entry.manifest is not None
-    assert Manifest.from_proto(entry.manifest).name == "browser"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from core.errors import SandboxUnavailable, UsageError
-from sandbox import catalogue
-from sandbox.catalogue import Catalogue
+from core.modules.manifest import Manifest
+from sandbox import catalogue, payload
+from sandbox.catalogue import MANIFEST, Catalogue
 from tests.sandbox.calling import write_module
 
 
@@ -98,3 +101,19 @@ def test_a_module_without_source_is_named(tmp_path: Path) -> None:
 def test_an_unknown_module_is_named(tmp_path: Path) -> None:
     with pytest.raises(SandboxUnavailable, match=r"no module 'b'; there are: a\."):
         Catalogue(tmp_path, shipped=write_module(tmp_path / "shipped", "a", "")).find("b")
+
+
+SHIPPED = sorted(card.parent for card in payload.package_folder("ext_modules").glob("*/module.toml"))
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
+def test_what_ships_as_its_manifest_is_what_it_says(folder: Path, tmp_path: Path) -> None:
+    """If it does not: python -m ext_modules.sdk describe ext_modules/NAME/module.py > ext_modules/NAME/manifest.json"""
+    said = subprocess.run(
+        [sys.executable, "-m", "ext_modules.sdk", "describe", str(folder / "module.py")],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert said == (folder / MANIFEST).read_text(encoding="utf-8")
+    (entry,) = [each for each in Catalogue(tmp_path).entries() if each.name == folder.name]
+    assert entry.manifest is not None
+    assert Manifest.from_proto(entry.manifest).name == folder.name
