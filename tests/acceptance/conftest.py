@@ -10,26 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.laws import journal_law
-from tests.acceptance.product import Product, containers_of, reap, warmed
+from tests.acceptance.product import Product, containers_of, reap
 from tests.endpoint import Endpoint, Script
 
 _numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory in which every shipped module has run once, so that its functions are known."""
-    data = tmp_path_factory.mktemp("shared") / "data"
-    with Endpoint({"/": ["Ready."]}) as endpoint:
-        Product.at(data, endpoint).ask("Are you ready?")
-    return data
 
 
 @dataclass
 class Stage:
     """What one test plays on. `crashes`: a process that asks this endpoint may be killed or lose its disk."""
 
-    shared: Path
     folder: Path
     endpoints: list[Endpoint] = field(default_factory=list)
     data: set[Path] = field(default_factory=set)
@@ -43,7 +33,7 @@ class Stage:
     def product(self, endpoint: Endpoint | str | None = None, **settings: str) -> Product:
         """The product on a data directory of its own; each has its own name for the model."""
         number = next(_numbers)
-        data = warmed(self.folder / f"data-{number}", self.shared)
+        data = self.folder / f"data-{number}"
         self.data.add(data)
         return Product.at(data, endpoint, **{"IACT_MODEL": f"scripted-{number}", **settings})
 
@@ -62,8 +52,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage(shared: Path, tmp_path: Path) -> Iterator[Stage]:
-    made = Stage(shared, tmp_path)
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
     yield made
     try:
         made.end()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -238,13 +237,6 @@ def reap(data: Path) -> None:
         reaper.reap(client, data)
     finally:
         client.close()
-
-
-def warmed(data: Path, like: Path) -> Path:
-    """A data directory `data` that knows the modules that `like` knows, and has no session."""
-    data.mkdir(parents=True)
-    shutil.copytree(like / "modules", data / "modules")
-    return data
 
 
 def until(condition: Callable[[], bool], what: str, *, within: float = 30.0) -> None:

@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from core.journal import read_journal
 from tests.acceptance.conftest import Stage
-from tests.acceptance.product import ROOT, Product, Server, reap, until, warmed
+from tests.acceptance.product import ROOT, Product, Server, reap, until
 from tests.endpoint import Endpoint, Gate, Reply
 from tests.web.browser import ARGUMENTS, PATIENCE, REPORT_VIOLATIONS, Wrongs, chromium
 from tests.web.long import long_journal
@@ -182,9 +182,9 @@ def test_a_person_steps_in_two_levels_down_and_reloads_without_loss(stage: Stage
         assert not [one for one in endpoint.of(others) if "Count backwards instead." in str(one.messages)]
 
 
-def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(shared: Path, tmp_path: Path) -> None:
+def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(tmp_path: Path) -> None:
     # The journal is made up and does not verify, so this product is not one of the stage's.
-    data = warmed(tmp_path / "data", shared)
+    data = tmp_path / "data"
     journal = long_journal(data / "sessions", 10_000)
     records = read_journal(journal).records
     middle = next(one.n for one in records if one.n > 5000 and one.kind == "reply" and one.agent == "/")

@@ -13,7 +13,7 @@ import pytest
 
 from core.journal import Record
 from tests.acceptance.laws import journal_law, prefix_law
-from tests.acceptance.product import Answer, Product, containers_of, warmed
+from tests.acceptance.product import Answer, Product, containers_of
 from tests.endpoint import Endpoint
 
 _SECRET = "a secret on the host, 7c1f"
@@ -69,9 +69,9 @@ class Inside:
 
 
 @pytest.fixture(scope="module")
-def inside(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Inside:
+def inside(tmp_path_factory: pytest.TempPathFactory) -> Inside:
     folder = tmp_path_factory.mktemp("inside")
-    data = warmed(folder / "data", shared)
+    data = folder / "data"
     secret = folder / "secret.txt"
     secret.write_text(_SECRET)
 
