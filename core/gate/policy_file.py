@@ -143,8 +143,8 @@ class Policies(_Strict):
         many = list(names)
         for name in many:
             if name not in self.scope:
-                known = ", ".join(sorted(self.scope)) or "none"
-                raise UsageError(f"There is no scope {name!r} in the policy; there are {known}.")
+                known = ", ".join(sorted({DEFAULT, *self.scope}))
+                raise UsageError(f"There is no scope {name!r}; there are {known}.")
         return merged(self.scope[name].policy([name], self.sets, lockdown=self.lockdown) for name in many)
 
     def chosen(self, text: str) -> Policy:

@@ -34,6 +34,7 @@ class Stage:
         """The product on a data directory of its own; each has its own name for the model."""
         number = next(_numbers)
         data = self.folder / f"data-{number}"
+        data.mkdir()
         self.data.add(data)
         return Product.at(data, endpoint, **{"IACT_MODEL": f"scripted-{number}", **settings})
 
