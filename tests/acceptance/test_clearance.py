@@ -327,7 +327,7 @@ def test_a_scope_that_is_not_there_is_refused_at_once(stage: Stage) -> None:
     for command in (["run", "--scope", "office", "Go."], ["serve", "--scope", "office"]):
         ran = product.run(*command)
         assert ran.status == 2
-        assert ran.sentence == "There is no scope 'office' in the policy; there are default."
+        assert ran.sentence == "There is no scope 'office'; there are default."
 
 
 def test_a_policy_file_that_is_wrong_is_refused_with_its_place(stage: Stage) -> None:
