@@ -91,7 +91,7 @@ class Deliberation:
             elif record.state == "executed":
                 self.goal += f"\n\n{record.node.task}"
         if unplanned and self._asker is not None:
-            self._start(partial(self._replan, "the plan was cut off while it was being written"))
+            self._start(self._plan_on)
 
     def ended(self, node: str) -> None:
         """A tool or agent node has ended."""
@@ -316,6 +316,33 @@ class Deliberation:
             engine.warn("The plan could not be used, also after one correction.", *self._problems)
             return
         self._add("corrected", nodes)
+
+    async def _plan_on(self) -> None:
+        """The planner was cut off: what it wrote stands, and a step that it writes again is the one that stands."""
+        engine, state = self._engine, self._engine.state
+        reason = "the plan was cut off while it was being written"
+        text = await self._ask(
+            Question("plan", "smart", questions.replan(self.goal, self._infos(), state, reason))
+        )
+        if text is None:
+            return
+        room = engine.limits.nodes - sum(r.node.kind in WORK for r in state.nodes.values())
+        try:
+            written = read_plan(answers.plan_text(text), id=state.plan.id).nodes.values()
+            rest = make_plan(state.plan.id, [one for one in written if one.id not in state.nodes])
+            if not rest.nodes:
+                return
+            known = [
+                one for one in state.plan.nodes if state.nodes[one].state not in ("cancelled", "skipped")
+            ]
+            checked = check(
+                rest, engine.catalogue, known=known, max_nodes=max(room, 0), agents=engine.mode.agents
+            )
+        except PlanError as error:
+            engine.warn(f"The rest of the plan could not be used: {error}")
+            return
+        engine.warn(*checked.warnings)
+        self._add("planned on", list(checked.nodes.values()))
 
     async def _replan(self, reason: str) -> None:
         await self._replanned(reason)

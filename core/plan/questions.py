@@ -22,6 +22,8 @@ EXCERPT: Final = 10_000
 BRIEF: Final = 500
 """Characters of one result when planning anew."""
 
+_UNDER_WAY: Final = ("running", "waiting_human")
+
 _STEP_FORM: Final = """Answer with YAML only:
 steps:
   - {id: short-name, call: FUNCTION, params: {NAME: VALUE}, refs: {NAME: {step: OTHER-ID, field: a.b.0}}, after: [OTHER-ID]}
@@ -73,8 +75,10 @@ def replan(goal: str, infos: Sequence[FunctionInfo], state: PlanState, reason: s
     """Asks for further steps, given what is there and what went wrong."""
     done = evidence((r for r in work(state) if r.ended is not None), BRIEF)
     history = [f"{v.version}: {v.reason}" for v in state.versions][-8:]
+    running = [f"{r.node.id} ({r.node.task or r.node.call})" for r in work(state) if r.state in _UNDER_WAY]
+    under_way = f"Under way, and not to be planned again: {', '.join(running)}.\n\n" if running else ""
     context = (
-        f"So far:\n{done}\n\nWhy other steps are needed: {reason}\n"
+        f"So far:\n{done}\n\n{under_way}Why other steps are needed: {reason}\n"
         f"Earlier versions: {'; '.join(history)}\n"
         "Plan only what is still to do; results above can be used in `refs` and `after` by their ids; "
         "choose new ids.\n\n"

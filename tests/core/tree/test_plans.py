@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from core.tree.runtime import Runtime
 from core.tree.session import Session
 from tests.core.tree.fakes import FakeHost, FakeModules, Script, ScriptedModel, World, replies
 
-Answers = Mapping[str, Sequence[str]]
+Answers = Mapping[str, Sequence[str] | str]
+"""By the first words of a question: one answer after another, or the same each time."""
 
 
 class Thinker(ScriptedModel):
@@ -29,7 +31,9 @@ class Thinker(ScriptedModel):
 
     def __init__(self, script: Script, answers: Answers) -> None:
         super().__init__(script)
-        self._answers = {start: list(texts) for start, texts in answers.items()}
+        self._answers = {
+            start: texts if isinstance(texts, str) else list(texts) for start, texts in answers.items()
+        }
         self.questions: list[str] = []
 
     async def stream(
@@ -42,7 +46,8 @@ class Thinker(ScriptedModel):
         question = messages[0].content
         self.questions.append(question)
         start = next(one for one in self._answers if question.startswith(one))
-        text = self._answers[start].pop(0)
+        texts = self._answers[start]
+        text = texts if isinstance(texts, str) else texts.pop(0)
         for at in range(0, len(text), 16):
             await asyncio.sleep(0)
             yield TextDelta(text[at : at + 16])
@@ -452,7 +457,7 @@ def asked(session: Session) -> list[int]:
 
 def test_a_plan_goes_on_from_every_record_and_no_effect_happens_twice(tmp_path: Path) -> None:
     """As after `kill -9` behind each record of a session with steps, a child agent and a failure."""
-    script, answers = researcher(), {"A step failed.": ["{}"] * 50, "Plan the": ["no"] * 50}
+    script, answers = researcher(), {"A step failed.": "{}", "Plan the": "no"}
     first = World()
     body = AGENTS + "  - {id: bad, call: t.fail, params: {text: bad}}\n"
     script["/"] = [plan(body), "Done."]
@@ -485,6 +490,56 @@ def test_a_plan_goes_on_from_every_record_and_no_effect_happens_twice(tmp_path: 
         return len(records) - began
 
     assert asyncio.run(main()) > 40
+
+
+JUDGING = {
+    "Plan the": WRITTEN,
+    "Judge the": '{"decision": "continue", "reason": "go on"}',
+    "Look at one": '{"action": "continue"}',
+    "A step failed.": '{"steps": [{"id": "instead", "call": "t.read", "params": {"text": "instead"}}]}',
+    "Decide whether": '{"achieved": true, "confidence": 0.9, "reasoning": "all there", "final_answer": "There."}',
+    "Answer from": "All is there.",
+    "Answer the task": "All is there [a].",
+    "Write the whole": json.dumps(
+        {
+            "steps": [
+                {"id": "a", "call": "t.read", "params": {"text": "one"}},
+                {"id": "b", "call": "t.write", "auto": {"text": "lower(a)"}, "after": ["a"]},
+                {"id": "c", "call": "t.read", "params": {"text": "three"}},
+            ],
+            "confidence": 0.9,
+            "branches": [{"step": "c", "when": "a contains 'one'", "set": {"text": "four"}}],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["reflect", "nreflect", "orchestrator", "analyze", "profile"])
+def test_a_plan_of_every_mode_goes_on_after_a_crash(tmp_path: Path, mode: str) -> None:
+    """Behind every few records: it ends, verifies, and makes no call with an effect a second time."""
+    script = replies({"/": [plan("goal: Find out", f"PLAN audit mode={mode}"), "Done."]})
+
+    async def main() -> list[str]:
+        async with runtime(tmp_path, script, answers=JUDGING) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            records, name = list(session.records()), session.id
+        replay(session.journal, verify=True)
+        began = next(one.n for one in records if one.kind == "spawn")
+        for at in range(began, len(records), 4):
+            world = World()
+            async with runtime(tmp_path, script, world=world, answers=JUDGING) as opened:
+                copy = await opened.open(await opened.fork(name, at))
+                await copy.answer(at)
+            replay(copy.journal, verify=True)
+            before = sum(one.kind == "call" and one.text("function") == "t.write" for one in records[:at])
+            after = sum(function == "t.write" for _, function, _ in world.done)
+            assert before + after == 1, f"behind record {at}"
+        return [one.text("question") for one in records if one.kind == "ask"]
+
+    questions = asyncio.run(main())
+    assert questions[0] == ("profile" if mode == "profile" else "plan")
+    assert len(questions) >= 2
 
 
 def test_a_plan_that_was_cut_off_while_it_was_planned_is_planned_on(tmp_path: Path) -> None:
