@@ -33,6 +33,9 @@ def journals(data: Path) -> Iterator[tuple[str, Happening]]:
         except (JournalError, ReplayMismatch, OSError) as error:
             _LOG.warning("not remembered: %s: %s", path, error)
             continue
+        except Exception:  # one journal that we can't fold must not cost the memory of all others
+            _LOG.exception("not remembered: %s", path)
+            continue
         for happening in found:
             yield USER, happening
 
