@@ -1,4 +1,4 @@
-"""`python -m benchmarks.memory [FILE] [--cost N] [--asks N]`: quality on a file in LoCoMo's format, then cost.
+"""`python -m benchmarks.memory [FILE] [--cost N] [--asks N] [--turns N]`: quality on a file in LoCoMo's format, then cost.
 
 Without a file: four conversations made for this benchmark, all in one memory, because they are short. A
 file's conversations are searched one by one, as is usual with LoCoMo. The weights of the ranking were
@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.memory import cost, quality, quiet
+from benchmarks.memory import cost, quality, quiet, turns
 from benchmarks.memory.locomo import Conversation, read
 from benchmarks.memory.quality import Score
 from hippocampus.ranking import Weights
@@ -26,6 +26,9 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path, help="conversations in LoCoMo's format")
     parser.add_argument("--cost", type=int, default=50_000, metavar="N", help="fragments; 0 leaves it out")
     parser.add_argument("--asks", type=int, default=500, metavar="N")
+    parser.add_argument(
+        "--turns", type=int, default=200, metavar="N", help="turns of a session; 0 leaves it out"
+    )
     chosen = parser.parse_args()
     conversations = read(chosen.file or _SHIPPED)
     half = len(conversations) // 2
@@ -46,6 +49,8 @@ def main() -> None:
             f"\n{found.fragments} fragments: recall p50 {found.p50:.1f} ms, p99 {found.p99:.1f} ms, slowest "
             f"{found.slowest:.1f} ms; storing one {found.store:.2f} ms; {found.resident:.0f} MB resident at most"
         )
+    if chosen.turns:
+        print(turns.printed(turns.run(read(_SHIPPED), min(chosen.cost or 5_000, 5_000), chosen.turns)))
 
 
 async def compare(

@@ -71,7 +71,7 @@ async def measure(conversations: Sequence[Conversation], count: int, asks: int) 
             for n in range(count):
                 at = (start + timedelta(minutes=10 * n)).isoformat()
                 memory.remember(
-                    Happening(f"s{n // 50}", n % 50, "/", at, "say", _vary(rng.choice(texts), rng))
+                    Happening(f"s{n // 50}", n % 50, "/", at, "say", vary(rng.choice(texts), rng))
                 )
                 if n % 5_000 == 4_999:
                     await opened.settled()
@@ -93,7 +93,8 @@ async def measure(conversations: Sequence[Conversation], count: int, asks: int) 
     return Cost(count, statistics.median(taken), p99, taken[-1], store * 1000, resident)
 
 
-def _vary(text: str, rng: random.Random) -> str:
+def vary(text: str, rng: random.Random) -> str:
+    """A text like this one: two words are another, and a number tells it from the rest."""
     words = text.split()
     for _ in range(2):
         words[rng.randrange(len(words))] = rng.choice(_NAMES)

@@ -20,6 +20,7 @@ from core.modules.manifest import Manifest
 from core.ports import (
     CatalogueEntry,
     ChatMessage,
+    Memory,
     ModelEvent,
     ModelProfile,
     ModuleHost,
@@ -155,11 +156,14 @@ class InstantHost:
         return None
 
 
-def runtime(data: Path, model: InstantModel, *, agents: int = 1) -> AbstractAsyncContextManager[Runtime]:
+def runtime(
+    data: Path, model: InstantModel, *, agents: int = 1, memory: Memory | None = None
+) -> AbstractAsyncContextManager[Runtime]:
     """The real runtime with its journals in `data`; no bound is hit."""
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return InstantModules()
 
     bounds = Bounds(agents=agents + 1, turns=10**6, tokens=_WIDE, activation=10.0**6)
-    return Runtime(data, Models({"smart": model}), InstantHost(), bounds=bounds, open_modules=open_modules)
+    models, host = Models({"smart": model}), InstantHost()
+    return Runtime(data, models, host, bounds=bounds, open_modules=open_modules, memory=memory)

@@ -1,0 +1,97 @@
+"""What memory adds to a turn: the real tree and journal, with a model that answers at once, with and without it.
+
+So all of the difference is memory's: the recall, its record, and the lines in the context. What was said is
+stored between two turns, where a real model writes for seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.memory.cost import vary
+from benchmarks.memory.locomo import Conversation
+from benchmarks.tree.fakes import InstantModel, runtime
+from benchmarks.tree.measure import resident
+from core.ports import Happening
+from core.tree.runtime import SystemClock
+from hippocampus import Hippocampus, WordEmbedder, open_hippocampus
+
+_SOMEONE: Final = "someone"
+_BUDGET: Final = 5.0
+"""Seconds that a recall may take here: a benchmark shall see slow ones, not leave them out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Milliseconds of a turn, half of them shorter; `recall`: of memory's own part. `resident`: MB that it adds."""
+
+    fragments: int
+    without: float
+    with_memory: float
+    recall: float
+    recalled: int
+    resident: float
+
+
+async def measure(conversations: Sequence[Conversation], count: int, turns: int) -> Turns:
+    """`turns` messages to the root of a session, without memory and with one of `count` fragments."""
+    rng = random.Random(7)
+    texts = [turn.text for one in conversations for turn in one.turns]
+    asked = [rng.choice([question.text for one in conversations for question in one.questions])]
+    asked += [rng.choice(texts) for _ in range(turns)]
+    with tempfile.TemporaryDirectory() as place:
+        bare, _, _ = await _talk(Path(place, "without"), None, asked)
+        before = resident()
+        clock = SystemClock()
+        async with open_hippocampus(
+            Path(place, "memory"), WordEmbedder(), clock=clock, budget=_BUDGET
+        ) as opened:
+            memory, at = opened.of(_SOMEONE), clock.now().isoformat()
+            for n in range(count):
+                said = vary(rng.choice(texts), rng)
+                memory.remember(Happening(f"s{n // 50}", n % 50, "/", at, "say", said))
+                if n % 5_000 == 4_999:
+                    await opened.settled()
+            await opened.settled()
+            took, recalls, shown = await _talk(Path(place, "with"), opened, asked)
+            added = (resident() - before) / 1e6
+    return Turns(count, bare, took, recalls, shown, added)
+
+
+async def _talk(data: Path, opened: Hippocampus | None, asked: Sequence[str]) -> tuple[float, float, int]:
+    """Milliseconds of a turn and of a recall, and how many turns were told something."""
+    memory = opened.of(_SOMEONE) if opened is not None else None
+    async with runtime(data, InstantModel(lambda path, turn: "Noted."), memory=memory) as running:
+        session = await running.open()
+        await session.ask(asked[0])
+        taken = []
+        for text in asked[1:]:
+            began = time.perf_counter()
+            await session.ask(text)
+            taken.append((time.perf_counter() - began) * 1000)
+            if opened is not None:
+                await opened.settled()  # what was said is stored meanwhile, as while a model writes
+        recalls = [one.number("ms") for one in session.records() if one.kind == "recall"]
+        return statistics.median(taken), statistics.median(recalls) if recalls else 0.0, len(recalls)
+
+
+def printed(found: Turns) -> str:
+    """One line for people."""
+    return (
+        f"{found.fragments} fragments, a model that answers at once: a turn takes {found.without:.1f} ms without "
+        f"memory and {found.with_memory:.1f} ms with it (its own part: {found.recall:.0f} ms; something was "
+        f"recalled in {found.recalled} turns); it adds {found.resident:.0f} MB to the process"
+    )
+
+
+def run(conversations: Sequence[Conversation], count: int, turns: int) -> Turns:
+    """`measure`, in a loop of its own."""
+    return asyncio.run(measure(conversations, count, turns))
