@@ -27,6 +27,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_TAKES": "takes",
     "IACT_DIALECT": "dialect",
     "IACT_SANDBOX": "sandbox",
+    "IACT_WARM": "warm",
     "IACT_CLEARANCE_URL": "clearance_url",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
     "IACT_CLEARANCE_URL_SECONDS": "clearance_url_seconds",
@@ -61,6 +62,7 @@ class Settings(BaseModel):
     """Everything that a user can set. No endpoint and no key: the embedded model is used.
 
     `takes`: media that the endpoint's models understand beside text, in the environment separated by commas.
+    `warm`: likewise.
     `dialect`: "tools" for models that insist on function calls.
 
     `clearance_url`: asked about every call, in place of a person; `clearance_url_seconds` and `clearance_seconds`:
@@ -79,6 +81,8 @@ class Settings(BaseModel):
     takes: tuple[Medium, ...] = ()
     dialect: Literal["text", "tools"] = "text"
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
+    warm: tuple[str, ...] = ()
+    """Modules that are started with a session, so that their first call need not wait for a container."""
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     clearance_url_seconds: float = Field(default=ENDPOINT_SECONDS, gt=0, le=3600)
     clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)
@@ -111,8 +115,9 @@ def load(*, data: str | None = None, environment: Mapping[str, str] | None = Non
     for name, field in _ENVIRONMENT.items():
         if environment.get(name):
             given[field] = environment[name]
-    if isinstance(given.get("takes"), str):
-        given["takes"] = [one.strip() for one in given["takes"].split(",") if one.strip()]
+    for several in ("takes", "warm"):
+        if isinstance(given.get(several), str):
+            given[several] = [one.strip() for one in given[several].split(",") if one.strip()]
     if data:
         given["data"] = data
     if isinstance(given.get("log"), str):

@@ -139,7 +139,7 @@ async def open_runtime(
             settings.data, models, host,
             bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
             authorities=authorities, workspace=workspace, memory=memory,
-            versions=open_versions(),
+            versions=open_versions(), warm=settings.warm,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 

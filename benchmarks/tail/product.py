@@ -24,6 +24,7 @@ from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.modules.manifest import Manifest
+from core.modules.registry import Start
 from core.ports import (
     JSON,
     CatalogueEntry,
@@ -137,6 +138,9 @@ class _Shell:
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return _MANIFEST
+
+    async def warm(self, module: str, report: Report, start: Start) -> None:
+        return None
 
     async def drop(self, module: str) -> None:
         return None

@@ -17,6 +17,7 @@ from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.modules.manifest import Manifest
+from core.modules.registry import Start
 from core.ports import (
     CatalogueEntry,
     ChatMessage,
@@ -105,6 +106,9 @@ class InstantModules:
     ) -> Outcome:
         ticket.redeem(call.request)
         return Completed(RESULT, "text/plain", {}, None, (), None)
+
+    async def warm(self, module: str, report: Report, start: Start) -> None:
+        return None
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return _MANIFEST

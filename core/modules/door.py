@@ -9,29 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from core.errors import ModuleFault, ModuleLost, SandboxError
 from core.gate.gate import CallRequest, Ticket
 from core.language.variables import Value
 from core.modules.client import ArtifactChunk, Attached, Invocation, ModuleClient, OnArtifact, Outcome
 from core.modules.manifest import Manifest
+from core.modules.registry import Start
 from core.modules.scrub import Scrub, ScrubBytes
 from core.ports import JSON, ModuleHost, ModuleInstance, Report
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """How a module is to run. `digest`: the version that the session knows; None: the one in the catalogue.
-
-    `egress`, `secrets`: what it may reach outside, and the names of what it is told; granted by a person.
-    """
-
-    digest: str | None = None
-    egress: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +35,7 @@ class FunctionCall:
     arguments: Mapping[str, JSON]
     attached: Mapping[str, Value]
     timeout: float
-    start: Start = Start()
+    start: Start = field(default_factory=Start)
 
 
 class Modules(Protocol):
@@ -64,10 +53,15 @@ class Modules(Protocol):
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest: ...
 
+    async def warm(self, module: str, report: Report, start: Start) -> None: ...
+
     async def drop(self, module: str) -> None: ...
 
     async def close(self) -> None: ...
 
+
+_CONNECTING: Final = 10.0
+"""Seconds that a module which was just started has to take our connection."""
 
 OpenModules = Callable[[ModuleHost, str, Path], Modules]
 """Makes the modules of one session: host, session id, workspace."""
@@ -173,6 +167,15 @@ class Door:
         if digest is not None:
             await self._host.remember_manifest(digest, manifest.to_proto())
         return manifest
+
+    async def warm(self, module: str, report: Report, start: Start) -> None:
+        """Start a module, so that its first call need not wait for that.
+
+        Raises:
+            SandboxError: it can't be reached.
+        """
+        running = await self._reach(module, report, start)
+        await running.client.wait_serving(_CONNECTING)
 
     async def _reach(self, module: str, report: Report, start: Start) -> _Running:
         async with self._starting.setdefault(module, asyncio.Lock()):

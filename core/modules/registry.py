@@ -11,6 +11,18 @@ from core.ports import JSON, Origin
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """How a module is to run. `digest`: the version that the session knows; None: the one in the catalogue.
+
+    `egress`, `secrets`: what it may reach outside, and the names of what it is told; granted by a person.
+    """
+
+    digest: str | None = None
+    egress: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A module that a session knows: one version of it, as its `module` record says.
 
@@ -37,6 +49,11 @@ class Loaded:
     def secrets(self) -> tuple[str, ...]:
         """Names of the secrets that it is given, granted as its egress is."""
         return self.manifest.needs.secrets if self.whole else ()
+
+    @property
+    def start(self) -> Start:
+        """How it is to run."""
+        return Start(self.digest, self.egress, self.secrets)
 
     def to_json(self) -> dict[str, JSON]:
         """As a `module` record has it, beside the manifest in its body."""

@@ -25,7 +25,8 @@ from core.journal.record import Record
 from core.journal.spool import Spool
 from core.language.grammar import Bound
 from core.modules.client import Completed, Outcome, Raised, TimedOut
-from core.modules.door import FunctionCall, Modules, Start
+from core.modules.door import FunctionCall, Modules
+from core.modules.registry import Start
 from core.ports import JSON
 from core.tree import budget, offers
 from core.tree.agent import Agent, Pending
@@ -248,7 +249,7 @@ class Acting:
         live, started = self._live, self._live.clock.monotonic()
         timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
         loaded = live.tree.modules.get(pending.spec.module or "")
-        start = Start(loaded.digest, loaded.egress, loaded.secrets) if loaded is not None else Start()
+        start = loaded.start if loaded is not None else Start()
         call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout, start)
         with Spool(live.journal.directory) as spool:
             outcome = await self._invoke(agent, pending, ticket, call, spool)

@@ -9,7 +9,8 @@ counts. So a journal replays without them, and a version that another session de
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from core.errors import (
@@ -17,6 +18,7 @@ from core.errors import (
     ModuleLost,
     ModuleWithdrawn,
     PackagesUnavailable,
+    SandboxError,
     UsageError,
 )
 from core.gate.gate import Ticket
@@ -65,6 +67,14 @@ class Loading:
                     await self.forget(name, "removed", "A person removed it from the catalogue.")
                 else:
                     self.review(name)
+
+    async def warm(self, names: Sequence[str]) -> None:
+        """Start modules ahead of their first call; why one could not be started is said by that call."""
+        for name in names:
+            loaded = self._live.tree.modules.get(name)
+            if loaded is not None:
+                with contextlib.suppress(SandboxError):
+                    await self._door.warm(name, self._say, loaded.start)
 
     def review(self, name: str) -> None:
         """Record what is approved of a module now, if that is not what it was."""

@@ -85,6 +85,7 @@ class Runtime:
         open_modules: OpenModules = Door,
         memory: Memory | None = None,
         versions: Versions | None = None,
+        warm: Sequence[str] = (),
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened. `scope`: of new ones."""
         self._open_modules = open_modules
@@ -95,6 +96,7 @@ class Runtime:
         self._authorities = replace(given, approvals=self._approvals)
         self.memory: Final = memory
         self._versions = versions
+        self._warm = tuple(warm)
         self._sessions_path: Final = data / "sessions"
         self._models = models
         self._host = host
@@ -169,6 +171,7 @@ class Runtime:
                 self._open_modules,
                 self._authorities,
                 self.memory,
+                self._warm,
             )
             self._open[session.id] = session
             session.start()

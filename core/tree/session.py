@@ -53,6 +53,7 @@ class Session:
         open_modules: OpenModules = Door,
         authorities: Authorities | None = None,
         memory: Memory | None = None,
+        warm: Sequence[str] = (),
     ) -> None:
         self._live = live
         self._models = models
@@ -69,6 +70,7 @@ class Session:
         )
         self._monitor.waits = self._planning.person
         self._drivers: dict[str, asyncio.Task[None]] = {}
+        self._warm = warm
         self._ready = asyncio.Event()
         self._closing = False
         self._files = workspace
@@ -433,8 +435,11 @@ class Session:
         except JournalUnwritable as error:
             self._live.stop(error)
         finally:
-            self._drivers.pop("modules", None)
             self._ready.set()
+        try:
+            await self._loading.warm(self._warm)
+        finally:
+            self._drivers.pop("modules", None)
 
 
 def _text(text: str) -> str:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import pytest
+
 from core.journal import Record, read_journal
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, acknowledged, kill, until
@@ -238,3 +240,26 @@ def test_a_journal_that_never_began_is_no_session(stage: Stage) -> None:
     assert ran.status == 1
     assert ran.sentence == "The journal holds no record."
     _remove(empty)
+
+
+_SESSIONS = 10
+
+
+@pytest.mark.no_prefix_law("ten sessions of one model, each at its first turn")
+def test_nothing_is_left_of_ten_sessions_that_were_killed(stage: Stage) -> None:
+    """The next start of anything on the data directory removes their containers, sockets and mounts."""
+    busy = Reply("I wait.\n\n```shell.run\ntouch here; sleep 3600\n```", repeat=True)
+    product = stage.product(stage.endpoint({"/": [busy]}, crashes=True))
+    with product.serving() as server:
+        for _ in range(_SESSIONS):
+            with server.connect() as socket:
+                acknowledged(socket, {"type": "hello", "session": None, "since": 0})
+                acknowledged(socket, {"type": "say", "text": "Wait."})
+        at_work = "sessions/*/workspace/here"
+        until(lambda: len(list(product.data.glob(at_work))) == _SESSIONS, "ten tools at work", within=300)
+        assert kill(server.process)
+    assert len(product.containers()) == _SESSIONS
+    assert product.run("module", "list", seconds=300).status == 0
+    assert product.containers() == []
+    assert list((product.data / "run").glob("*")) == []
+    assert str(product.data / "run") not in Path("/proc/mounts").read_text(encoding="utf-8")

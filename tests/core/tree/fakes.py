@@ -17,6 +17,7 @@ from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome, Raised
 from core.modules.door import FunctionCall, Modules
 from core.modules.manifest import Manifest
+from core.modules.registry import Start
 from core.ports import (
     CatalogueEntry,
     ChatMessage,
@@ -237,6 +238,9 @@ class FakeModules:
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return MANIFEST
+
+    async def warm(self, module: str, report: Report, start: Start) -> None:
+        return None
 
     async def drop(self, module: str) -> None:
         return None
