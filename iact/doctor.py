@@ -19,6 +19,7 @@ from core.errors import SandboxUnavailable
 from core.models import weights
 from sandbox import image
 from sandbox.engine import EngineFailure, connect
+from sandbox.versions import available
 
 _ENOUGH_DISK = 1 << 30
 """Bytes that should be free: an image, a session's files."""
@@ -41,6 +42,7 @@ def checks(data: Path) -> list[Check]:
         _engine,
         _image,
         _model,
+        _versions,
         lambda: _data(data),
         lambda: _disk(data),
     )
@@ -93,6 +95,13 @@ def _model() -> Check:
         return Check("model", True, f"{file}, {weights.SIZE / 1e6:.0f} MB")
     detail = "The embedded model's file is not here yet (it is fetched when it is first needed)."
     return Check("model", False, detail, f"{sys.executable} -m core.models.embedded fetch")
+
+
+def _versions() -> Check:
+    if available():
+        return Check("versions", True, "git keeps versions of the files that agents work on")
+    detail = "git is not there, so no versions of the files that agents work on are kept."
+    return Check("versions", False, detail, "apt-get install git")
 
 
 def _data(data: Path) -> Check:

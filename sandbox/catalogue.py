@@ -171,6 +171,8 @@ class Catalogue:
         modules = self.modules()
         if source.name in modules and modules[source.name].origin == "shipped":
             raise UsageError(f"A module {source.name} ships with the product; choose another name.")
+        if origin == "agent" and source.name in modules and modules[source.name].origin == "user":
+            raise UsageError(f"A person added a module {source.name}; choose another name.")
         folder = self._kept.add(source)
         try:
             module = read(folder, sdk=payload.sdk_digest(), origin=origin)

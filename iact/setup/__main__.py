@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from iact.setup import browser, engine, environment, image, model
+from iact.setup import browser, engine, environment, git, image, model
 from iact.setup.report import ROOT, Missing, SetupFailed, say
 
 
@@ -21,13 +21,14 @@ def _environment() -> Missing | None:
 _STEPS: dict[str, Callable[[], Missing | None]] = {
     "environment": _environment,
     "engine": engine.ensure,
+    "git": git.ensure,
     "model": model.ensure,
     "image": image.ensure,
     "browser": browser.ensure,
 }
 _GROUPS: dict[str, Sequence[str]] = {
-    "setup": ("environment", "engine", "model", "image"),
-    "test": ("environment", "engine", "model", "image", "browser"),
+    "setup": ("environment", "engine", "git", "model", "image"),
+    "test": ("environment", "engine", "git", "model", "image", "browser"),
 }
 
 

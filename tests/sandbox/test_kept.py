@@ -56,6 +56,13 @@ def test_the_same_source_is_the_same_version(catalogue: Catalogue) -> None:
     assert catalogue.add(source(), "user").digest == catalogue.add(source(), "agent").digest
 
 
+def test_an_agent_can_not_take_the_place_of_what_a_person_added(catalogue: Catalogue) -> None:
+    entry = catalogue.add(source(), "user")
+    catalogue.adopt("mine", entry.digest, "user")
+    with pytest.raises(UsageError, match="A person added a module mine"):
+        catalogue.add(source("x = 2\n"), "agent")
+
+
 def test_what_ships_with_the_product_can_not_be_replaced(catalogue: Catalogue) -> None:
     with pytest.raises(UsageError, match="ships with the product"):
         catalogue.add(source(name="ours"), "user")
