@@ -8,5 +8,5 @@ others go on.
 
     python -m iact.setup setup      everything that `make run` needs
     python -m iact.setup test       that, and what the tests need besides
-    python -m iact.setup engine     one step alone: environment, engine, model, image, browser
+    python -m iact.setup engine     one step alone: environment, engine, git, model, image, browser
 """

@@ -36,10 +36,10 @@ def test_what_is_missing_is_said_and_does_not_stop_the_rest(
     def fine() -> None:
         ran.append("model")
 
-    steps = {"environment": fine, "engine": missing, "model": fine, "image": fine}
+    steps = {"environment": fine, "engine": missing, "git": fine, "model": fine, "image": fine}
     monkeypatch.setattr(setup, "_STEPS", steps)
     assert setup.main(["setup"]) == 0
-    assert ran == ["model", "engine", "model", "model"]
+    assert ran == ["model", "engine", "model", "model", "model"]
     assert "setup: No engine, so tools are off; run: sudo install it" in capsys.readouterr().err
 
 
@@ -154,8 +154,8 @@ def test_the_lock_holds_what_the_project_asks_for() -> None:
 
 def test_doctor_finds_this_machine_well(tmp_path: Path) -> None:
     found = {check.check: check for check in doctor.checks(tmp_path / "data")}
-    assert set(found) == {"python", "engine", "image", "model", "data", "disk"}
-    for name in ("python", "engine", "data", "disk"):
+    assert set(found) == {"python", "engine", "image", "model", "versions", "data", "disk"}
+    for name in ("python", "engine", "versions", "data", "disk"):
         assert found[name].ok, found[name]
         assert found[name].remedy == ""
 
