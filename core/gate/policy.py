@@ -59,7 +59,7 @@ class Policy:
     """One scope, or several merged. `caps`: pairs of pattern and level, at most one for a pattern.
 
     `clearance`: patterns of functions whose every call needs clearance; `readers`: of those that only agents of intent
-    0 may call, because they bring in what nobody vouches for. `remember`: whether a person's yes may be
+    0 may call, because they bring in what nobody vouches for (a caller that may do more leaves them to such a child). `remember`: whether a person's yes may be
     remembered. `sets`: pairs of the name of a set of values and one value in it.
     """
 
