@@ -25,6 +25,7 @@ from docker.models.containers import Container
 from core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
 from core.ports import CatalogueEntry, ModuleSource, Origin, Report
 from sandbox import image, limits, owner, reaper, requirements, socket_folder
+from sandbox.apps import AppOrigin
 from sandbox.catalogue import Catalogue, Module
 from sandbox.egress import EgressProxy, Outside, targets
 from sandbox.engine import NO_ENGINE, EngineFailure, begin, connect, from_thread, in_thread, knock
@@ -40,6 +41,10 @@ _HEALTH_PATIENCE = 4
 """Seconds that a module has to answer its health service."""
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
 """Seconds before we first look for a new module's socket, and between looks."""
+
+
+_APPS = "app"
+"""The module of ours whose apps the user can open."""
 
 
 @dataclass(slots=True)
@@ -65,6 +70,16 @@ class DockerInstance:
     @property
     def target(self) -> str:
         return self.socket.target
+
+    def open_app(self, app: str) -> socket_folder.CheckedSocket | None:
+        """The socket on which the app called `app` (sixteen hex digits) answers HTTP; None if there is none. Close it.
+
+        Raises:
+            ModuleLost: what is there is not a socket.
+        """
+        if self.ended or self.name != _APPS or not re.fullmatch("[0-9a-f]{16}", app):
+            return None
+        return socket_folder.open_socket(self.folder, f"app-{app}.sock")
 
     async def why_lost(self) -> str | None:
         """A sentence if it can no longer serve, else None.
@@ -141,6 +156,7 @@ class DockerHost:
         self._starting: dict[tuple[str, str], asyncio.Lock] = {}
         self._running: dict[tuple[str, str], DockerInstance] = {}
         self._restarts: dict[tuple[str, str], Restarts] = {}
+        self._apps = AppOrigin(self._app)
         self._closed = False
 
     @property
@@ -217,6 +233,7 @@ class DockerHost:
     async def close(self) -> None:
         """Stop everything that this host started; afterwards it starts nothing any more."""
         self._closed = True
+        await self._apps.close()
         await _stop_all(list(self._running.values()))
         client, self._client = self._client, None
         if client is not None:
@@ -314,6 +331,11 @@ class DockerHost:
             return None
         return requirements.site(self._data / "modules" / "sites", lines, python, report)
 
+    def _app(self, name: str) -> socket_folder.CheckedSocket | None:
+        """The socket of the app called `name`, whichever session's it is."""
+        opened = (each.open_app(name) for each in self._running.values() if each.name == _APPS)
+        return next((found for found in opened if found is not None), None)
+
     def _forget(self, instance: DockerInstance) -> None:
         key = (instance.session, instance.name)
         if self._running.get(key) is instance:
@@ -334,6 +356,8 @@ class DockerHost:
                 proxy = self._proxy(folder, ways, session=session, module=module.name)
                 await proxy.open()
                 place = replace(place, egress=proxy.folder)
+            if module.name == _APPS:
+                await self._apps.open()
             container = await in_thread(self._create, client, module, session, place, reference)
             await in_thread(container.start)
             yield container, folder, proxy
@@ -395,9 +419,13 @@ class DockerHost:
             name=name,
             labels=owner.labels(self._process, data=self._data, session=session, module=module.name),
             host_config=host_config,
-            **limits.options(place, limits.environment(place, image.ENVIRONMENT)),
+            **limits.options(place, self._environment(module, place)),
         )
         return client.containers.get(made["Id"])
+
+    def _environment(self, module: Module, place: limits.Place) -> dict[str, str]:
+        port = {"IACT_APPS_PORT": str(self._apps.port)} if module.name == _APPS else {}
+        return {**limits.environment(place, image.ENVIRONMENT), **port}
 
     def _bounds_of(self, module: Module) -> limits.Limits:
         """What the module asks for, within what this host gives at most."""

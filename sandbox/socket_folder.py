@@ -44,14 +44,14 @@ class CheckedSocket:
             self.descriptor = -1
 
 
-def open_socket(folder: Path) -> CheckedSocket | None:
-    """Open the module's socket in `folder`; None if there is nothing there yet.
+def open_socket(folder: Path, name: str = SOCKET) -> CheckedSocket | None:
+    """Open the module's socket in `folder`, or another of its, `name`; None if there is nothing there.
 
     Raises:
         ModuleLost: what is there is not a socket (a link, a pipe, a file), so the module is not to be talked to.
     """
     try:
-        descriptor = os.open(folder / SOCKET, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(folder / name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -23,7 +23,7 @@ def act(text: str) -> str:
 """
 
 
-@pytest.mark.parametrize("name", ["browser", "files", "shell", "web"])
+@pytest.mark.parametrize("name", ["app", "browser", "files", "shell", "web"])
 def test_what_we_ship_passes_in_its_container(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = check_module(package_folder("ext_modules") / name, as_json=True)
     findings = json.loads(capsys.readouterr().out)

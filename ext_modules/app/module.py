@@ -1,0 +1,170 @@
+"""Ephemeral web apps: an agent writes one, the user opens it and types what no agent may see.
+
+    idle --serve--> serving --serve--> serving --stop, or the app ends--> idle
+
+The app answers HTTP on a unix socket of its own beside the module's, so that only the core's server reaches it; no
+function here calls it, since then an agent could ask it for what was typed. Nothing that it prints once it serves
+is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ext_modules.sdk import Call, Module, Result
+from ext_modules.sdk.call import AgentState
+from ext_modules.sdk.process import Process
+
+module = Module(
+    "app",
+    "Serves a small web app that you write, for the user to open and to type a secret into.",
+    keywords=["app", "web", "form", "secret", "password", "token", "key", "credential", "login", "wsgi", "html", "user", "ask"],
+    states={"idle": "No app is served.", "serving": "Your app is served; the user can open it."},
+)  # fmt: skip
+
+SOCKETS: Final = Path(os.environ.get("IACT_SOCKETS", "/run/iact"))
+"""The one folder that the core sees too. It holds eight files at most."""
+_PORT: Final = os.environ.get("IACT_APPS_PORT", "")
+"""Where the user reaches the apps, on the user's machine."""
+_MOST: Final = 4
+_UP_WITHIN: Final = 15.0
+_RUNNER: Final = str(Path(__file__).with_name("runner.py"))
+_PASSED_ON: Final = ("PATH", "LANG", "HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
+
+
+class AppFailed(Exception):
+    """The app can't be served; the message says why."""
+
+
+@dataclass(eq=False, slots=True)
+class _App:
+    """One app that is served. `stop`: set to end it; `over`: set when it has ended."""
+
+    name: str
+    process: Process
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def socket(self) -> Path:
+        return SOCKETS / f"app-{self.name}.sock"
+
+
+_served: dict[tuple[str, str], _App] = {}
+_group: list[asyncio.TaskGroup] = []
+
+
+@module.lifespan
+@asynccontextmanager
+async def serving() -> AsyncIterator[None]:
+    """All apps end with the module."""
+    async with asyncio.TaskGroup() as group:
+        _group.append(group)
+        try:
+            yield
+        finally:
+            _group.clear()
+            for app in _served.values():
+                app.stop.set()
+
+
+@module.function(
+    impact=1, summary="Serve a web app that the user can open.", body="source", exclusive=True, timeout=60
+)
+async def serve(call: Call, source: str) -> Result:
+    """Serves a Python program that defines a WSGI application named `app`; only the standard library is there. The
+    user opens it in a frame of its own; you can't, and you never see what is typed into it. What must last lives in
+    the program's memory and ends with it. An app served before is replaced.
+
+    ```app.serve
+    def app(environ, start_response):
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [b"<form method=post><input type=password name=key><button>Keep</button></form>"]
+    ```
+    """
+    key = (call.session, call.agent)
+    if key in _served:
+        await _end(_served[key])
+    if len(_served) >= _MOST:
+        raise AppFailed(f"{_MOST} apps are served already, and no more can be at once; stop one.")
+    app = await _start(source)
+    _served[key] = app
+    _group[0].create_task(_watch(key, app, call.agent_state))
+    call.move("serving", note=f"the app {app.name} is served")
+    address = f"http://{app.name}.localhost:{_PORT}/"
+    return Result(
+        f"Your app is served. Ask the user to open {address}\n", data={"app": app.name, "url": address}
+    )
+
+
+@module.function(impact=1, summary="Stop the web app.", states=["serving"], exclusive=True, timeout=30)
+async def stop(call: Call) -> str:
+    """Ends your app, and with it all that was typed into it."""
+    await _end(_served[(call.session, call.agent)])
+    return "The app has ended.\n"
+
+
+async def _start(source: str) -> _App:
+    """Start the app and wait until it listens.
+
+    Raises:
+        AppFailed: it does not; with what it printed, since nobody can have typed anything yet.
+    """
+    name = secrets.token_hex(8)
+    file = Path("/tmp") / f"app-{name}.py"
+    await asyncio.to_thread(file.write_text, source, encoding="utf-8")
+    socket = SOCKETS / f"app-{name}.sock"
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    process = await Process.start(
+        [sys.executable, "-I", _RUNNER, str(file), str(socket)], cwd="/tmp", environment=environment
+    )
+    printed = b""
+    try:
+        async with asyncio.timeout(_UP_WITHIN):
+            async for chunk in process.output():
+                printed += chunk
+                if printed.endswith(b"ready\n") and socket.exists():
+                    return _App(name, process)
+    except TimeoutError:
+        printed += b"It did not come up in time."
+    except BaseException:
+        await process.end()
+        raise
+    await process.end()
+    said = printed.decode("utf-8", "replace").strip()
+    raise AppFailed(said[-2000:] or "The app ended before it listened.")
+
+
+async def _watch(key: tuple[str, str], app: _App, state: AgentState) -> None:
+    """Drop what the app prints until it ends, or is to; then clean up after it."""
+    dropping = asyncio.create_task(_drop(app.process))
+    stopping = asyncio.create_task(app.stop.wait())
+    try:
+        await asyncio.wait((dropping, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (dropping, stopping):
+            task.cancel()
+        await app.process.end()
+        with suppress(OSError):
+            app.socket.unlink()
+        _served.pop(key, None)
+        state.move("idle", note="the app was stopped" if app.stop.is_set() else "the app ended by itself")
+        app.over.set()
+
+
+async def _drop(process: Process) -> None:
+    async for _ in process.output():
+        pass
+
+
+async def _end(app: _App) -> None:
+    app.stop.set()
+    await app.over.wait()
