@@ -10,7 +10,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,7 @@ def checks(data: Path) -> list[Check]:
     looks: tuple[Callable[[], Check], ...] = (
         _python,
         _engine,
+        _isolation,
         _image,
         _model,
         _versions,
@@ -67,6 +68,27 @@ def _engine() -> Check:
             "engine", False, f"The Docker engine answers wrongly: {error}.", "restart the Docker engine"
         )
     return Check("engine", True, f"Docker {version['Version']}, API {version['ApiVersion']}")
+
+
+def _isolation() -> Check:
+    """How far the engine itself keeps containers apart; ours are confined in any case."""
+    try:
+        with closing(connect(timeout=10)) as client:
+            engine = client.info()
+    except (SandboxUnavailable, *EngineFailure):
+        return Check("isolation", False, "There is no engine to isolate anything.", "mend the engine first")
+    options = [str(option) for option in engine.get("SecurityOptions") or ()]
+    detail = (
+        f"system calls filtered: {_yes('seccomp' in part for part in options)}; "
+        f"user 0 mapped to another: {_yes('userns' in part for part in options)}; "
+        f"gVisor: {_yes('runsc' in name for name in engine.get('Runtimes') or ())}"
+    )
+    ok = any("seccomp" in part for part in options)
+    return Check("isolation", ok, detail, "" if ok else "install an engine with seccomp")
+
+
+def _yes(found: Iterable[bool]) -> str:
+    return "yes" if any(found) else "no"
 
 
 def _image() -> Check:

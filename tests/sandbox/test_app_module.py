@@ -9,12 +9,14 @@ import socket
 from pathlib import Path
 
 import pytest
+from playwright.async_api import async_playwright, expect
 
 from core.errors import ModuleLost
 from core.modules.client import Completed, ModuleClient, StateChange
 from sandbox import DockerHost
 from sandbox.docker_host import DockerInstance
 from tests.sandbox.inside import Caller
+from tests.web.browser import ARGUMENTS, PATIENCE, chromium
 
 SECRET = "hunter2-canary-5f1e"
 FORM = """
@@ -141,6 +143,29 @@ def test_the_user_opens_an_app_at_an_origin_of_its_own(
                 assert (await browse(url, host))[0].split()[1] == "404", host
             await caller.text("stop")
             assert (await browse(url))[0].split()[1] == "404"
+
+    loop.run(scenario())
+
+
+def test_a_real_browser_opens_it_and_types(loop: asyncio.Runner, app_module: DockerInstance) -> None:
+    page_of_the_app = FORM.replace("text/plain", "text/html").replace(
+        'f"kept {len(kept)}"',
+        'f"<p>kept {len(kept)}</p><form method=post><input type=password name=k><button>Keep</button></form>"',
+    )
+
+    async def scenario() -> None:
+        async with ModuleClient(app_module.target) as client, async_playwright() as playwright:
+            caller = Caller(client, "/real")
+            outcome = await caller.outcome("serve", {"source": page_of_the_app})
+            assert isinstance(outcome, Completed)
+            browser = await playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+            page = await browser.new_page()
+            await page.goto(str(outcome.data["url"]), timeout=PATIENCE)
+            await page.fill("input", SECRET, timeout=PATIENCE)
+            await page.click("button", timeout=PATIENCE)
+            await expect(page.locator("p")).to_have_text("kept 1", timeout=PATIENCE)
+            await browser.close()
+            await caller.text("stop")
 
     loop.run(scenario())
 
