@@ -154,8 +154,8 @@ def test_the_lock_holds_what_the_project_asks_for() -> None:
 
 def test_doctor_finds_this_machine_well(tmp_path: Path) -> None:
     found = {check.check: check for check in doctor.checks(tmp_path / "data")}
-    assert set(found) == {"python", "engine", "image", "model", "versions", "data", "disk"}
-    for name in ("python", "engine", "versions", "data", "disk"):
+    assert set(found) == {"python", "engine", "isolation", "image", "model", "versions", "data", "disk"}
+    for name in ("python", "engine", "isolation", "versions", "data", "disk"):
         assert found[name].ok, found[name]
         assert found[name].remedy == ""
 
@@ -164,7 +164,7 @@ def test_doctor_names_what_is_wrong_and_its_remedy(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     (tmp_path / "file").write_text("", encoding="utf-8")
     found = {check.check: check for check in doctor.checks(tmp_path / "file" / "data")}
-    for name in ("engine", "image", "data"):
+    for name in ("engine", "isolation", "image", "data"):
         assert not found[name].ok
         assert found[name].detail.endswith(".")
         assert found[name].remedy
