@@ -28,15 +28,12 @@ from sandbox import image, limits, owner, reaper, requirements, socket_folder
 from sandbox.apps import AppOrigin
 from sandbox.catalogue import Catalogue, Module
 from sandbox.egress import EgressProxy, Outside, targets
-from sandbox.engine import NO_ENGINE, EngineFailure, begin, connect, from_thread, in_thread, knock
+from sandbox.engine import NO_ENGINE, EngineFailure, connect, from_thread, in_thread, knock
 from sandbox.health import printed, serves, why_ended
+from sandbox.removal import remove
 from sandbox.restarts import Restarts
 from sandbox.secrets import Secrets
 
-_GRACE = 1
-"""Seconds between SIGTERM and SIGKILL."""
-_ENGINE_PATIENCE = 20
-"""Seconds that the engine has to stop or remove a container, before we leave that to the reaper."""
 _HEALTH_PATIENCE = 4
 """Seconds that a module has to answer its health service."""
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
@@ -111,7 +108,7 @@ class DockerInstance:
     async def _remove(self) -> None:
         if self.proxy is not None:
             await self.proxy.close()
-        await _remove(self.container, self.folder)
+        await remove(self.container, self.folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,9 +361,7 @@ class DockerHost:
         except BaseException as error:
             if proxy is not None:
                 await asyncio.shield(proxy.close())
-            await asyncio.shield(
-                _remove(container or self._name(session, module.name), folder, client=client)
-            )
+            await asyncio.shield(remove(container or self._name(session, module.name), folder, client=client))
             if isinstance(error, EngineFailure):
                 raise _engine_failed(error) from error
             if isinstance(error, OSError):
@@ -474,33 +469,6 @@ def _without(error: ModuleLost, secrets: Mapping[str, str]) -> ModuleLost:
     for name, value in secrets.items():
         said, log = (text.replace(value, f"[secret {name}]") for text in (said, log))
     return ModuleLost(said, log=log)
-
-
-async def _remove(
-    container: Container | str, folder: Path, *, client: docker.DockerClient | None = None
-) -> None:
-    """Stop and remove a container, given itself or its name, and its socket folder; nothing here raises.
-
-    A module may ignore SIGTERM, stop its own init or hang it: the engine kills after the grace, and if
-    the engine itself hangs, the container is left to the next start's reaper.
-    """
-    removing = begin(_remove_now, container, folder, client)
-    await asyncio.wait([removing], timeout=_ENGINE_PATIENCE)
-
-
-def _remove_now(container: Container | str, folder: Path, client: docker.DockerClient | None) -> None:
-    try:
-        with suppress(*EngineFailure, SandboxUnavailable):
-            knock()
-            if isinstance(container, str):
-                if client is not None:
-                    client.api.remove_container(container, force=True, v=True)
-                return
-            with suppress(*EngineFailure):
-                container.stop(timeout=_GRACE)
-            container.remove(force=True, v=True)
-    finally:
-        socket_folder.remove(folder)
 
 
 async def _stop_all(instances: Sequence[DockerInstance]) -> None:
