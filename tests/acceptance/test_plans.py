@@ -13,6 +13,9 @@ from tests.endpoint import Gate, Reply, Request
 
 Json = dict[str, object]
 
+_LONG = 120.0
+"""Seconds of patience where a container must start first."""
+
 
 def plan(*steps: str, head: str = "PLAN audit", goal: str = "Look around") -> str:
     body = "\n".join([f"goal: {goal}", "steps:", *(f"  - {step}" for step in steps)])
@@ -120,6 +123,15 @@ def test_a_plan_inside_a_child_agent_with_a_planner(stage: Stage) -> None:
 WAITS = "echo {name} >> began; while [ ! -e go ]; do echo . >> beat; sleep 0.02; done; echo {name} >> effects"
 
 
+def answered(spoken: Spoken) -> None:
+    """Wait for the root's answer."""
+    until(
+        lambda: any(one.kind == "reply" and one.agent == "/" for one in spoken.records()),
+        "the root's answer",
+        within=_LONG,
+    )
+
+
 def test_a_killed_plan_goes_on_and_repeats_no_effect(stage: Stage) -> None:
     steps = [
         shell("first", "echo first >> began; echo first >> effects"),
@@ -148,16 +160,16 @@ def test_a_killed_plan_goes_on_and_repeats_no_effect(stage: Stage) -> None:
     product = stage.product(stage.endpoint(answer, crashes=True))
     with served(product) as server:
         spoken = speak(product, server, "Go.")
+        began = spoken.workspace / "began"
+        until(lambda: began.exists() and "held" in began.read_text(), "the step that is held", within=_LONG)
         spoken.wait_for("node", "/audit", node="first", to="executed")
-        until((spoken.workspace / "began").exists, "the first effect")
-        until(lambda: "held" in (spoken.workspace / "began").read_text(), "the step that is held")
-        assert stand.wait(30)
+        assert stand.wait(_LONG)
         assert kill(server.process)
     stand.release()
     (spoken.workspace / "go").touch()
     with served(product) as server, server.connect() as socket:
         acknowledged(socket, {"type": "hello", "session": spoken.session, "since": 0})
-        spoken.wait_for("reply", "/")
+        answered(spoken)
     lines = (spoken.workspace / "began").read_text().split()
     assert sorted(lines) == ["first", "held", "other", "worker"], "nothing began twice"
     became = states(replayed(product, spoken.folder))
@@ -176,13 +188,13 @@ def test_a_plan_is_paused_corrected_and_cancelled(stage: Stage) -> None:
     product = stage.product(stage.endpoint(answer))
     with served(product) as server:
         spoken = speak(product, server, "Go.")
-        spoken.appears("began")
+        until((spoken.workspace / "beat").exists, "the step that is held", within=_LONG)
         spoken.control("pause", "--agent", "/audit")
         spoken.control("inject", "--agent", "/audit", "Be careful.")
         spoken.wait_for("plan", "/audit", version=2)
         spoken.control("resume", "--agent", "/audit")
         spoken.control("cancel", "--agent", "/audit")
-        spoken.wait_for("reply", "/")
+        answered(spoken)
         ended = [one for one in spoken.records() if one.kind == "reply" and one.agent == "/audit"]
         assert [one.text("status") for one in ended] == ["cancelled"]
         until(lambda: not _beats(spoken), "the end of the tool")
