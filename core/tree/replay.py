@@ -11,6 +11,7 @@ from core.errors import UsageError
 from core.journal.file import FILE, Contents, read_blob, read_journal
 from core.journal.record import Record
 from core.ports import ChatMessage
+from core.tree.collecting import collector_paused
 from core.tree.fold import migrated_at, read_tree
 from core.tree.inputs import noted, prepare
 from core.tree.tree import Tree
@@ -69,11 +70,12 @@ def replay(path: Path, *, at: int | None = None, verify: bool = False) -> Replay
         UsageError: there is no record `at`.
     """
     directory = path if path.is_dir() else path.parent
-    contents = read_journal(path)
-    last = len(contents.records) if at is None else at
-    if not 1 <= last <= len(contents.records):
-        raise UsageError(f"There is no record {at}; the journal has 1 to {len(contents.records)}.")
-    tree = read_tree(contents.records[:last], lambda digest: read_blob(directory, digest), strict=verify)
+    with collector_paused():
+        contents = read_journal(path)
+        last = len(contents.records) if at is None else at
+        if not 1 <= last <= len(contents.records):
+            raise UsageError(f"There is no record {at}; the journal has 1 to {len(contents.records)}.")
+        tree = read_tree(contents.records[:last], lambda digest: read_blob(directory, digest), strict=verify)
     return Replay(directory / FILE, contents, last, tree)
 
 

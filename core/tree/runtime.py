@@ -25,6 +25,7 @@ from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
 from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, Versions
 from core.tree.bounds import Bounds
+from core.tree.collecting import collector_paused
 from core.tree.fold import read_tree
 from core.tree.fork import fork, new_session
 from core.tree.live import Live
@@ -306,9 +307,11 @@ class Runtime:
         return live
 
     def _resume(self, session_id: str) -> Live:
-        journal, contents = Journal.open(self.path_of(session_id))
+        with collector_paused():
+            journal, contents = Journal.open(self.path_of(session_id))
         try:
-            tree = read_tree(contents.records, journal.blob, strict=False)
+            with collector_paused():
+                tree = read_tree(contents.records, journal.blob, strict=False)
             live = self._live(journal, tree, contents.records)
             self._tell(live, contents)
         except BaseException:
