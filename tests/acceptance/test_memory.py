@@ -250,9 +250,8 @@ def test_a_start_waits_for_no_database(stage: Stage) -> None:
         "async def scene():\n"
         "    async with open_runtime(load()) as runtime:\n"
         "        session = await runtime.open()\n"
-        "        said = await session.say('Are you there?')\n"
         "        assert 'chromadb' not in sys.modules, 'the start loads Chroma'\n"
-        "        await session.answer(said.n)\n"
+        "        assert (await session.ask('Are you there?')).body == 'Here.'\n"
         "asyncio.run(scene())\n"
     )
     done = subprocess.run(
