@@ -70,11 +70,11 @@ class Gate:
         self.arrived: Future[None] = Future()
         self.released: Future[None] = Future()
 
-    def wait(self, timeout: float = 20.0) -> bool:
+    def wait(self, timeout: float = 60.0) -> bool:
         """Block until a stream stands at this gate; False after `timeout` seconds."""
         return bool(wait([self.arrived], timeout).done)
 
-    async def reached(self, within: float = 20.0) -> None:
+    async def reached(self, within: float = 60.0) -> None:
         """As `wait`, for a test on an event loop; raises TimeoutError."""
         async with asyncio.timeout(within):
             await asyncio.shield(asyncio.wrap_future(self.arrived))
@@ -163,11 +163,11 @@ class Request:
         """The content of the newest message."""
         return self.messages[-1][1] if self.messages else ""
 
-    def wait(self, timeout: float = 20.0) -> bool:
+    def wait(self, timeout: float = 60.0) -> bool:
         """Block until the endpoint is through with this request; False after `timeout` seconds."""
         return bool(wait([self.ended], timeout).done)
 
-    async def over(self, within: float = 20.0) -> None:
+    async def over(self, within: float = 60.0) -> None:
         """As `wait`, for a test on an event loop; raises TimeoutError."""
         async with asyncio.timeout(within):
             await asyncio.shield(asyncio.wrap_future(self.ended))
@@ -341,7 +341,7 @@ class Endpoint:
         """The requests of one agent."""
         return [request for request in self.requests if request.agent == agent]
 
-    def wait_for(self, count: int, *, agent: str | None = None, timeout: float = 20.0) -> bool:
+    def wait_for(self, count: int, *, agent: str | None = None, timeout: float = 60.0) -> bool:
         """Block until `count` requests (of `agent`) have come in; False after `timeout` seconds."""
 
         def enough() -> bool:

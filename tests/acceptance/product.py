@@ -33,7 +33,7 @@ _QUIET = {"IACT_MEMORY": "off"}
 """Tests of memory turn it on; it costs every process a second or two of the machine's time."""
 
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "DOCKER_HOST", "XDG_DATA_HOME", "TMPDIR", "SYSTEMROOT")
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class Server:
 
 
 def acknowledged(
-    socket: ClientConnection, message: dict[str, object], *, within: float = 30.0
+    socket: ClientConnection, message: dict[str, object], *, within: float = 60.0
 ) -> dict[str, object]:
     """Send a message and wait for its `ok`; what else comes in meanwhile is dropped."""
     socket.send(json.dumps({**message, "id": "test"}))
@@ -239,7 +239,7 @@ def reap(data: Path) -> None:
         client.close()
 
 
-def until(condition: Callable[[], bool], what: str, *, within: float = 30.0) -> None:
+def until(condition: Callable[[], bool], what: str, *, within: float = 60.0) -> None:
     """Wait until `condition` holds of something outside this process; look again and again, not for ever."""
     end = time.monotonic() + within
     while not condition():
