@@ -29,6 +29,9 @@ export class Dialogue {
   #items = [];
   /** How many of the store's records have been looked at; negative: look at all of them again. */ #seen = -1;
   #following = true;
+  /** The entry that was gone to, until somebody scrolls: what is above it may still get its height.
+   * @type {Element|null} */
+  #held = null;
   /** When a person last moved the scroll, as opposed to the page itself. */ #touched = -Infinity;
 
   /**
@@ -68,10 +71,13 @@ export class Dialogue {
     for (const what of ["rendered", "session"]) store.addEventListener(what, () => this.#fillAwaited());
     this.#scroll.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     for (const what of ["wheel", "touchmove", "keydown", "pointerdown"]) {
-      this.#scroll.addEventListener(what, () => { this.#touched = performance.now(); }, { passive: true });
+      this.#scroll.addEventListener(what, () => { this.#touched = performance.now(); this.#held = null; }, { passive: true });
     }
     // Heights settle after insertion (entries out of sight are laid out late), so the end is held on every change.
-    const settle = new ResizeObserver(() => this.#following && this.#toBottom());
+    const settle = new ResizeObserver(() => {
+      if (this.#following) this.#toBottom();
+      else this.#held?.scrollIntoView({ block: "center" });
+    });
     for (const part of [this.#list, this.#drafts, this.#scroll]) settle.observe(part);
     this.#toEnd.addEventListener("click", () => this.#follow());
     rebuild();
@@ -85,6 +91,7 @@ export class Dialogue {
     this.window.bring(index);
     const entry = this.#find(this.#items[index].n);
     if (!entry) return;
+    this.#held = entry;
     entry.scrollIntoView({ block: "center" });
     entry.classList.add("flash");
     setTimeout(() => entry.classList.remove("flash"), 1600);
@@ -110,6 +117,7 @@ export class Dialogue {
 
   #rebuild() {
     this.#list.querySelector(".empty")?.remove();
+    this.#held = null;
     this.#items = [];
     this.#seen = 0;
     this.#collect();

@@ -17,6 +17,10 @@ import { snippet } from "./format.js";
 const OUTPUT_KEPT = 60_000;
 /** How many records' HTML is asked for at once, at most. */
 const AT_ONCE = 200;
+/** How many records behind those that are wanted are asked for with them. */
+const AHEAD = 60;
+/** Milliseconds until what was refused is asked for again. */
+const AGAIN = 1000;
 const ENDS_A_DRAFT = new Set(["turn", "reply", "discard"]);
 
 /** @type {TreeNode} */
@@ -99,8 +103,14 @@ export class Store extends EventTarget {
   }
 
   async #fetch() {
+    if (!this.#wanted.size) return;
+    // What comes next in time is likely to be wanted next: who plays a replay must not ask at every step.
+    const newest = Math.max(...this.#wanted);
+    for (let n = newest + 1; n <= newest + AHEAD; n += 1) {
+      const next = this.record(n);
+      if (next && next.html === undefined && !this.#asked.has(n)) this.#wanted.add(n);
+    }
     const numbers = [...this.#wanted].slice(0, AT_ONCE);
-    if (!numbers.length) return;
     for (const n of numbers) {
       this.#wanted.delete(n);
       this.#asked.add(n);
@@ -113,7 +123,8 @@ export class Store extends EventTarget {
       for (const { n, html, messages } of list) Object.assign(this.record(n) ?? {}, messages ? { html, messages } : { html });
       this.#tell("rendered");
     } catch {
-      // The line was lost; whoever still shows these records asks again.
+      // Refused because too much was asked, or the line was lost: whoever still shows these records asks again.
+      setTimeout(() => this.#tell("rendered"), AGAIN);
     } finally {
       for (const n of numbers) this.#asked.delete(n);
     }
