@@ -310,7 +310,7 @@ class Upkeep:
             def work() -> int:
                 gone = [one for one in opened.writing.everything(user) if faded(one)]
                 if gone:
-                    opened.writing.remove(user, gone)
+                    opened.writing.remove(user, gone, scrub=False)
                 return len(gone)
 
             return await self._worker.run(work)

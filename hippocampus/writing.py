@@ -97,8 +97,11 @@ class Writing:
         """All fragments of a user."""
         return [hit.fragment for shelf in self.shelves(user) for hit in self._store.all(shelf)]
 
-    def remove(self, user: str, fragments: Sequence[Fragment]) -> None:
-        """Delete fragments without leaving a byte; what they had replaced or contradicted stands alone again."""
+    def remove(self, user: str, fragments: Sequence[Fragment], *, scrub: bool = True) -> None:
+        """Delete fragments; what they had replaced or contradicted stands alone again.
+
+        `scrub`: leave no byte of them on the disk either. That rewrites their shelves, which can't be read meanwhile.
+        """
         gone = {one.id for one in fragments}
         touched: list[Shelf] = []
         for shelf in self.shelves(user):
@@ -111,7 +114,8 @@ class Writing:
             self._put([(hit.fragment, hit.vector) for hit in changed])
             if here or changed:
                 touched.append(shelf)
-        self._store.scrub(touched)
+        if scrub:
+            self._store.scrub(touched)
 
     def clear(self, user: str) -> None:
         """Empty the user's memory, before a rebuild."""
