@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -106,6 +107,8 @@ class ChromaStore:
         else:
             raise MemoryUnavailable("Memory needs a directory or the address of a Chroma server; set one.")
         self._collections: dict[Shelf, Collection] = {}
+        self._whole = threading.RLock()
+        """Held while a shelf is rewritten, and by who reads one: in between it is not there."""
         try:
             self.shelves()
         except BaseException:
@@ -138,14 +141,15 @@ class ChromaStore:
             )
 
     def nearest(self, shelf: Shelf, vectors: Sequence[Sequence[float]], count: int) -> list[list[Hit]]:
-        collection = self._collections.get(shelf)
-        if collection is None or not vectors:
-            return [[] for _ in vectors]
-        answer = collection.query(
-            query_embeddings=_array(vectors),
-            n_results=count,
-            include=["documents", "metadatas", "distances"],
-        )
+        with self._whole:
+            collection = self._collections.get(shelf)
+            if collection is None or not vectors:
+                return [[] for _ in vectors]
+            answer = collection.query(
+                query_embeddings=_array(vectors),
+                n_results=count,
+                include=["documents", "metadatas", "distances"],
+            )
         columns = zip(
             answer["ids"],
             answer["documents"] or [],
@@ -166,8 +170,9 @@ class ChromaStore:
         ]
 
     def get(self, shelf: Shelf, ids: Sequence[str]) -> list[Hit]:
-        collection = self._collections.get(shelf)
-        return [] if collection is None or not ids else list(_got(collection, shelf, ids=list(ids)))
+        with self._whole:
+            collection = self._collections.get(shelf)
+            return [] if collection is None or not ids else list(_got(collection, shelf, ids=list(ids)))
 
     def all(self, shelf: Shelf) -> Iterator[Hit]:
         collection = self._collections.get(shelf)
@@ -184,12 +189,13 @@ class ChromaStore:
         return 0 if collection is None else collection.count()
 
     def goal(self, shelf: Shelf, session: str) -> Fragment | None:
-        collection = self._collections.get(shelf)
-        if collection is None:
-            return None
-        answer = collection.get(
-            where={"$and": [{"session": session}, {"kind": "goal"}]}, include=["documents", "metadatas"]
-        )
+        with self._whole:
+            collection = self._collections.get(shelf)
+            if collection is None:
+                return None
+            answer = collection.get(
+                where={"$and": [{"session": session}, {"kind": "goal"}]}, include=["documents", "metadatas"]
+            )
         found = [
             from_metadata(identity, text or "", shelf.scope, data or {})
             for identity, text, data in zip(
@@ -210,7 +216,8 @@ class ChromaStore:
 
     def scrub(self, shelves: Sequence[Shelf]) -> None:
         for shelf in shelves:
-            self._rewrite(shelf)
+            with self._whole:
+                self._rewrite(shelf)
         if self._directory is not None:
             _vacuum(self._directory / "chroma.sqlite3")
             _blank(self._directory)
