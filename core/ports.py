@@ -284,7 +284,7 @@ class Versions(Protocol):
         ...
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
-        """Make `workspace` what it was at `version`."""
+        """Make `workspace` what it was at `version`; refuses if something would be lost that no version has."""
         ...
 
     def changes(self, store: Path, old: str, new: str) -> str:

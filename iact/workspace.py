@@ -48,7 +48,8 @@ def diff(settings: Settings, session: str, old: str, new: str | None) -> int:
     """
     directory = _directory(settings, session)
     records = read_journal(directory).records
-    last = new or str(records[-1].n)
+    named = versions_of(records)
+    last = new or (named[-1].text("version") if named else old)
     found = [find_version(records, one) for one in (old, last)]
     print(_versions().changes(directory / STORE, *found), end="")
     return 0

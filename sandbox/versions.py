@@ -15,7 +15,7 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -26,9 +26,10 @@ from core.errors import WorkspaceError
 LARGEST: Final = 64 << 20
 """Bytes of one file; larger ones are left out, and stay as they are when a version is restored."""
 MOST: Final = 20_000
-"""Files, links and empty folders of one version."""
+"""Files, links and empty folders of one version. A workspace with more has no version: part of one would lose
+the rest when it is restored."""
 TOTAL: Final = 512 << 20
-"""Bytes of one version together."""
+"""Bytes of one version together; likewise."""
 
 STORE: Final = 4 << 30
 """Bytes of one session's versions together."""
@@ -60,9 +61,10 @@ class _Entry:
 
     path: bytes
     mode: bytes
+    """As git has it; empty: no version can hold it, since it is too large, too deep or not to be read."""
     seal: Seal
     data: bytes | None
-    """None: as it was at the last look."""
+    """None: as it was at the last look, or not looked at."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,8 @@ class _Known:
 
     version: str = ""
     seals: dict[bytes, Seal] = field(default_factory=dict)
+    left_out: frozenset[bytes] = frozenset()
+    """What it lacks of the workspace."""
     looked: int = 0
     made: int = 0
 
@@ -85,18 +89,19 @@ class GitVersions:
         """Keep what stands in `workspace` now; gives the version's id, the last one's if nothing changed.
 
         Raises:
-            WorkspaceError: it can't be kept.
+            WorkspaceError: it can't be kept, or holds more than a version can.
         """
         known = self._known.setdefault(store, _Known())
         looked = time.time_ns()
         try:
             if not store.is_dir():
                 _make(store)
-            entries = list(_look(workspace, known))
+            found = _look(workspace, known)
         except OSError as error:
             raise WorkspaceError(
                 f"The workspace can't be read ({error.strerror}); its files were not kept."
             ) from error
+        entries = [entry for entry in found if entry.mode]
         seals = {entry.path: entry.seal for entry in entries}
         changed = [entry for entry in entries if entry.data is not None]
         gone = known.seals.keys() - seals.keys()
@@ -106,16 +111,23 @@ class GitVersions:
             known.version = _import(store, known.version, changed, gone)
             known.made += 1
         known.seals, known.looked = seals, looked
+        known.left_out = frozenset(entry.path for entry in found if not entry.mode)
         return known.version
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
-        """Make `workspace` what it was at `version`. What was too large to be kept stays as it is.
+        """Make `workspace` what it was at `version`. What stands there is kept first; what can't be kept stays.
 
         Raises:
-            WorkspaceError: there is no such version, or it can't be written.
+            WorkspaceError: there is no such version, what stands there would be lost, or it can't be written.
         """
         wanted = _tree(store, version)
-        now = _tree(store, self.keep(workspace, store)) if os.listdir(workspace) else {}
+        now = self._keep_first(workspace, store) if os.listdir(workspace) else {}
+        lost = _in_the_way(self._known[store].left_out, wanted.keys()) if now else []
+        if lost:
+            raise WorkspaceError(
+                f"No version holds the {os.fsdecode(lost[0])!r} that stands in the workspace now, and restoring "
+                "would replace it; move it away first. Nothing was restored."
+            )
         try:
             root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
@@ -128,6 +140,14 @@ class GitVersions:
                 os.close(root)
         except OSError as error:
             raise WorkspaceError(f"The workspace can't be written ({error.strerror}).") from error
+
+    def _keep_first(self, workspace: Path, store: Path) -> Mapping[bytes, tuple[bytes, bytes]]:
+        try:
+            return _tree(store, self.keep(workspace, store))
+        except WorkspaceError as error:
+            raise WorkspaceError(
+                f"{error} Nothing was restored, since what stands in the workspace now would be lost."
+            ) from error
 
     def changes(self, store: Path, old: str, new: str) -> str:
         """What changed from one version to another, as a patch with a summary in front.
@@ -250,19 +270,44 @@ def _encoded(name: str) -> bytes:
     return b"%2e" + raw[1:] if raw.lower().startswith(b".git") else raw
 
 
-def _look(workspace: Path, known: _Known) -> Iterator[_Entry]:
-    """Everything in the workspace that can be kept; the content only of what changed since the last look."""
-    size = count = 0
-    root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    for entry, length in _walk(root, b"", 0, known):
-        size, count = size + length, count + 1
-        if size > TOTAL or count > MOST:
-            return
-        yield entry
+def _look(workspace: Path, known: _Known) -> list[_Entry]:
+    """Everything in the workspace; the content only of what changed since the last look.
+
+    Raises:
+        WorkspaceError: it holds more than a version can.
+    """
+    for reading in (False, True):  # what is too much is not read first, call after call
+        found: list[_Entry] = []
+        size = 0
+        root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        for entry, length in _walk(root, b"", 0, known, reading=reading):
+            found.append(entry)
+            size += length
+            if size > TOTAL or len(found) > MOST:
+                raise WorkspaceError(
+                    f"The workspace holds more than {TOTAL >> 20} MiB or {MOST} files; "
+                    "no version of it is kept while it does."
+                )
+    return found
 
 
-def _walk(folder: int, prefix: bytes, depth: int, known: _Known) -> Iterator[tuple[_Entry, int]]:
-    """What is below an open folder, each with its size; closes it."""
+def _in_the_way(left_out: Set[bytes], wanted: Set[bytes]) -> list[bytes]:
+    """The paths that no version has, and that writing the paths `wanted` would replace."""
+
+    def folders(path: bytes) -> Iterator[bytes]:
+        for place, byte in enumerate(path):
+            if byte == 0x2F:
+                yield path[:place]
+
+    replaced = {path for path in left_out if path in wanted or not wanted.isdisjoint(folders(path))}
+    replaced.update(*(left_out & {*folders(path)} for path in wanted))
+    return sorted(replaced)
+
+
+def _walk(
+    folder: int, prefix: bytes, depth: int, known: _Known, *, reading: bool
+) -> Iterator[tuple[_Entry, int]]:
+    """What is below an open folder, each with its size; closes it. `reading`: with what files hold."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entries, key=lambda entry: os.fsencode(entry.name))
@@ -273,27 +318,32 @@ def _walk(folder: int, prefix: bytes, depth: int, known: _Known) -> Iterator[tup
             path = prefix + _encoded(entry.name)
             try:
                 status = entry.stat(follow_symlinks=False)
+                seal = _seal(status)
                 if stat.S_ISDIR(status.st_mode) and depth < _DEPTH:
                     below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-                    yield from _walk(below, path + b"/", depth + 1, known)
+                    yield from _walk(below, path + b"/", depth + 1, known, reading=reading)
                 elif stat.S_ISLNK(status.st_mode):
                     target = os.fsencode(os.readlink(entry.name, dir_fd=folder))
-                    seal = _seal(status)
                     data = None if known.seals.get(path) == seal else target
                     yield _Entry(path, b"120000", seal, data), len(target)
                 elif stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST:
-                    yield _file(entry.name, path, folder, known), status.st_size
-            except OSError:
-                continue  # gone or changed meanwhile, or not to be read: the next version may have it
+                    plain = _Entry(path, b"100644", seal, None)
+                    yield (_file(entry.name, path, folder, known) if reading else plain), status.st_size
+                elif stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+                    yield _Entry(path, b"", seal, None), 0
+            except FileNotFoundError:
+                continue
+            except OSError:  # changed meanwhile, or not to be read: the next version may have it
+                yield _Entry(path, b"", (0, 0, 0, 0, 0), None), 0
     finally:
         os.close(folder)
 
 
 def _file(name: str, path: bytes, folder: int, known: _Known) -> _Entry:
     # What was a file a moment ago may be a pipe now: NONBLOCK keeps it from holding us up.
-    reading = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
-        status = os.fstat(reading)
+        status = os.fstat(opened)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("no file")
         seal = _seal(status)
@@ -301,10 +351,10 @@ def _file(name: str, path: bytes, folder: int, known: _Known) -> _Entry:
         settled = max(status.st_mtime_ns, status.st_ctime_ns) < known.looked - _RACY
         if settled and known.seals.get(path) == seal:
             return _Entry(path, mode, seal, None)
-        with os.fdopen(os.dup(reading), "rb") as stream:
+        with os.fdopen(os.dup(opened), "rb") as stream:
             return _Entry(path, mode, seal, stream.read(LARGEST))
     finally:
-        os.close(reading)
+        os.close(opened)
 
 
 def _seal(status: os.stat_result) -> Seal:

@@ -36,7 +36,8 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              rule {function, arguments {parameter: pattern}})
     result   turn, action, function, call, status (ok|error|incomplete|cancelled|interrupted), var, media, ms,
              data {} (exit status and the like); body: the output, or blob {sha256, size}; of RECALL: rows and
-             body as in `recall`; of REMEMBER: kind_of, supersedes (id), body: what is remembered
+             body as in `recall`; of REMEMBER: kind_of, supersedes (id), body: what is remembered; of a call that may
+             have written: version (of the workspace behind it), or unkept (true: none could be kept)
     recall   what memory brought for the agent's next turn: rows [{id, kind, score, why, at, session, agent,
              untrusted?, contradicts?}], meant {function: record of the message about it}, ms; body: one line for each row, as the agent reads it
     spawn    a child begins (agent = the child): caller, model, grant, and for a plan: plan {mode, options,

@@ -65,6 +65,8 @@ class Acting:
         self._loading = loading
         self._remembering = remembering
         self._scopes: dict[tuple[str, int], asyncio.Timeout] = {}
+        self._unkept: set[str] = set()
+        """Why files were not kept, as people were told."""
 
     async def act(self, agent: Agent, pending: Pending) -> None:
         """Carry out the first pending action of an agent."""
@@ -266,9 +268,11 @@ class Acting:
         try:
             version = await self._workspace.keep()
         except WorkspaceError as error:
-            fields = {"level": "warning", "code": "workspace"}
-            self._live.record("notice", agent.path, fields, str(error))
-            return {}
+            if str(error) not in self._unkept:  # once, though each call that writes fails alike
+                self._unkept.add(str(error))
+                fields = {"level": "warning", "code": "workspace"}
+                self._live.record("notice", agent.path, fields, str(error))
+            return {"unkept": True}
         return {"version": version} if version else {}
 
     async def _invoke(

@@ -112,12 +112,15 @@ class _Shared:
     step: int = 0
     blobs: set[str] = field(default_factory=set)
     version: str = ""
+    unkept: bool = False
+    """Whether something was written behind `version` of which none was kept."""
 
     def take(self, record: Record) -> None:
         self.at, self.digest = record.n, record.digest
         self.blobs |= blobs_of(record)
         if record.kind in ("result", "control"):
             self.version = record.text("version") or self.version
+            self.unkept = record.fields.get("unkept") is True or (self.unkept and not record.text("version"))
         if record.agent == "/":
             self.step = record.step
         if record.kind in ("open", "fork"):
@@ -148,7 +151,8 @@ def _build(
     origin = shared.file.parent
     for folder in (place, place / "blobs", place / "workspace"):
         folder.mkdir(mode=0o700 if folder == place else 0o777)
-    if versions is not None and shared.workspace == "scratch" and (origin / STORE).is_dir():
+    kept = (origin / STORE).is_dir() and not shared.unkept
+    if versions is not None and shared.workspace == "scratch" and kept:
         files, left_out = _as_it_was(shared, origin / STORE, place, versions)
     else:
         files, left_out = _files(shared, origin / "workspace", place / "workspace")

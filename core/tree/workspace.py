@@ -1,6 +1,6 @@
 """The files of one session, and the versions that are kept of them: one after each call that wrote.
 
-A version's id stands in the record of the call's result. What is kept lies beside the workspace, in the
+A version's id stands in the record of the call's result; where none could be kept, the record says `unkept`. What is kept lies beside the workspace, in the
 session's directory, where nothing that works in the workspace can reach it. A directory of the user's own
 has no versions: it is theirs, and how much is at stake there is the gate's business.
 """
@@ -61,18 +61,30 @@ def versions_of(records: Iterable[Record]) -> list[Record]:
     return [record for record in records if record.kind in _ANY and record.text("version")]
 
 
+def is_unkept(record: Record) -> bool:
+    """Whether it is the result of a call that may have written, behind which the files could not be kept."""
+    return record.kind == "result" and record.fields.get("unkept") is True
+
+
 def find_version(records: Iterable[Record], wanted: str) -> str:
     """The version that a person means: the beginning of its id, or the number of a record, as it was behind that.
 
     Raises:
-        UsageError: there is none, or there are several.
+        UsageError: there is none, there are several, or the files were not kept at that record.
     """
-    named = versions_of(records)
+    written = [record for record in records if record.text("version") or is_unkept(record)]
+    named = versions_of(written)
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 8:
-        before = [record.text("version") for record in named if record.n <= int(wanted)]
+        before = [record for record in written if record.n <= int(wanted)]
         if not before:
             raise UsageError(f"No version of the workspace was kept up to record {wanted}.")
-        return before[-1]
+        if not before[-1].text("version"):
+            kept = [str(record.n) for record in before if record.text("version")]
+            raise UsageError(
+                f"The files were not kept at record {before[-1].n}, which wrote last; "
+                + (f"the last version before is that of record {kept[-1]}." if kept else "none was before.")
+            )
+        return before[-1].text("version")
     found = {record.text("version") for record in named if record.text("version").startswith(wanted)}
     if len(found) != 1:
         what = "several versions begin" if found else "no version begins"

@@ -158,6 +158,49 @@ def test_sizes_are_bounded_and_what_is_too_large_stays(
     assert state(workspace) == {b"large": b"  " + b"y" * 11, b"small": b"  x"}
 
 
+@pytest.mark.parametrize(("bound", "value"), [("MOST", 3), ("TOTAL", 30)])
+def test_more_than_a_version_can_hold_is_told_and_nothing_is_lost(
+    workspace: Path, store: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+) -> None:
+    kept = GitVersions()
+    for name in ("a", "b", "z"):
+        (workspace / name).write_bytes(name.encode() * 10)
+    first, was = kept.keep(workspace, store), state(workspace)
+    monkeypatch.setattr(versions, bound, value)
+    (workspace / "c").write_bytes(b"c" * 10)
+    (workspace / "z").write_bytes(b"later")
+    (workspace / "a").write_bytes(b"a" * 20)
+    now = state(workspace)
+    with pytest.raises(WorkspaceError, match="holds more than"):
+        kept.keep(workspace, store)
+    with pytest.raises(WorkspaceError, match="Nothing was restored"):
+        kept.restore(workspace, store, first)
+    assert state(workspace) == now
+    (workspace / "c").unlink()
+    (workspace / "a").write_bytes(b"")
+    kept.restore(workspace, store, first)
+    assert state(workspace) == was
+
+
+@pytest.mark.parametrize(("small", "large"), [("x", "x"), ("x/y", "x"), ("x", "x/y/z")])
+def test_what_no_version_holds_is_not_replaced(
+    workspace: Path, store: Path, monkeypatch: pytest.MonkeyPatch, small: str, large: str
+) -> None:
+    monkeypatch.setattr(versions, "LARGEST", 10)
+    (workspace / small).parent.mkdir(exist_ok=True)
+    (workspace / small).write_bytes(b"small")
+    kept = GitVersions()
+    version = kept.keep(workspace, store)
+    subprocess.run(["rm", "-r", str(workspace / "x")], check=True)
+    (workspace / large).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / large).write_bytes(b"l" * 11)
+    (workspace / "other").write_bytes(b"o")
+    now = state(workspace)
+    with pytest.raises(WorkspaceError, match=f"'{large}'.*move it away"):
+        kept.restore(workspace, store, version)
+    assert state(workspace) == now
+
+
 @pytest.mark.parametrize("version", ["", "0" * 40, "--help", "HEAD", "refs/heads/workspace"])
 def test_a_version_that_is_none_is_refused(workspace: Path, store: Path, version: str) -> None:
     kept = GitVersions()
