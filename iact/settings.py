@@ -28,6 +28,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_DIALECT": "dialect",
     "IACT_SANDBOX": "sandbox",
     "IACT_WARM": "warm",
+    "IACT_WORKSPACE_BYTES": "workspace_bytes",
     "IACT_CLEARANCE_URL": "clearance_url",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
     "IACT_CLEARANCE_URL_SECONDS": "clearance_url_seconds",
@@ -83,6 +84,8 @@ class Settings(BaseModel):
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
     warm: tuple[str, ...] = ()
     """Modules that are started with a session, so that their first call need not wait for a container."""
+    workspace_bytes: int = Field(default=2 << 30, ge=0)
+    """Bytes on disk that a session's own workspace may take; 0: as many as there are."""
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     clearance_url_seconds: float = Field(default=ENDPOINT_SECONDS, gt=0, le=3600)
     clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)

@@ -18,6 +18,7 @@ from core.gate.policy_file import Policies
 from core.models.roles import Models
 from core.modules import approval
 from core.modules.approval import Approvals
+from core.modules.door import Door
 from core.ports import Model, ModelProfile, Versions
 from core.tree.monitor import Authorities
 from core.tree.runtime import SystemClock
@@ -140,6 +141,7 @@ async def open_runtime(
             bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
             authorities=authorities, workspace=workspace, memory=memory,
             versions=open_versions(), warm=settings.warm,
+            open_modules=partial(Door, workspace_bytes=settings.workspace_bytes),
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 

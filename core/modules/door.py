@@ -18,6 +18,7 @@ from core.gate.gate import CallRequest, Ticket
 from core.language.variables import Value
 from core.modules.client import ArtifactChunk, Attached, Invocation, ModuleClient, OnArtifact, Outcome
 from core.modules.manifest import Manifest
+from core.modules.quota import Quota
 from core.modules.registry import Start
 from core.modules.scrub import Scrub, ScrubBytes
 from core.ports import JSON, ModuleHost, ModuleInstance, Report
@@ -27,7 +28,7 @@ from core.ports import JSON, ModuleHost, ModuleInstance, Report
 class FunctionCall:
     """One call, ready to be made. `call`: number of its journal record; `timeout` in seconds.
 
-    `start`: how the module is to run.
+    `start`: how the module is to run. `fills`: it may write in a workspace of the session's own, which is bounded.
     """
 
     request: CallRequest
@@ -36,6 +37,7 @@ class FunctionCall:
     attached: Mapping[str, Value]
     timeout: float
     start: Start = field(default_factory=Start)
+    fills: bool = False
 
 
 class Modules(Protocol):
@@ -75,12 +77,16 @@ class _Running:
 
 
 class Door:
-    """The modules of one session. `workspace`: the folder that they share."""
+    """The modules of one session. `workspace`: the folder that they share.
 
-    def __init__(self, host: ModuleHost, session: str, workspace: Path) -> None:
+    `workspace_bytes`: what that may take on disk if it is the session's own; 0: it has no bound.
+    """
+
+    def __init__(self, host: ModuleHost, session: str, workspace: Path, *, workspace_bytes: int = 0) -> None:
         self._host = host
         self._session = session
         self._workspace = workspace
+        self._quota = Quota(workspace, workspace_bytes)
         self._running: dict[str, _Running] = {}
         self._starting: dict[str, asyncio.Lock] = {}
 
@@ -101,6 +107,20 @@ class Door:
             ModuleFault: the module broke the protocol.
         """
         ticket.redeem(call.request)
+
+        async def run() -> Outcome:
+            return await self._run(call, on_output=on_output, on_artifact=on_artifact, report=report)
+
+        return await (self._quota.hold(run) if call.fills else run())
+
+    async def _run(
+        self,
+        call: FunctionCall,
+        *,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+        report: Report,
+    ) -> Outcome:
         module, function = call.request.function.split(".", 1)
         running = await self._reach(module, report, call.start)
         secrets = running.instance.secrets

@@ -252,11 +252,20 @@ class Acting:
         timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
         loaded = live.tree.modules.get(pending.spec.module or "")
         start = loaded.start if loaded is not None else Start()
-        call = FunctionCall(ticket.request, pending.call, bound.arguments, bound.attached, timeout, start)
+        writes = ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write"
+        call = FunctionCall(
+            ticket.request,
+            pending.call,
+            bound.arguments,
+            bound.attached,
+            timeout,
+            start,
+            fills=writes and live.tree.workspace == "scratch",
+        )
         with Spool(live.journal.directory) as spool:
             outcome = await self._invoke(agent, pending, ticket, call, spool)
             fields: dict[str, JSON] = {"ms": round((live.clock.monotonic() - started) * 1000)}
-            if ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write":
+            if writes:
                 fields |= await self._keep_files(agent)
             if outcome == "incomplete":
                 self._monitor.failed(live.clock.monotonic() - decided)

@@ -45,6 +45,7 @@ class Writer(FakeModules):
         report: Report,
     ) -> Outcome:
         ticket.redeem(call.request)
+        assert call.fills, "it writes in a workspace of the session's own"
         for name in str(call.arguments["text"]).split():
             (self._folder / name).write_text(name)
         return Completed("Done.", "text/plain", {}, None, (), None)

@@ -1,0 +1,117 @@
+"""What the workspace of a session may take on disk: looked at before, during and behind calls in a real container."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from core.gate.gate import CallRequest, Denial, decide
+from core.gate.grant import DEFAULT_SCOPE, Grant
+from core.modules import quota
+from core.modules.client import ArtifactChunk, Completed, Outcome, Raised
+from core.modules.door import Door, FunctionCall
+from core.modules.quota import disk_usage
+from sandbox import DockerHost
+from tests.sandbox.inside import hosting
+
+MIB = 1 << 20
+Run = Callable[[str], Awaitable[Outcome]]
+_NUMBERS = itertools.count(1)
+
+
+async def _drop(chunk: ArtifactChunk) -> None:
+    return None
+
+
+def through(door: Door) -> Run:
+    """Runs scripts in the shell of a session."""
+
+    async def run(script: str) -> Outcome:
+        request = CallRequest("/", "shell.run", "")
+        ticket = decide(request, 1, Grant(DEFAULT_SCOPE, 1))
+        assert not isinstance(ticket, Denial)
+        call = FunctionCall(request, next(_NUMBERS), {"command": script}, {}, 300, fills=True)
+        return await door.call(
+            ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
+        )
+
+    return run
+
+
+def scene(loop: asyncio.Runner, data: Path, workspace: Path, play: Callable[[Run], Awaitable[None]]) -> None:
+    async def scenario(host: DockerHost) -> None:
+        door = Door(host, "s", workspace, workspace_bytes=8 * MIB)
+        try:
+            await play(through(door))
+        finally:
+            await door.close()
+
+    async def main() -> None:
+        async with hosting(data) as host:
+            await scenario(host)
+
+    loop.run(main())
+
+
+def said(outcome: Outcome) -> str:
+    assert isinstance(outcome, Raised), outcome
+    assert outcome.type == "WorkspaceFull"
+    assert outcome.message.startswith("The workspace takes more than the 8 MiB that it may.")
+    return outcome.message
+
+
+def test_a_full_workspace_refuses_until_there_is_room(
+    loop: asyncio.Runner, tmp_path: Path, workspace: Path
+) -> None:
+    async def play(run: Run) -> None:
+        assert isinstance(await run("echo small > small"), Completed)
+        (workspace / "big").write_bytes(b"x" * 16 * MIB)  # as one that was written between two looks
+        assert "It was not run. Delete files first" in said(await run("echo more > more"))
+        assert not (workspace / "more").exists()
+        for _ in range(3):
+            assert isinstance(await run("true"), Completed)
+        assert "Ask the user" in said(await run("rm big")), "it did not make room when it could"
+        (workspace / "big").unlink()
+        assert isinstance(await run("echo more > more"), Completed)
+        (workspace / "big").write_bytes(b"x" * 16 * MIB)
+        assert "Delete files first" in said(await run("true"))
+        assert isinstance(await run("rm big"), Completed)
+        assert isinstance(await run("echo again > more"), Completed)
+        assert (workspace / "more").read_text() == "again\n"
+
+    scene(loop, tmp_path, workspace, play)
+
+
+def test_a_call_is_stopped_once_it_takes_too_much(
+    loop: asyncio.Runner, tmp_path: Path, workspace: Path
+) -> None:
+    async def play(run: Run) -> None:
+        writing = "for i in $(seq 3000); do head -c 1M /dev/zero >> big; sleep 0.05; done; echo over > over"
+        assert "It was stopped" in said(await run(writing))
+        assert (workspace / "big").stat().st_size > 8 * MIB
+        assert isinstance(await run("rm big"), Completed), "it was told already"
+        assert "It was stopped" in said(await run("seq 4000 | xargs touch; sleep 600")), "files count too"
+        assert not (workspace / "over").exists()
+
+    scene(loop, tmp_path, workspace, play)
+
+
+def test_what_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"x" * MIB)
+    folder = tmp_path / "workspace"
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "link").symlink_to(outside)
+    empty = disk_usage(folder)
+    assert empty < MIB
+    (folder / "a" / "file").write_bytes(b"x" * MIB)
+    os.link(folder / "a" / "file", folder / "a" / "again")
+    assert MIB <= disk_usage(folder) - empty < 2 * MIB
+    monkeypatch.setattr(quota, "_DEPTH", 1)
+    assert disk_usage(folder) > 1 << 60
+    assert disk_usage(tmp_path / "missing") == 0
