@@ -28,6 +28,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_DIALECT": "dialect",
     "IACT_SANDBOX": "sandbox",
     "IACT_WARM": "warm",
+    "IACT_IDLE": "idle",
     "IACT_WORKSPACE_BYTES": "workspace_bytes",
     "IACT_CLEARANCE_URL": "clearance_url",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
@@ -84,6 +85,8 @@ class Settings(BaseModel):
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
     warm: tuple[str, ...] = ()
     """Modules that are started with a session, so that their first call need not wait for a container."""
+    idle: float = Field(default=900.0, ge=0)
+    """Seconds without a call after which a session's modules are stopped, until its next call; 0: never."""
     workspace_bytes: int = Field(default=2 << 30, ge=0)
     """Bytes on disk that a session's own workspace may take; 0: as many as there are."""
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")

@@ -141,7 +141,9 @@ async def open_runtime(
             bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
             authorities=authorities, workspace=workspace, memory=memory,
             versions=open_versions(), warm=settings.warm,
-            open_modules=partial(Door, workspace_bytes=settings.workspace_bytes),
+            open_modules=partial(
+                Door, workspace_bytes=settings.workspace_bytes, clock=SystemClock(), idle=settings.idle
+            ),
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 

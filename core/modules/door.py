@@ -1,14 +1,15 @@
 """The one way to a module: every call of every function in the product comes through `Door.call`.
 
 It takes a ticket, which only the gate makes, and redeems it for exactly this call. Modules are
-started on first use, one instance per session, and dropped when they are lost, so that the next
-call starts afresh.
+started on first use, one instance per session, and dropped when they are lost or the session rests,
+so that the next call starts afresh, and says so.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -16,12 +17,21 @@ from typing import Final, Protocol
 from core.errors import ModuleFault, ModuleLost, SandboxError
 from core.gate.gate import CallRequest, Ticket
 from core.language.variables import Value
-from core.modules.client import ArtifactChunk, Attached, Invocation, ModuleClient, OnArtifact, Outcome
+from core.modules.client import (
+    ArtifactChunk,
+    Attached,
+    Completed,
+    Invocation,
+    ModuleClient,
+    OnArtifact,
+    Outcome,
+)
 from core.modules.manifest import Manifest
 from core.modules.quota import Quota
 from core.modules.registry import Start
+from core.modules.rest import Rest
 from core.modules.scrub import Scrub, ScrubBytes
-from core.ports import JSON, ModuleHost, ModuleInstance, Report
+from core.ports import JSON, Clock, ModuleHost, ModuleInstance, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +89,32 @@ class _Running:
 class Door:
     """The modules of one session. `workspace`: the folder that they share.
 
-    `workspace_bytes`: what that may take on disk if it is the session's own; 0: it has no bound.
+    `workspace_bytes`: what that may take on disk if it is the session's own; 0: it has no bound. `idle`: seconds
+    without a call, on `clock`, after which the modules are stopped; 0: never. One that told of a change of state
+    stays, since what it is doing (an app that is served) may be in use.
     """
 
-    def __init__(self, host: ModuleHost, session: str, workspace: Path, *, workspace_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        host: ModuleHost,
+        session: str,
+        workspace: Path,
+        *,
+        workspace_bytes: int = 0,
+        clock: Clock | None = None,
+        idle: float = 0,
+    ) -> None:
         self._host = host
         self._session = session
         self._workspace = workspace
         self._quota = Quota(workspace, workspace_bytes)
         self._running: dict[str, _Running] = {}
         self._starting: dict[str, asyncio.Lock] = {}
+        self._rest = Rest(clock, idle, self._restable, self._stop_resting)
+        self._gone: set[str] = set()
+        """Modules that were lost or stopped since their last call."""
+        self._held: set[str] = set()
+        """Running modules that told of a change of state."""
 
     async def call(
         self,
@@ -121,8 +147,24 @@ class Door:
         on_artifact: OnArtifact,
         report: Report,
     ) -> Outcome:
+        module = call.request.function.split(".", 1)[0]
+        with self._rest.awake():
+            running = await self._reach(module, report, call.start)
+            anew = module in self._gone
+            self._gone.discard(module)
+            outcome = await self._invoke(running, call, on_output, on_artifact)
+        if isinstance(outcome, Completed) and outcome.state is not None:
+            self._held.add(module)
+        return replace(outcome, anew=True) if anew else outcome
+
+    async def _invoke(
+        self,
+        running: _Running,
+        call: FunctionCall,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+    ) -> Outcome:
         module, function = call.request.function.split(".", 1)
-        running = await self._reach(module, report, call.start)
         secrets = running.instance.secrets
         scrub = Scrub(secrets)
         invocation = Invocation(
@@ -143,6 +185,7 @@ class Door:
             )
         except ModuleLost as error:
             why = await running.instance.why_lost()
+            self._gone.add(module)
             await self.drop(module)
             raise ModuleLost(scrub.text(f"{error} {why}" if why else str(error))) from error
 
@@ -182,8 +225,9 @@ class Door:
             SandboxError: it can't be reached.
             ModuleFault: what it says of itself breaks the rules.
         """
-        running = await self._reach(module, report, Start(digest))
-        manifest = await running.client.describe()
+        with self._rest.awake():
+            running = await self._reach(module, report, Start(digest))
+            manifest = await running.client.describe()
         if digest is not None:
             await self._host.remember_manifest(digest, manifest.to_proto())
         return manifest
@@ -194,14 +238,17 @@ class Door:
         Raises:
             SandboxError: it can't be reached.
         """
-        running = await self._reach(module, report, start)
-        await running.client.wait_serving(_CONNECTING)
+        with self._rest.awake():
+            running = await self._reach(module, report, start)
+            await running.client.wait_serving(_CONNECTING)
 
     async def _reach(self, module: str, report: Report, start: Start) -> _Running:
         async with self._starting.setdefault(module, asyncio.Lock()):
             running = self._running.get(module)
-            if running is not None and running.start == start and await running.instance.why_lost() is None:
-                return running
+            if running is not None and running.start == start:
+                if await running.instance.why_lost() is None:
+                    return running
+                self._gone.add(module)
             if running is not None:
                 await self.drop(module)
             instance = await self._host.start(
@@ -219,12 +266,25 @@ class Door:
     async def drop(self, module: str) -> None:
         """Stop a module of the session, if it runs; its next call starts it again."""
         running = self._running.pop(module, None)
+        self._held.discard(module)
         if running is not None:
             await running.client.close()
             await running.instance.stop()
 
+    def _restable(self) -> list[str]:
+        return [module for module in self._running if module not in self._held]
+
+    async def _stop_resting(self, module: str) -> None:
+        """Stop a module unless it is called meanwhile; a call that comes later waits, and starts it anew."""
+        async with self._starting[module]:
+            if self._rest.resting and module in self._restable():
+                self._gone.add(module)
+                with suppress(SandboxError):  # the host removes what is left at the end of the session
+                    await self.drop(module)
+
     async def close(self) -> None:
         """Stop every module of the session."""
+        await self._rest.close()
         for module in list(self._running):
             try:
                 await self.drop(module)

@@ -74,7 +74,8 @@ class Completed:
     """The function ended well. `output`: what it gave back, as text (JSON text for `application/json`); empty
     if that is the artifact with the id `artifact`. `media`: "" if neither the call nor, as far as the caller
     looks there, the manifest says. `data`: what is not text for the agent, such as an exit status. `state`:
-    the module's state for this agent, if the call told of one.
+    the module's state for this agent, if the call told of one. `anew` (of every outcome): the module was lost or
+    stopped since the session's last call of it, so that what it held is gone.
     """
 
     output: str
@@ -83,6 +84,7 @@ class Completed:
     artifact: str | None
     artifacts: tuple[Artifact, ...]
     state: StateChange | None
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Raised:
     message: str
     trace: str
     output: str
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class TimedOut:
     """The deadline passed before the function ended; the call was cancelled."""
 
     output: str
+    anew: bool = False
 
 
 Outcome: TypeAlias = Completed | Raised | TimedOut

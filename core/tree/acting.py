@@ -320,6 +320,8 @@ class Acting:
         fields: dict[str, JSON],
         spool: Spool,
     ) -> None:
+        if not isinstance(outcome, str) and outcome.anew:
+            fields["anew"] = True
         match outcome:
             case Completed():
                 fields |= {"status": "ok", "media": outcome.media, "data": dict(outcome.data)}

@@ -27,7 +27,7 @@ from core.ports import JSON, ChatMessage
 from core.tree import loops, origin, plan_aim
 from core.tree.agent import Agent, Pending
 from core.tree.inputs import code_value
-from core.tree.offers import has_states
+from core.tree.offers import has_states, is_anew
 from core.tree.recall import ids_in, lines_in
 from core.tree.tree import Tree
 
@@ -309,7 +309,8 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
                 exit_status=code if isinstance(code, int) else None,
                 error=status == "error",
             )
-            return "\n".join([told, *_artifacts(tree, agent, record)])
+            gone = [labels.anew(pending.spec.module)] if pending.spec.module and is_anew(record) else []
+            return "\n".join([told, *_artifacts(tree, agent, record), *gone])
 
 
 def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:

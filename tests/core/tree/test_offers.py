@@ -39,7 +39,7 @@ MACHINE = Manifest.model_validate(
 
 
 class House(FakeModules):
-    """Keeps the state as a module does, and refuses what it does not offer."""
+    """Keeps the state as a module does, and refuses what it does not offer; it was lost before each `wait`."""
 
     def __init__(self) -> None:
         super().__init__(World())
@@ -62,7 +62,9 @@ class House(FakeModules):
         if name in ("enter", "leave"):
             self.inside = name == "enter"
             change = StateChange("inside" if self.inside else "outside", (), "")
-        return Completed("Done.", "text/plain", {}, None, (), change)
+        if name == "wait":
+            self.inside = False
+        return Completed("Done.", "text/plain", {}, None, (), change, anew=name == "wait")
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return MACHINE
@@ -120,3 +122,11 @@ def test_calls_of_a_state_machine_keep_their_order(tmp_path: Path) -> None:
     heard_at = heard(tmp_path, act("enter") + act("look") + act("leave") + act("enter"))
     assert heard_at[1].count("Result of `house.") == 4
     assert "Error" not in heard_at[1]
+
+
+def test_a_module_that_was_started_anew_says_so_and_is_in_its_first_state(tmp_path: Path) -> None:
+    _, inside, anew, again = heard(tmp_path, act("enter"), act("wait"), act("enter"))
+    assert "started anew" not in inside
+    assert "(The module `house` was started anew for this call: what it held" in anew
+    assert "in the state `inside` now" in again, "told again, since it was outside meanwhile"
+    assert "started anew" not in again

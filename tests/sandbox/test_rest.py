@@ -1,0 +1,140 @@
+"""The modules of a session that makes no calls are stopped, start again at its next call, and say so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from core.gate.gate import CallRequest, Denial, decide
+from core.gate.grant import Grant, Scope
+from core.modules.client import ArtifactChunk, Completed
+from core.modules.door import Door, FunctionCall
+from core.ports import Report
+from sandbox import DockerHost
+from sandbox.docker_host import DockerInstance
+from tests.sandbox.calling import until, write_module
+
+NOTES = """
+from ext_modules.sdk import Module
+
+module = Module("notes", "Holds one note.")
+held = []
+
+@module.function(impact=0)
+def put(text: str) -> str:
+    held.append(text)
+    return " ".join(held)
+"""
+LAMP = """
+from ext_modules.sdk import Call, Module
+
+module = Module("lamp", "A lamp.", states={"off": "Dark.", "on": "Light."})
+
+@module.function(impact=0)
+def put(call: Call, text: str) -> str:
+    call.move(text)
+    return text
+"""
+IDLE = 900.0
+
+
+class HeldClock:
+    """Time that only passes when it is told to."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._passed = asyncio.Event()
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self._now, UTC)
+
+    def monotonic(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        end = self._now + seconds
+        while self._now < end:
+            await self._passed.wait()
+
+    def advance(self, seconds: float) -> None:
+        self._now += seconds
+        self._passed.set()
+        self._passed = asyncio.Event()
+
+
+class Starts(DockerHost):
+    """Remembers what it started."""
+
+    started: list[DockerInstance]
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
+    ) -> DockerInstance:
+        instance = await super().start(
+            name, session=session, workspace=workspace, report=report, digest=digest
+        )
+        self.started.append(instance)
+        return instance
+
+
+async def _drop(chunk: ArtifactChunk) -> None:
+    return None
+
+
+async def put(door: Door, module: str, text: str) -> Completed:
+    request = CallRequest("/", f"{module}.put", "")
+    ticket = decide(request, 0, Grant(Scope("all", (("*",),)), 1))
+    assert not isinstance(ticket, Denial)
+    call = FunctionCall(request, 1, {"text": text}, {}, 60)
+    outcome = await door.call(
+        ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
+    )
+    assert isinstance(outcome, Completed), outcome
+    return outcome
+
+
+def test_a_session_that_rests_holds_no_container(
+    loop: asyncio.Runner, tmp_path: Path, workspace: Path
+) -> None:
+    shipped = write_module(tmp_path / "shipped", "notes", NOTES)
+    write_module(shipped, "lamp", LAMP)
+
+    async def main() -> None:
+        clock, host = HeldClock(), Starts(tmp_path, shipped=shipped)
+        host.started = []
+        door = Door(host, "s", workspace, clock=clock, idle=IDLE)
+        try:
+            await put(door, "lamp", "on")
+            assert (await put(door, "notes", "a")).output == "a"
+            clock.advance(IDLE - 1)
+            again = await put(door, "notes", "b")
+            assert (again.output, again.anew) == ("a b", False)
+
+            lamp, notes = host.started
+            clock.advance(IDLE)
+            await until(lambda: _is(notes.ended), seconds=60)
+            fresh = await put(door, "notes", "c")
+            assert (fresh.output, fresh.anew) == ("c", True)
+            assert not (await put(door, "notes", "d")).anew, "it is said once"
+            assert not lamp.ended, "it told of a state, so it may be in use"
+            assert [one.name for one in host.started] == ["lamp", "notes", "notes"]
+        finally:
+            await door.close()
+            await host.close()
+        assert all(one.ended for one in host.started)
+
+    loop.run(main())
+
+
+async def _is(value: bool) -> bool:
+    return value
