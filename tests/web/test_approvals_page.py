@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import pytest
 from playwright.async_api import expect
 
 from core.errors import UsageError
@@ -9,6 +12,15 @@ from core.journal.record import Record
 from tests.web.fake import FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_page import run, stage
+
+BELOW: Final = """() => {
+    const edge = document.querySelector("[data-role=approvals]").getBoundingClientRect().bottom;
+    return [...document.querySelectorAll("dialog[open]")].every(one => {
+        const { top, bottom } = one.getBoundingClientRect();
+        return top >= edge && bottom <= innerHeight;
+    });
+}"""
+"""Whether every dialog that is open stands below the bar, whole."""
 
 
 def ask(session: FakeSession, agent: str, function: str = "mail.send", *, turn: int = 900) -> Record:
@@ -64,6 +76,64 @@ def test_a_question_is_in_sight_everywhere_and_shows_the_call_in_full() -> None:
             await bar.get_by_role("button", name="Approve").click()
             await expect(bar).to_be_hidden()
             assert session.calls == [("clear", str(asked.n), "True", "None")]
+
+    run(test)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_dialog_and_a_drawer_leave_the_question_in_sight_and_in_reach(width: int) -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo", width=width, height=720)
+            bar = page.get_by_role("region", name="Approvals")
+            deny = bar.get_by_role("button", name="Deny")
+            for dialog, keys in (
+                ("Settings", "Alt+Shift+G"),
+                ("Sessions", "Alt+Shift+S"),
+                ("Commands", "Control+k"),
+            ):
+                await page.keyboard.press(keys)
+                opened = page.get_by_role("dialog", name=dialog)
+                await expect(opened).to_be_visible()
+                ask(session, "/analyst")
+                await expect(bar).to_be_in_viewport(ratio=1)
+                await expect(bar).to_contain_text("ann@example.com")
+                # Neither lies on the other, and all of the dialog can be seen.
+                await page.wait_for_function(BELOW)
+                await expect(deny).to_be_enabled()
+                await page.keyboard.press("Alt+Shift+A")
+                await expect(deny).to_be_focused()
+                # A real click: it fails where something else lies on the button.
+                await deny.click()
+                await expect(bar).to_be_hidden()
+                await expect(opened).to_be_visible()
+                await page.keyboard.press("Escape")
+                await expect(opened).to_be_hidden()
+            # A dialog over a dialog that is opened while something is asked.
+            ask(session, "/analyst/checker")
+            await expect(deny).to_be_enabled()
+            await page.keyboard.press("Alt+Shift+G")
+            await page.keyboard.press("Control+k")
+            await expect(page.get_by_role("combobox", name="Search commands")).to_be_focused()
+            await page.wait_for_function(BELOW)
+            await deny.click(trial=True)
+            await page.keyboard.press("Escape")
+            await expect(page.get_by_role("dialog", name="Commands")).to_be_hidden()
+            await deny.click(trial=True)
+            # Who wants to see the agent sees it.
+            await bar.get_by_role("button", name="/analyst/checker").click()
+            await expect(page.get_by_role("dialog")).to_have_count(0)
+            await expect(page.locator("[data-role=agent-name]")).to_have_text("/analyst/checker")
+            await expect(bar).to_be_in_viewport(ratio=1)
+            if width < 700:
+                for drawer in ("Agents", "Details"):
+                    await page.get_by_role("button", name=drawer, exact=True).click()
+                    await deny.click(trial=True)
+                    await page.keyboard.press("Escape")
+            await deny.click()
+            await expect(bar).to_be_hidden()
+            assert len(session.calls) == 4
 
     run(test)
 

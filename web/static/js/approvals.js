@@ -1,5 +1,6 @@
 // What agents wait for a person's leave to do. Questions stand in one bar above everything else, whichever
-// agent, tab or time is looked at, until they are answered here or by somebody else.
+// agent, tab or time is looked at, until they are answered here or by somebody else. All that is outside of a
+// modal dialog is inert while it is open, so the bar goes into the uppermost one.
 
 import { el, insert, onceAFrame, part, setText } from "./dom.js";
 import { agentName } from "./format.js";
@@ -25,6 +26,8 @@ export class Approvals {
   #keep = /** @type {HTMLSelectElement} */ (part("approvals-keep"));
   #next = part("approvals-next");
   #news = part("approvals-news");
+  /** What follows the bar where it stands without a dialog. */ #home = this.#bar.nextElementSibling;
+  /** The dialogs that are open, the uppermost last. @type {HTMLDialogElement[]} */ #dialogs = [];
   /** The record of the question that is shown; 0: none. */ #shown = 0;
   #filled = false;
 
@@ -42,8 +45,25 @@ export class Approvals {
     this.#allow.addEventListener("click", (event) => this.#answer(true, event));
     this.#deny.addEventListener("click", (event) => this.#answer(false, event));
     this.#next.addEventListener("click", () => this.#step());
-    this.#path.addEventListener("click", () => choose(this.#path.textContent || "/"));
+    this.#path.addEventListener("click", () => {
+      for (const dialog of [...this.#dialogs]) dialog.close();
+      choose(this.#path.textContent || "/");
+    });
+    const opened = new MutationObserver(() => this.#place());
+    for (const dialog of document.querySelectorAll("dialog")) opened.observe(dialog, { attributeFilter: ["open"] });
+    // Dialogs begin below the bar.
+    new ResizeObserver(() => document.documentElement.style.setProperty("--asked", `${this.#bar.offsetHeight}px`)).observe(this.#bar);
     update();
+  }
+
+  /** Move the bar to where it can be reached. */
+  #place() {
+    const open = [...document.querySelectorAll("dialog")].filter((dialog) => dialog.open);
+    this.#dialogs = [...this.#dialogs.filter((dialog) => dialog.open), ...open.filter((dialog) => !this.#dialogs.includes(dialog))];
+    const over = this.#dialogs[this.#dialogs.length - 1] ?? null;
+    if (this.#bar.closest("dialog") === over) return;
+    if (over) over.prepend(this.#bar);
+    else this.#home?.before(this.#bar);
   }
 
   /** Go to the buttons, if something is asked. */

@@ -39,7 +39,7 @@ export function commandsOf(page) {
   const name = agentName(store.selected);
   return [
     { name: "Write a message", keys: "Alt+Shift+M", run: () => page.composer.focus() },
-    { name: "Go to what waits for approval", keys: "Alt+Shift+A", run: () => page.approvals.focus(), when: () => store.asked.size > 0 },
+    { name: "Go to what waits for approval", keys: "Alt+Shift+A", run: () => page.approvals.focus(), when: () => store.asked.size > 0, anywhere: true },
     { name: "Go to the tree of agents", keys: "Alt+Shift+T", run: () => focusTree() },
     { name: "New session", keys: "Alt+Shift+N", run: () => page.open(null) },
     { name: "Sessions: search and open", keys: "Alt+Shift+S", run: () => page.sessions.show() },

@@ -2,7 +2,8 @@
 
 import { el, part } from "./dom.js";
 
-/** @typedef {{name: string, keys?: string, run: () => unknown, when?: () => boolean}} Command */
+/** `anywhere`: its keys work in dialogs, too.
+ * @typedef {{name: string, keys?: string, run: () => unknown, when?: () => boolean, anywhere?: boolean}} Command */
 
 const MOST = 60;
 
@@ -37,10 +38,10 @@ export class Palette {
       this.open();
       return;
     }
-    if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return;
+    if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
     const wanted = `Alt+Shift+${event.code.replace("Key", "")}`;
     const command = this.commands().find((one) => one.keys === wanted && (one.when?.() ?? true));
-    if (!command) return;
+    if (!command || (!command.anywhere && document.querySelector("dialog[open]"))) return;
     event.preventDefault();
     command.run();
   }
