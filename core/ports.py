@@ -460,6 +460,15 @@ class Memory(Protocol):
         """
         ...
 
+    async def edit(self, identity: str, text: str) -> None:
+        """Let a fragment read otherwise for good, in one line; nothing is left of the old text.
+
+        Raises:
+            MemoryUnavailable: there is no such fragment, the text is empty or too long, or memory can't be
+                written to now; nothing was changed.
+        """
+        ...
+
 
 class Embedder(Protocol):
     """Turns texts into vectors of unit length, whose dot product says how near two texts are in meaning."""

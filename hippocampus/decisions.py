@@ -1,14 +1,14 @@
 """What a person decided about memories: which are forgotten, which read differently.
 
 Journals don't know of it, so a rebuild asks here. A forgotten fragment leaves its record's id and nothing
-of its text; an edit of something forgotten later goes with it.
+of its text; an edit of something forgotten later goes with it, and an edit keeps nothing of the old text.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,7 @@ class Decisions:
         return not self._forgotten.isdisjoint(map(origin, (fragment.id, *fragment.sources)))
 
     def text(self, fragment: Fragment) -> str:
-        """How the fragment reads now."""
+        """How the fragment reads now; empty if an edit of its record left nothing of it."""
         return self._edited.get(fragment.id, fragment.text)
 
     def forget(self, ids: Iterable[str]) -> None:
@@ -41,9 +41,9 @@ class Decisions:
         self._edited = {key: text for key, text in self._edited.items() if origin(key) not in self._forgotten}
         self._write()
 
-    def edit(self, identity: str, text: str) -> None:
-        """From now on the fragment reads so."""
-        self._edited[identity] = text
+    def edit(self, texts: Mapping[str, str]) -> None:
+        """From now on the fragments with these ids read so."""
+        self._edited.update(texts)
         self._write()
 
     def _read(self) -> None:

@@ -25,7 +25,7 @@ from hippocampus.documents import Documents
 from hippocampus.finding import Asked
 from hippocampus.fragment import Fragment, Scope, readable
 from hippocampus.ranking import Weights
-from hippocampus.remembering import fragments_of
+from hippocampus.remembering import PASSAGE, fragments_of
 from hippocampus.store import ChromaStore, Shelf
 from hippocampus.tidying import faded, tidy_at_rest
 from hippocampus.upkeep import Journals, Note, Opened, OpenStore, Upkeep
@@ -245,8 +245,13 @@ class Hippocampus:
         return gone
 
     async def edit(self, user: str, identity: str, text: str) -> None:
-        """Let a fragment read otherwise, also after rebuilds."""
-        await self._upkeep.edit(user, identity, text)
+        """See `core.ports.Memory`."""
+        line = " ".join(text.split())
+        if not line or len(line) > PASSAGE:
+            raise MemoryUnavailable(
+                f"A memory has 1 to {PASSAGE} characters, and this text has {len(line)}; to remove one, forget it."
+            )
+        await self._upkeep.edit(user, identity, line)
         self._goals = {key: held for key, held in self._goals.items() if key[0] != user}
 
     async def rebuild(self, user: str, happenings: Iterable[Happening] | None) -> int:
@@ -338,10 +343,11 @@ class UserMemory:
         return await self._hippocampus.forget(self._user, ids)
 
     async def edit(self, identity: str, text: str) -> None:
-        """Let a fragment read otherwise, also after rebuilds.
+        """Let a fragment read otherwise for good, also where its text stands in others from the same record.
 
         Raises:
-            MemoryUnavailable: there is no such fragment, or memory can't be written to now.
+            MemoryUnavailable: there is no such fragment, the text is empty or too long, or memory can't be
+                written to now; nothing was changed.
         """
         await self._hippocampus.edit(self._user, identity, text)
 

@@ -258,18 +258,15 @@ class Upkeep:
         return await self._order(act)
 
     async def edit(self, user: str, identity: str, text: str) -> None:
-        """Change a fragment's text."""
+        """Change a fragment's text for good, also where it stands in others from the same record."""
 
         async def act(opened: Opened) -> None:
-            found = await self._worker.run(lambda: opened.writing.find(user, identity))
-            if found is None:
+            texts = await self._worker.run(lambda: opened.writing.edited(user, identity, text))
+            if not texts:
                 raise MemoryUnavailable(f"There is no memory {identity!r}; list them with a search.")
-            shelf, hit = found
-            (vector,) = await self._embedder.embed([text])
-            opened.decisions.edit(identity, text)
-            changed = replace(hit.fragment, text=text)
-            await self._worker.run(lambda: opened.writing.replace(changed, vector))
-            await self._worker.run(lambda: opened.store.scrub([shelf]))
+            vectors = dict(zip(texts, await self._embedder.embed(list(texts.values())), strict=True))
+            opened.decisions.edit(texts)
+            await self._worker.run(lambda: opened.writing.rewrite(user, texts, vectors))
 
         await self._order(act)
 
@@ -294,12 +291,13 @@ class Upkeep:
 
     async def merge(self, user: str, fragment: Fragment) -> bool:
         """Store a consolidated fragment in place of its sources; False if one of them changed meanwhile."""
-        (vector,) = await self._embedder.embed([fragment.text])
 
         async def act(opened: Opened) -> bool:
             if opened.decisions.forgotten(fragment):
                 return False
-            return await self._worker.run(lambda: opened.writing.merge(user, fragment, vector))
+            kept = replace(fragment, text=opened.decisions.text(fragment))
+            (vector,) = await self._embedder.embed([kept.text])
+            return await self._worker.run(lambda: opened.writing.merge(user, kept, vector))
 
         return await self._order(act)
 
@@ -392,9 +390,9 @@ class Upkeep:
         """Store what notes leave; gives how many fragments that is."""
         made = {one.id: one for note in notes for one in fragments_of(note.happening, note.user)}
         kept = [
-            replace(one, text=opened.decisions.text(one))
+            replace(one, text=text)
             for one in made.values()
-            if not opened.decisions.forgotten(one)
+            if not opened.decisions.forgotten(one) and (text := opened.decisions.text(one))
         ]
         stored = await self._worker.run(lambda: opened.writing.stored(kept))
         fresh = [one for one in kept if one.id not in stored]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,6 +10,7 @@ from hippocampus.decisions import origin
 from hippocampus.fragment import Fragment, Scope, fragment_id
 from hippocampus.indexes import Indexes
 from hippocampus.ranking import dot
+from hippocampus.remembering import shorten
 from hippocampus.revision import comparable, negative, relation, slot
 from hippocampus.store import Hit, Shelf, Store
 
@@ -74,9 +75,41 @@ class Writing:
             for hit in self._store.get(self.shelf(scope), ids)
         }
 
-    def replace(self, fragment: Fragment, vector: Sequence[float]) -> None:
-        """Store a fragment in place of what has its id."""
-        self._put([(fragment, vector)])
+    def edited(self, user: str, identity: str, text: str) -> dict[str, str]:
+        """How the fragments of one record read when one of them is edited, by id; nothing if there is none.
+
+        What the old text stands in changes with it. What stood in the old text alone is left empty: it is to go.
+        """
+        found = self.find(user, identity)
+        if found is None:
+            return {}
+        old, record = found[1].fragment.text, origin(identity)
+        texts = {identity: text}
+        for one in self.everything(user):
+            if one.id == identity or origin(one.id) != record:
+                continue
+            if old in one.text:
+                texts[one.id] = shorten(one.text.replace(old, text))
+            elif one.text in old and one.text not in text:
+                texts[one.id] = ""
+        return texts
+
+    def rewrite(self, user: str, texts: Mapping[str, str], vectors: Mapping[str, Sequence[float]]) -> None:
+        """Let fragments read so, as if they always had; what was distilled from the old texts goes.
+
+        What replaced one of them because an agent said so is written again, and replaces it again.
+        """
+        stored = {hit.fragment.id: hit for shelf in self.shelves(user) for hit in self._store.all(shelf)}
+        again = set(texts)
+        while more := {key for key in stored.keys() - again if _named(stored[key].fragment, again)}:
+            again |= more
+        removed = [hit.fragment for key, hit in stored.items() if key in again]
+        made = {key for key, hit in stored.items() if not again.isdisjoint(hit.fragment.sources)}
+        distilled = [stored[key].fragment for key in made - again]
+        self.remove(user, [*removed, *distilled])
+        fresh = [_unmarked(one, texts.get(one.id, one.text)) for one in removed]
+        ordered = sorted((one for one in fresh if one.text), key=lambda one: (one.at, one.id))
+        self.add(ordered, [vectors.get(one.id, stored[one.id].vector) for one in ordered])
 
     def find(self, user: str, identity: str) -> tuple[Shelf, Hit] | None:
         """A fragment of the user's by its id."""
@@ -241,6 +274,18 @@ def _revises(fragment: Fragment) -> bool:
     return fragment.kind in ("fact", "lesson") and (
         slot(fragment.text) is not None or negative(fragment.text)
     )
+
+
+def _named(fragment: Fragment, ids: set[str]) -> bool:
+    """Whether an agent said that the fragment replaces one of these."""
+    said = fragment.occasion == "remember" and not fragment.sources
+    return said and not ids.isdisjoint(fragment.supersedes)
+
+
+def _unmarked(fragment: Fragment, text: str) -> Fragment:
+    """The fragment with this text and only those marks that don't come from comparing texts."""
+    given = fragment.supersedes if fragment.occasion == "remember" or fragment.sources else ()
+    return replace(fragment, text=text, supersedes=given, superseded_by="", contradicts=())
 
 
 def _with(ids: tuple[str, ...], identity: str) -> tuple[str, ...]:

@@ -184,6 +184,9 @@ def build_parser() -> argparse.ArgumentParser:
     one.add_argument("id", metavar="ID")
     one = add("forget", _memory_forget, "Forget fragments, for good.", memory)
     one.add_argument("ids", nargs="+", metavar="ID")
+    one = add("edit", _memory_edit, "Let a fragment read otherwise, for good.", memory)
+    one.add_argument("id", metavar="ID")
+    one.add_argument("text", metavar="TEXT")
     add("rebuild", _memory_rebuild, "Build the store anew from the journals.", memory)
 
     one = add("doctor", _doctor, "Say what works here, and what to do about what doesn't.")
@@ -416,6 +419,12 @@ def _memory_forget(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact import memory_commands
 
     return memory_commands.forget(settings, chosen.ids)
+
+
+def _memory_edit(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact import memory_commands
+
+    return memory_commands.edit(settings, chosen.id, chosen.text)
 
 
 def _memory_rebuild(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -64,6 +64,18 @@ def forget(settings: Settings, ids: Sequence[str]) -> int:
     return 0
 
 
+def edit(settings: Settings, identity: str, text: str) -> int:
+    """`iact memory edit ID TEXT`: let it read so from now on; nothing is left of the old text but in the journal."""
+
+    async def here(memory: Memory) -> JSON:
+        await memory.edit(identity, text)
+        return None
+
+    _ask(settings, {"type": "memory.edit", "memory": identity, "text": text}, "memory", here)
+    print("Edited; the journal of the session keeps its record.")
+    return 0
+
+
 def rebuild(settings: Settings) -> int:
     """`iact memory rebuild`: empty the memory and fill it from all journals."""
 

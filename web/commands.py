@@ -24,6 +24,7 @@ from web.messages import (
     Clear,
     Declassify,
     Download,
+    EditMemory,
     EndUpload,
     Export,
     ForgetMemories,
@@ -300,6 +301,11 @@ async def _memory_forget(client: Client, message: ForgetMemories) -> Fields:
     return {"count": await _memory_of(client).forget(message.memories)}
 
 
+async def _memory_edit(client: Client, message: EditMemory) -> Fields:
+    await _memory_of(client).edit(message.memory, message.text)
+    return await _memory_show(client, ShowMemory(memory=message.memory))
+
+
 async def _memory_rebuild(client: Client, message: RebuildMemory) -> Fields:
     return {"count": await _memory_of(client).rebuild()}
 
@@ -336,5 +342,6 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "memory": _command(SearchMemory, _memory),
     "memory.show": _command(ShowMemory, _memory_show),
     "memory.forget": _command(ForgetMemories, _memory_forget),
+    "memory.edit": _command(EditMemory, _memory_edit),
     "memory.rebuild": _command(RebuildMemory, _memory_rebuild),
 }

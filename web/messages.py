@@ -232,6 +232,17 @@ class ForgetMemories(Message):
     memories: Annotated[list[MemoryId], Field(min_length=1, max_length=1000)]
 
 
+class EditMemory(Message):
+    """Let one memory read as `text`, in one line and for good; the `ok` has it as `memory`.
+
+    Nothing is left of the old text: not in the store, nor in its index, nor after a rebuild. What was distilled
+    from it goes. Where the memory came from, and whether it is untrusted, stays as it is.
+    """
+
+    memory: MemoryId
+    text: Annotated[str, StringConstraints(pattern=r"\S", max_length=4096)]
+
+
 class RebuildMemory(Message):
     """Empty the memory and fill it from all journals; the `ok`, which can take long, has `count`."""
 

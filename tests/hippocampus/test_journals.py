@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from core.errors import UsageError
+from core.errors import MemoryUnavailable, UsageError
 from core.journal.file import read_blob, read_journal
 from core.ports import Happening
 from core.tree.happenings import happenings
@@ -85,6 +85,12 @@ def test_the_commands(settings: Settings, capsys: pytest.CaptureFixture[str]) ->
     assert set(rows[0]) >= {"id", "text", "kind", "score", "at", "session", "agent"}
     assert memory.show(settings, rows[0]["id"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "preference"
+    assert memory.edit(settings, rows[0]["id"], "I prefer vegetarian food at noon.") == 0
+    assert capsys.readouterr().out.startswith("Edited")
+    assert memory.show(settings, rows[0]["id"]) == 0
+    assert json.loads(capsys.readouterr().out)["text"] == "I prefer vegetarian food at noon."
+    with pytest.raises(MemoryUnavailable, match="There is no memory"):
+        memory.edit(settings, "nothing/1", "x")
     assert memory.forget(settings, [rows[0]["id"]]) == 0
     assert capsys.readouterr().out.startswith("2 forgotten")
     assert memory.rebuild(settings) == 0

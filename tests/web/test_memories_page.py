@@ -73,6 +73,45 @@ def test_memory_is_searched_and_forgotten() -> None:
     run(test)
 
 
+def test_a_memory_is_edited_in_its_place() -> None:
+    memory = Shelf((replace(CHEESE, text="The moon is of cheese."), ROCK))
+
+    async def test() -> None:
+        async with browsing(FakeRuntime(memory=memory)) as scene:
+            page = await scene.page()
+            await page.keyboard.press("Alt+Shift+F")
+            await page.keyboard.type("cheese")
+            await page.keyboard.press("Enter")
+            dialog = page.get_by_role("dialog", name="Memory")
+            row = dialog.locator("[data-role=memories-list] > li").first
+            field = row.get_by_role("textbox", name="What it shall read")
+            edit = row.get_by_role("button", name="Edit")
+            await edit.click()
+            await expect(field).to_be_focused()
+            await expect(field).to_have_value("The moon is of cheese.")
+            await field.fill("Never mind.")
+            await page.keyboard.press("Escape")
+            await expect(field).to_have_count(0)
+            await expect(edit).to_be_focused()
+            await expect(row).to_contain_text("The moon is of cheese.")
+            await edit.click()
+            await field.fill("The moon is of <b>rock</b>.")
+            await page.keyboard.press("Enter")
+            await expect(row).to_contain_text("The moon is of <b>rock</b>.")
+            await expect(row).to_contain_text("from tool:web.fetch")
+            await expect(field).to_have_count(0)
+            assert [one.text for one in memory.rows] == ["The moon is of <b>rock</b>.", ROCK.text]
+            await edit.click()
+            await field.fill(" ")
+            await row.get_by_role("button", name="Save").click()
+            await expect(dialog.get_by_role("status")).not_to_contain_text("It reads so")
+            await expect(field).to_be_focused()
+            await row.get_by_role("button", name="Cancel").click()
+            await expect(row).to_contain_text("The moon is of <b>rock</b>.")
+
+    run(test)
+
+
 def test_where_memory_is_off_the_page_says_so() -> None:
     async def test() -> None:
         async with browsing(FakeRuntime()) as scene:

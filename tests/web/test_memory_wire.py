@@ -51,12 +51,25 @@ def test_the_other_messages(message: dict[str, object], answer: dict[str, object
     assert ask(message, FakeMemory()) == {"type": "ok", "id": "m", **answer}
 
 
+def test_an_edit_gives_what_the_memory_reads_now() -> None:
+    memory = FakeMemory((WISH,))
+    message: dict[str, object] = {"type": "memory.edit", "memory": WISH.id, "text": "I prefer spaces."}
+    answer = ask(message, memory)
+    assert answer == {"type": "ok", "id": "m", "memory": {"id": WISH.id, "text": "I prefer spaces."}}
+    assert [row.text for row in memory.rows] == ["I prefer spaces."]
+    refused = ask({**message, "memory": "nothing/1"}, memory)
+    assert (refused["type"], refused["code"]) == ("error", "failed")
+    assert "There is no memory" in refused["message"]
+
+
 @pytest.mark.parametrize(
     ("message", "code"),
     [
         ({"type": "memory", "query": "x"}, "failed"),
         ({"type": "memory", "query": " "}, "invalid"),
         ({"type": "memory.forget", "memories": []}, "invalid"),
+        ({"type": "memory.edit", "memory": "s/1", "text": " "}, "invalid"),
+        ({"type": "memory.edit", "memory": "s/1", "text": "x"}, "failed"),
     ],
 )
 def test_refusals(message: dict[str, object], code: str) -> None:

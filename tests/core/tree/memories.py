@@ -69,10 +69,15 @@ class FakeMemory:
         return [name for name in self.means if name in documents]
 
     async def show(self, identity: str) -> Mapping[str, JSON] | None:
-        return None
+        return next(({"id": row.id, "text": row.text} for row in self.rows if row.id == identity), None)
 
     async def rebuild(self) -> int:
         return 0
 
     async def forget(self, ids: Sequence[str]) -> int:
         return 0
+
+    async def edit(self, identity: str, text: str) -> None:
+        if identity not in {row.id for row in self.rows}:
+            raise MemoryUnavailable(f"There is no memory {identity!r}.")
+        self.rows = tuple(replace(row, text=text) if row.id == identity else row for row in self.rows)

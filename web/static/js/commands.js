@@ -47,7 +47,7 @@ export function commandsOf(page) {
     { name: "Upload a file", keys: "Alt+Shift+U", run: () => page.files.choose(), when: () => !store.past },
     { name: "Export this session as an HTML page", keys: "Alt+Shift+E", run: () => page.exportPage(), when: () => store.session.id !== null },
     { name: "Modules: list, add, approve, remove", keys: "Alt+Shift+O", run: () => page.modules.show() },
-    { name: "Memory: search, forget", keys: "Alt+Shift+F", run: () => page.memories.show() },
+    { name: "Memory: search, edit, forget", keys: "Alt+Shift+F", run: () => page.memories.show() },
     { name: store.locked ? "End the lockdown" : "Lock down: deny every call of this session", run: () => page.lock(!store.locked), when: live },
     { name: "Settings, and what works here", keys: "Alt+Shift+G", run: () => page.settings.show() },
     ...(node ? [

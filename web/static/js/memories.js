@@ -1,4 +1,4 @@
-// What is remembered of this user, to be searched, and forgotten for good.
+// What is remembered of this user, to be searched, put right, and forgotten for good.
 
 import { el, part, setText } from "./dom.js";
 import { dateTime } from "./format.js";
@@ -57,8 +57,10 @@ export class MemoriesDialog {
   #row(one) {
     const words = [one.kind, one.why, one.agent && `by ${one.agent}`, one.session && `in session ${one.session}`, dateTime(one.at)];
     const forget = el("button", { type: "button", "aria-label": `Forget: ${one.text.slice(0, 60)}` }, "Forget");
-    const row = el("li", {}, el("p", { dir: "auto" }, one.text),
-      el("p", { className: "facts" }, words.filter(Boolean).join(" · "), ...marks(one)), forget);
+    const edit = el("button", { type: "button", "aria-label": `Edit: ${one.text.slice(0, 60)}` }, "Edit");
+    const text = el("p", { dir: "auto" }, one.text);
+    const row = el("li", {}, text, el("p", { className: "facts" }, words.filter(Boolean).join(" · "), ...marks(one)), edit, forget);
+    edit.addEventListener("click", () => this.#edit(one, row, text, edit));
     forget.addEventListener("click", () => {
       if (forget.classList.contains("sure")) this.#forget(one, row);
       forget.classList.add("sure");
@@ -69,6 +71,48 @@ export class MemoriesDialog {
       setText(forget, "Forget");
     });
     return row;
+  }
+
+  /**
+   * The text becomes a field: Enter or Save keeps what it holds, Escape or Cancel leaves all as it was.
+   * @param {Fragment} one
+   * @param {HTMLElement} row
+   * @param {HTMLElement} text
+   * @param {HTMLElement} button what opened it
+   */
+  #edit(one, row, text, button) {
+    const field = /** @type {HTMLTextAreaElement} */ (el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": "What it shall read" }));
+    const cancel = el("button", { type: "button" }, "Cancel");
+    const form = /** @type {HTMLFormElement} */ (el("form", { className: "memory-edit" }, field, el("button", { type: "submit" }, "Save"), cancel));
+    const leave = () => {
+      form.replaceWith(text);
+      button.hidden = false;
+      button.focus();
+    };
+    cancel.addEventListener("click", leave);
+    field.addEventListener("keydown", (event) => {
+      if (event.isComposing || (event.key !== "Escape" && event.key !== "Enter")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (event.key === "Escape") leave();
+      else form.requestSubmit();
+    });
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      try {
+        const { memory } = await this.request("memory.edit", { memory: one.id, text: field.value });
+        const fresh = this.#row({ ...one, text: memory.text });
+        row.replaceWith(fresh);
+        fresh.querySelector("button")?.focus();
+        setText(this.#news, "It reads so from now on; nothing is left of the old text.");
+      } catch (error) {
+        this.#say(error);
+        field.focus();
+      }
+    });
+    text.replaceWith(form);
+    button.hidden = true;
+    field.focus();
   }
 
   /**
