@@ -24,11 +24,13 @@ from hippocampus.consolidation import Distill
 from hippocampus.documents import Documents
 from hippocampus.finding import Asked
 from hippocampus.fragment import Fragment, Scope, readable
+from hippocampus.opening import Opened, OpenStore
+from hippocampus.orders import Note
 from hippocampus.ranking import Weights
 from hippocampus.remembering import PASSAGE, fragments_of
 from hippocampus.store import ChromaStore, Shelf
 from hippocampus.tidying import faded, tidy_at_rest
-from hippocampus.upkeep import Journals, Note, Opened, OpenStore, Upkeep
+from hippocampus.upkeep import Journals, Upkeep
 from hippocampus.worker import Worker
 
 BUDGET: Final = 0.150

@@ -3,37 +3,31 @@
     opening ──▶ open ──▶ (a call fails) ──▶ down ──▶ (30 s, or longer if nobody asks) ──▶ opening
        └──▶ down (locked, unwritable, no server)
 
-An embedded store that can't be opened though nothing else is wrong is damaged: it is moved aside and an
-empty one takes its place. Whatever was missed meanwhile (a crash, a lock, a full queue) is noted by a file,
-and is made good for from the journals: they are the truth, and this is an index of them.
+Whatever was missed meanwhile (a crash, a lock, damage, a full queue) is noted by a file, and is made good for
+from the journals: they are the truth, and this is an index of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from core.errors import IactError, MemoryUnavailable
 from core.ports import Clock, Embedder, Happening
-from hippocampus.decisions import Decisions
 from hippocampus.embedding import noise_floor
-from hippocampus.finding import Finding
 from hippocampus.fragment import Fragment, Scope
-from hippocampus.indexes import Indexes
-from hippocampus.ownership import Ownership
+from hippocampus.marks import Marks
+from hippocampus.opening import Opened, Opening, OpenStore
+from hippocampus.orders import Aside, Asked, Note, Order, Result
 from hippocampus.ranking import Weights
 from hippocampus.remembering import fragments_of
-from hippocampus.store import Shelf, Store
+from hippocampus.store import Shelf
 from hippocampus.worker import Worker
-from hippocampus.writing import Writing
 
 _QUEUE: Final = 10_000
 _BATCH: Final = 64
@@ -42,78 +36,8 @@ _REINDEX: Final = 512
 RETRY: Final = 30.0
 """Seconds between two attempts to open a store that failed."""
 
-_UNCLEAN: Final = "unclean"
-"""A file that stands while the store is open or lacks something: the next opening catches up from journals."""
-
-_MISSED: Final = "missed."
-"""Begins the name of a file that stands while a process has something to remember and no store. What such a
-process leaves behind, ended or killed, tells the owner of the store to catch up."""
-
-_LOG: Final = logging.getLogger(__name__)
-
 Journals: TypeAlias = Callable[[], Iterable[tuple[str, Happening]]]
 """Every happening of every journal with its user, in the order of each journal. Blocking; run in a thread."""
-
-OpenStore: TypeAlias = Callable[[Path | None, str], Store]
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A store that is open, and what works on it."""
-
-    ownership: Ownership | None
-    store: Store
-    indexes: Indexes
-    writing: Writing
-    finding: Finding
-    decisions: Decisions
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something to remember for a user."""
-
-    user: str
-    happening: Happening
-
-
-class _Order(Protocol):
-    """Something that the task shall do in its turn."""
-
-    async def run(self, opened: Opened) -> None: ...
-
-    def refuse(self, error: MemoryUnavailable) -> None: ...
-
-
-class _Asked(Generic[Result]):
-    """An order that somebody waits for."""
-
-    def __init__(self, act: Callable[[Opened], Awaitable[Result]]) -> None:
-        self._act = act
-        self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-
-    async def run(self, opened: Opened) -> None:
-        result = await self._act(opened)
-        if not self.done.done():
-            self.done.set_result(result)
-
-    def refuse(self, error: MemoryUnavailable) -> None:
-        if not self.done.done():
-            self.done.set_exception(error)
-
-
-@dataclass(frozen=True, slots=True)
-class _Aside:
-    """An order that nobody waits for."""
-
-    act: Callable[[Opened], Awaitable[None]]
-
-    async def run(self, opened: Opened) -> None:
-        await self.act(opened)
-
-    def refuse(self, error: MemoryUnavailable) -> None:
-        _LOG.info("not done: %s", error)
 
 
 class Upkeep:
@@ -130,21 +54,18 @@ class Upkeep:
         weights: Weights,
         open_store: OpenStore,
     ) -> None:
-        self._directory = directory
         self._embedder = embedder
         self._clock = clock
-        self._server = server
         self._journals = journals
-        self._weights = weights
-        self._open_store = open_store
+        self._marks = Marks(directory)
+        self._opening = Opening(directory, server, embedder.name, weights, self._marks, open_store)
         self._worker = Worker("writing")
-        self._queue: asyncio.Queue[Note | _Order] = asyncio.Queue(_QUEUE)
+        self._queue: asyncio.Queue[Note | Order] = asyncio.Queue(_QUEUE)
         self._wanted = asyncio.Event()
         self._tried = asyncio.Event()
         self._broken: Opened | None = None
         self._suspect = False
         self._missed = False
-        self._mark = directory / f"{_MISSED}{os.getpid()}"
         self._marked = False
         self._retry_at = 0.0
         self._indexing: set[Shelf] = set()
@@ -158,16 +79,11 @@ class Upkeep:
         """Queue something to remember; if the queue is full, the journals make good for it later."""
         if self.opened is None and not self._marked:
             self._marked = True
-            self._touch_mark()
+            self._marks.leave()
         try:
             self._queue.put_nowait(note)
         except asyncio.QueueFull:
             self._missed = True
-
-    def _touch_mark(self) -> None:
-        with suppress(OSError):
-            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._mark.touch()
 
     def wake(self) -> None:
         """Open the store, if that was not tried yet; see whether one that was down can be opened, if it is time."""
@@ -235,13 +151,13 @@ class Upkeep:
             if not isinstance(job, Note):
                 job.refuse(MemoryUnavailable("Memory was closed before that was done; try again."))
         if opened is None and missed:
-            self._touch_mark()
+            self._marks.leave()
         elif opened is None:
-            self._mark.unlink(missing_ok=True)
+            self._marks.withdraw()
         if opened is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(5):
-                    await self._worker.run(lambda: _close(opened, self._directory, missed))
+                    await self._worker.run(lambda: self._opening.close(opened, missed=missed))
         await self._worker.close(1.0)
 
     # --- orders ---
@@ -316,7 +232,7 @@ class Upkeep:
         return await self._order(act)
 
     async def _order(self, act: Callable[[Opened], Awaitable[Result]]) -> Result:
-        order = _Asked(act)
+        order = Asked(act)
         self.wake()
         try:
             self._queue.put_nowait(order)
@@ -327,7 +243,7 @@ class Upkeep:
     def aside(self, act: Callable[[Opened], Awaitable[None]]) -> None:
         """Have something done behind, if the store opens at all; nobody waits for it."""
         with suppress(asyncio.QueueFull):
-            self._queue.put_nowait(_Aside(act))
+            self._queue.put_nowait(Aside(act))
 
     # --- the task ---
 
@@ -346,7 +262,7 @@ class Upkeep:
                 for _ in range(len(notes) + (order is not None)):
                     self._queue.task_done()
 
-    async def _next(self) -> tuple[list[Note], _Order | None]:
+    async def _next(self) -> tuple[list[Note], Order | None]:
         """Notes that wait, and the order behind them, if there is one."""
         notes: list[Note] = []
         job = await self._queue.get()
@@ -357,7 +273,7 @@ class Upkeep:
             job = self._queue.get_nowait()
         return notes, job
 
-    async def _work(self, notes: Sequence[Note], order: _Order | None) -> None:
+    async def _work(self, notes: Sequence[Note], order: Order | None) -> None:
         if self.opened is None and self._clock.monotonic() >= self._retry_at:
             await self._open()
         opened = self.opened
@@ -371,7 +287,7 @@ class Upkeep:
                 await self._add(opened, notes)
             if order is not None:
                 await order.run(opened)
-            self._missed = self._missed or any(self._directory.glob(f"{_MISSED}*"))
+            self._missed = self._missed or self._marks.left()
             if self._missed and self._clock.monotonic() >= self._retry_at:
                 await self._catch_up(opened)
         except Exception as error:
@@ -414,8 +330,7 @@ class Upkeep:
         journals = self._journals
         if journals is not None:
             # Taken away before the journals are read: who leaves one meanwhile is heard the next time.
-            for mark in self._directory.glob(f"{_MISSED}*"):
-                mark.unlink(missing_ok=True)
+            self._marks.heed()
             found = await asyncio.to_thread(lambda: [Note(user, one) for user, one in journals()])
             await self._add_all(opened, found)
             self._missed = False
@@ -427,10 +342,10 @@ class Upkeep:
         broken, self._broken = self._broken, None
         if broken is not None:
             with suppress(Exception):
-                await self._worker.run(lambda: _close(broken, self._directory, True))
+                await self._worker.run(lambda: self._opening.close(broken, missed=True))
         try:
             floor = await noise_floor(self._embedder)
-            opened = await self._worker.run(lambda: self._opened(floor))
+            opened = await self._worker.run(lambda: self._opening.open(floor, suspect=self._suspect))
         except Exception as error:
             self.trouble = (
                 str(error)
@@ -440,56 +355,13 @@ class Upkeep:
             self._retry_at = self._clock.monotonic() + RETRY
         else:
             self.opened, self.trouble, self._suspect = opened, "", False
+            self._missed = self._missed or opened.lacking
+            self.news = opened.news or self.news
             self._indexing.clear()
             self._retry_at = 0.0
             self.aside(self._reindex)
         finally:
             self._tried.set()
-
-    def _opened(self, floor: float) -> Opened:
-        """Lock, read what was decided, open. Blocking."""
-        ownership = None if self._server else Ownership(self._directory)
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            decisions = Decisions(self._directory)
-            store = self._store()
-        except BaseException:
-            if ownership is not None:
-                ownership.release()
-            raise
-        marker = self._directory / _UNCLEAN
-        self._missed = self._missed or marker.exists()
-        marker.touch()
-        self._mark.unlink(missing_ok=True)
-        indexes, name = Indexes(store), self._embedder.name
-        finding = Finding(store, indexes, name, weights=self._weights, floor=floor)
-        return Opened(ownership, store, indexes, Writing(store, indexes, name), finding, decisions)
-
-    def _store(self) -> Store:
-        """Open the store itself; an embedded one that is damaged is replaced by an empty one."""
-        if self._server:
-            return self._open_store(None, self._server)
-        place = self._directory / "chroma"
-        try:
-            store = self._open_store(place, "")
-            if self._suspect:
-                _probe(store)
-        except (OSError, ImportError, MemoryUnavailable):
-            raise
-        except Exception as error:
-            if "locked" in str(error).lower():
-                raise
-            aside = self._directory / "damaged"
-            shutil.rmtree(aside, ignore_errors=True)
-            if place.exists():
-                place.rename(aside)
-            self._missed = True
-            self.news = (
-                f"The memory in {place} was damaged ({type(error).__name__}); it was moved to {aside} and is being "
-                "built anew from the journals."
-            )
-            return self._open_store(place, "")
-        return store
 
     # --- in the background ---
 
@@ -509,21 +381,3 @@ class Upkeep:
 
 async def _nothing(opened: Opened) -> None:
     """An order that only wakes the task."""
-
-
-def _probe(store: Store) -> None:
-    """Read from every shelf, so that damage shows now."""
-    for shelf in store.shelves():
-        hit = next(iter(store.all(shelf)), None)
-        if hit is not None:
-            store.nearest(shelf, [hit.vector], 1)
-
-
-def _close(opened: Opened, directory: Path, missed: bool) -> None:
-    try:
-        opened.store.close()
-    finally:
-        if not missed:
-            (directory / _UNCLEAN).unlink(missing_ok=True)
-        if opened.ownership is not None:
-            opened.ownership.release()

@@ -1,0 +1,119 @@
+"""Opening the store and closing it. Blocking; runs in the writing thread.
+
+An embedded store that can't be opened though nothing else is wrong is damaged: it is moved aside and an
+empty one takes its place, to be filled from the journals.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from core.errors import MemoryUnavailable
+from hippocampus.decisions import Decisions
+from hippocampus.finding import Finding
+from hippocampus.indexes import Indexes
+from hippocampus.marks import Marks
+from hippocampus.ownership import Ownership
+from hippocampus.ranking import Weights
+from hippocampus.store import Store
+from hippocampus.writing import Writing
+
+OpenStore: TypeAlias = Callable[[Path | None, str], Store]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A store that is open, and what works on it.
+
+    `lacking`: whether journals may hold what it does not. `news`: what people should know of it, as a sentence.
+    """
+
+    ownership: Ownership | None
+    store: Store
+    indexes: Indexes
+    writing: Writing
+    finding: Finding
+    decisions: Decisions
+    lacking: bool
+    news: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where a store lies and how it is opened: in `directory`, or at the Chroma server `server`."""
+
+    directory: Path
+    server: str
+    embedder: str
+    weights: Weights
+    marks: Marks
+    open_store: OpenStore
+
+    def open(self, floor: float, *, suspect: bool) -> Opened:
+        """Lock, read what was decided, open. `suspect`: look for damage, since a call to it failed.
+
+        Raises:
+            MemoryUnavailable: another process has it, or what was decided can't be read. And what a store raises.
+        """
+        ownership = None if self.server else Ownership(self.directory)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            decisions = Decisions(self.directory)
+            store, news = self._store(suspect)
+        except BaseException:
+            if ownership is not None:
+                ownership.release()
+            raise
+        unclean = self.marks.opened()
+        indexes = Indexes(store)
+        finding = Finding(store, indexes, self.embedder, weights=self.weights, floor=floor)
+        writing = Writing(store, indexes, self.embedder)
+        return Opened(ownership, store, indexes, writing, finding, decisions, unclean, news)
+
+    def close(self, opened: Opened, *, missed: bool) -> None:
+        """Close a store; `missed`: it lacks something."""
+        try:
+            opened.store.close()
+        finally:
+            if not missed:
+                self.marks.clean()
+            if opened.ownership is not None:
+                opened.ownership.release()
+
+    def _store(self, suspect: bool) -> tuple[Store, str]:
+        """The store itself, and what became of a damaged one that it replaces."""
+        if self.server:
+            return self.open_store(None, self.server), ""
+        place = self.directory / "chroma"
+        try:
+            store = self.open_store(place, "")
+            if suspect:
+                _probe(store)
+        except (OSError, ImportError, MemoryUnavailable):
+            raise
+        except Exception as error:
+            if "locked" in str(error).lower():
+                raise
+            self.marks.doubt()
+            aside = self.directory / "damaged"
+            shutil.rmtree(aside, ignore_errors=True)
+            if place.exists():
+                place.rename(aside)
+            news = (
+                f"The memory in {place} was damaged ({type(error).__name__}); it was moved to {aside} and is being "
+                "built anew from the journals."
+            )
+            return self.open_store(place, ""), news
+        return store, ""
+
+
+def _probe(store: Store) -> None:
+    """Read from every shelf, so that damage shows now."""
+    for shelf in store.shelves():
+        hit = next(iter(store.all(shelf)), None)
+        if hit is not None:
+            store.nearest(shelf, [hit.vector], 1)
