@@ -56,9 +56,12 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              JSON, if they are not what its refs resolve to. Its gate, call and result records name the same action
     ask      a model answered a question about a plan: question, node, role, model, digest (of the question),
              usage; body: the answer
+    state    a module came to another state by itself, outside of a call: function (by which its agent has
+             to do with it), state {name, offers, note}
     notice   for people, never in a context: level, code
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),
-             workspace (current|live|none: files as they were when it was forked, a directory of the user's, none)
+             workspace (version|current|live|none: files as they were behind that record, as they were when it was
+             forked, a directory of the user's, none)
     migrate  from here on the rules and prompts are those of another version: from, to, models (as in `open`)
     close    the session was closed in order; it can be opened again, and then goes on behind this
 """
@@ -87,7 +90,7 @@ which records change a tree are others, so that what stands there can be read, b
 Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
-    "plan", "node", "fire", "ask", "draw", "compress", "fork", "migrate", "close",
+    "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "migrate", "close",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 

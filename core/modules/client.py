@@ -36,7 +36,7 @@ from core.modules.outcome import (
     StateChange,
     TimedOut,
 )
-from core.modules.reading import Limits, Reading, line
+from core.modules.reading import Limits, Reading, line, read_state
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 __all__ = [
@@ -193,13 +193,32 @@ class ModuleClient:
         finally:
             call.cancel()
 
+    async def watch(self, session: str, agent: str) -> AsyncIterator[StateChange]:
+        """The module's state for an agent: the present one, and each that it comes to by itself, until it is gone.
+
+        Raises:
+            ModuleLost: it is gone.
+            ModuleFault: it broke the contract, or can't be watched.
+        """
+        request = pb.WatchRequest(session=session, agent=agent).SerializeToString()
+        call = self._stream(f"/{SERVICE}/Watch", request, None)
+        try:
+            async for data in call:
+                yield read_state(pb.StateChange.FromString(data))
+        except DecodeError as error:
+            raise ModuleFault("The module sent something that is not a message of the protocol.") from error
+        except grpc.aio.AioRpcError as error:
+            raise _failure(error) from error
+        finally:
+            call.cancel()
+
     async def _unary(
         self, method: str, request: bytes, within: float, *, wait_for_ready: bool = False
     ) -> bytes:
         call = self._channel.unary_unary(method, None, None)
         return cast(bytes, await call(request, timeout=within, wait_for_ready=wait_for_ready))
 
-    def _stream(self, method: str, request: bytes, timeout: float) -> _Stream:
+    def _stream(self, method: str, request: bytes, timeout: float | None) -> _Stream:
         call = self._channel.unary_stream(method, None, None)
         return cast(_Stream, call(request, timeout=timeout))
 

@@ -8,7 +8,7 @@ so that the next call starts afresh, and says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +27,8 @@ from core.modules.client import (
     Outcome,
 )
 from core.modules.manifest import Manifest
+from core.modules.observer import Observer, OnState
+from core.modules.outcome import StateChange
 from core.modules.quota import Quota
 from core.modules.registry import Start
 from core.modules.rest import Rest
@@ -48,6 +50,8 @@ class FunctionCall:
     timeout: float
     start: Start = field(default_factory=Start)
     fills: bool = False
+    on_state: OnState | None = None
+    """Told of the states that the module comes to by itself later, once a call of this agent told of one."""
 
 
 class Modules(Protocol):
@@ -113,6 +117,7 @@ class Door:
         self._rest = Rest(clock, idle, self._restable, self._stop_resting)
         self._gone: set[str] = set()
         """Modules that were lost or stopped since their last call."""
+        self._observer = Observer()
         self._held: set[str] = set()
         """Running modules that told of a change of state."""
 
@@ -147,15 +152,22 @@ class Door:
         on_artifact: OnArtifact,
         report: Report,
     ) -> Outcome:
-        module = call.request.function.split(".", 1)[0]
-        with self._rest.awake():
+        module, agent = call.request.function.split(".", 1)[0], call.request.agent
+        with self._rest.awake(), self._observer.calling(module, agent):
             running = await self._reach(module, report, call.start)
             anew = module in self._gone
             self._gone.discard(module)
             outcome = await self._invoke(running, call, on_output, on_artifact)
-        if isinstance(outcome, Completed) and outcome.state is not None:
-            self._held.add(module)
+            if isinstance(outcome, Completed) and outcome.state is not None:
+                self._held.add(module)
+                self._observer.told(module, agent, outcome.state)
+                if call.on_state is not None:
+                    self._observer.listen(module, agent, self._watch(running, agent), call.on_state)
         return replace(outcome, anew=True) if anew else outcome
+
+    async def _watch(self, running: _Running, agent: str) -> AsyncIterator[StateChange]:
+        async for change in running.client.watch(self._session, agent):
+            yield Scrub(running.instance.secrets).state(change)
 
     async def _invoke(
         self,
@@ -267,6 +279,7 @@ class Door:
         """Stop a module of the session, if it runs; its next call starts it again."""
         running = self._running.pop(module, None)
         self._held.discard(module)
+        await self._observer.forget(module)
         if running is not None:
             await running.client.close()
             await running.instance.stop()
@@ -285,6 +298,7 @@ class Door:
     async def close(self) -> None:
         """Stop every module of the session."""
         await self._rest.close()
+        await self._observer.close()
         for module in list(self._running):
             try:
                 await self.drop(module)

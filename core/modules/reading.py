@@ -74,7 +74,7 @@ class Reading:
             case "artifact":
                 return self._take_artifact(event.artifact)
             case "state":
-                self._state = self._state_of(event.state)
+                self._state = read_state(event.state)
                 return self._state
             case "result":
                 self._end = event.result
@@ -122,12 +122,6 @@ class Reading:
         (self._done if chunk.last else self._open)[chunk.id] = grown
         return ArtifactChunk(grown.id, grown.name, grown.media, chunk.data, chunk.last)
 
-    def _state_of(self, state: pb.StateChange) -> StateChange:
-        if len(state.entry_points) > 100:
-            raise ModuleFault("The module sent a state with more than 100 entry points.")
-        entry_points = tuple(line(name, 48) for name in state.entry_points)
-        return StateChange(line(state.state, 48), entry_points, line(state.note, 200))
-
     def end(self) -> Completed | Raised:
         """How the call ended, once the stream has.
 
@@ -161,7 +155,7 @@ class Reading:
             data=_data(result.data_json),
             artifact=result.artifact if kind == "artifact" else None,
             artifacts=tuple(self._done.values()),
-            state=self._state_of(result.state) if result.HasField("state") else self._state,
+            state=read_state(result.state) if result.HasField("state") else self._state,
         )
 
 
@@ -189,3 +183,15 @@ def _data(text: str) -> Mapping[str, JSON]:
 def line(text: str, limit: int) -> str:
     """`text` as one bounded line without invisible characters."""
     return " ".join(UNSEEN.sub("", text[:limit]).split())
+
+
+def read_state(state: pb.StateChange) -> StateChange:
+    """A change of state as a module tells it.
+
+    Raises:
+        ModuleFault: it breaks the contract.
+    """
+    if len(state.entry_points) > 100:
+        raise ModuleFault("The module sent a state with more than 100 entry points.")
+    entry_points = tuple(line(name, 48) for name in state.entry_points)
+    return StateChange(line(state.state, 48), entry_points, line(state.note, 200))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import quote
 
-from core.modules.outcome import Completed, Outcome, Raised, TimedOut
+from core.modules.outcome import Completed, Outcome, Raised, StateChange, TimedOut
 from core.ports import JSON
 
 
@@ -75,6 +75,12 @@ class Scrub:
             case _:
                 return value
 
+    def state(self, change: StateChange) -> StateChange:
+        """A state that the module came to."""
+        return StateChange(
+            self.text(change.state), tuple(map(self.text, change.entry_points)), self.text(change.note)
+        )
+
     def outcome(self, outcome: Outcome) -> Outcome:
         """How a call ended."""
         match outcome:
@@ -82,7 +88,9 @@ class Scrub:
                 data = self.json(dict(outcome.data))
                 assert isinstance(data, dict)
                 artifacts = tuple(replace(one, name=self.text(one.name)) for one in outcome.artifacts)
-                return replace(outcome, output=self.text(outcome.output), data=data, artifacts=artifacts)
+                state = self.state(outcome.state) if outcome.state is not None else None
+                text = self.text(outcome.output)
+                return replace(outcome, output=text, data=data, artifacts=artifacts, state=state)
             case Raised():
                 return Raised(
                     self.text(outcome.type), self.text(outcome.message),

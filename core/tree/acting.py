@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, Literal
 
 from core.errors import (
@@ -23,9 +24,11 @@ from core.errors import (
 from core.gate.gate import Denial, Ticket
 from core.journal.record import Record
 from core.journal.spool import Spool
+from core.language.actions import ActionSpec
 from core.language.grammar import Bound
 from core.modules.client import Completed, Outcome, Raised, TimedOut
 from core.modules.door import FunctionCall, Modules
+from core.modules.outcome import StateChange
 from core.modules.registry import Start
 from core.ports import JSON
 from core.tree import budget, offers
@@ -261,6 +264,7 @@ class Acting:
             timeout,
             start,
             fills=writes and live.tree.workspace == "scratch",
+            on_state=partial(self._moved_by_itself, agent, pending.spec),
         )
         with Spool(live.journal.directory) as spool:
             outcome = await self._invoke(agent, pending, ticket, call, spool)
@@ -271,6 +275,17 @@ class Acting:
                 self._monitor.failed(live.clock.monotonic() - decided)
             if await self._in_turn(agent, pending):
                 self._record_outcome(agent, pending, outcome, fields, spool)
+
+    async def _moved_by_itself(self, agent: Agent, spec: ActionSpec, change: StateChange) -> None:
+        """A module came to another state outside of a call; recorded behind the outcomes of calls that ended before.
+
+        `spec`: the function by which its agent has to do with that.
+        """
+        while any(one.call and one.spec.module == spec.module for one in agent.actions):
+            await self._live.moved()
+        with contextlib.suppress(JournalUnwritable):
+            fields: dict[str, JSON] = {"function": spec.name, "state": offers.state_fields(change)}
+            self._live.record("state", agent.path, fields)
 
     async def _keep_files(self, agent: Agent) -> dict[str, JSON]:
         """The version of the workspace after a call that may have written, as its record has it."""

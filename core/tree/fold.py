@@ -343,6 +343,15 @@ def _answer(tree: Tree, record: Record) -> None:
     plan_fold.answered(plan, record)
 
 
+def _state(tree: Tree, record: Record) -> None:
+    agent = agent_of(tree, record)
+    function = record.text("function")
+    shifted = offers.shift(tree, agent, record)
+    if shifted and agent.plan is None:
+        agent.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
+        origin.read(agent, origin.of_tool(tree, function))
+
+
 def _result(tree: Tree, record: Record) -> None:
     agent = agent_of(tree, record)
     pending = pending_of(tree, agent, record)
@@ -479,6 +488,7 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "node": lambda tree, record: plan_fold.change(agent_of(tree, record), record),
     "fire": lambda tree, record: plan_fold.fire(tree, agent_of(tree, record), record),
     "ask": _answer,
+    "state": _state,
     "module": fold_session.change_module,
     "fork": fold_session.fork,
     "migrate": fold_session.migrate,

@@ -1,7 +1,7 @@
 """State-machine modules: what a module offers an agent depends on the state of the agent's part of it.
 
 An agent is told of the functions of the initial state with its first message, and of those of another state when a
-call led there: at the end of its context, as all feedback. A call that the state does not offer is refused by the
+call led there, or it came there by itself: at the end of its context, as all feedback. A call that the state does not offer is refused by the
 module, which knows its state best (it may have been started anew) and says what it offers.
 """
 
@@ -39,7 +39,7 @@ def is_offered(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
 
 
 def shift(tree: Tree, agent: Agent, record: Record) -> str:
-    """Take a `result` record's change of state in; what the agent is told of it, empty if it offers what it did."""
+    """Take a record's change of state in; what the agent is told of it, empty if it offers what it did."""
     data, machine = record.fields.get("state"), _machine(tree, record.text("function").split(".", 1)[0])
     if machine is not None and is_anew(record):
         for one in tree.agents.values():

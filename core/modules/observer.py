@@ -1,0 +1,104 @@
+"""Listens to the changes of state that modules come to by themselves, between the calls of an agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from core.errors import ModuleFault, SandboxError
+from core.modules.outcome import StateChange
+
+_READ: Final = 10_000
+"""Changes of one module for one agent that are read at most; only the newest is told of."""
+_TOLD: Final = 200
+"""Changes that are told of at most; then nobody listens any more."""
+
+OnState = Callable[[StateChange], Awaitable[None]]
+_Key = tuple[str, str]
+
+
+class Observer:
+    """One listener for each module and agent whose calls told of a state. What a call told of is no news."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[_Key, asyncio.Task[None]] = {}
+        self._told: dict[_Key, StateChange] = {}
+        self._calls: Counter[_Key] = Counter()
+        self._ended = asyncio.Event()
+
+    @contextmanager
+    def calling(self, module: str, agent: str) -> Iterator[None]:
+        """Changes are the call's own within."""
+        self._calls[module, agent] += 1
+        try:
+            yield
+        finally:
+            self._calls[module, agent] -= 1
+            self._ended.set()
+            self._ended = asyncio.Event()
+
+    def told(self, module: str, agent: str, state: StateChange) -> None:
+        """A call of `agent` told of this state."""
+        self._told[module, agent] = state
+
+    def listen(self, module: str, agent: str, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
+        """Tell `on_state` of what comes on `stream`, unless somebody listens there already."""
+        key = module, agent
+        if key not in self._tasks:
+            self._tasks[key] = asyncio.create_task(self._listen(key, stream, on_state))
+
+    async def forget(self, module: str) -> None:
+        """Listen to a module no more."""
+        await self._end([key for key in self._tasks if key[0] == module])
+
+    async def close(self) -> None:
+        """Listen to nothing any more."""
+        await self._end(list(self._tasks))
+
+    async def _end(self, keys: list[_Key]) -> None:
+        tasks = [self._tasks.pop(key) for key in keys]
+        for key in keys:
+            self._told.pop(key, None)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _listen(self, key: _Key, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
+        newest: asyncio.Queue[StateChange | None] = asyncio.Queue()
+        reading = asyncio.create_task(_read(stream, newest))
+        try:
+            for _ in range(_TOLD):
+                state = await self._next(key, newest)
+                if state is None:
+                    return
+                self._told[key] = state
+                await on_state(state)
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _next(self, key: _Key, newest: asyncio.Queue[StateChange | None]) -> StateChange | None:
+        """The next change that is news while no call is under way; None if there will be none."""
+        while True:
+            state = await newest.get()
+            while self._calls[key]:
+                await self._ended.wait()
+            while not newest.empty():
+                state = newest.get_nowait()
+            if state is None or state != self._told.get(key):
+                return state
+
+
+async def _read(stream: AsyncIterator[StateChange], newest: asyncio.Queue[StateChange | None]) -> None:
+    """Put what comes into a queue, and None behind it."""
+    count = 0
+    with suppress(SandboxError, ModuleFault):  # its next call says what became of it
+        async for state in stream:
+            newest.put_nowait(state)
+            count += 1
+            if count == _READ:
+                break
+    newest.put_nowait(None)
