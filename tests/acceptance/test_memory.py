@@ -23,6 +23,7 @@ from iact.wiring import open_runtime
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, ROOT, Product, Ran, until
 from tests.endpoint import Request
+from tests.hippocampus.servers import chroma, stoppable
 
 _numbers = itertools.count(1)
 
@@ -229,6 +230,35 @@ def test_a_store_that_is_down_costs_one_notice_and_no_turn(stage: Stage) -> None
     )
     assert repaired.run("memory", "rebuild").status == 0
     assert "Go." in texts(repaired, "Go")
+
+
+def test_a_store_that_does_not_answer_costs_one_notice_and_no_turn(stage: Stage, tmp_path: Path) -> None:
+    look = "What is the name of the cat?"
+    script = {"/": ["Noted.", call("a", look), call("b", look), "Done."], "/a": ["One."], "/b": ["Two."]}
+    endpoint = stage.endpoint(script)
+
+    async def scene(address: str) -> list[Record]:
+        product = stage.product(endpoint, **ON, IACT_CHROMA_URL=address)
+        await talk(product, "The cat is called Pixel.")
+        async with stoppable(address) as (way, flows):
+            slow = {"IACT_CHROMA_URL": way, "IACT_MEMORY_BUDGET": "0.2"}
+            async with opened(Product(product.data, {**product.settings, **slow})) as (runtime, memory):
+                session = await runtime.open()
+                flows.clear()
+                # Nothing comes from the store before the turn is over: a turn that waits for it never ends.
+                async with asyncio.timeout(120):
+                    assert (await session.ask(look)).body == "Done."
+                flows.set()
+                await settled(memory)
+                found = [row.text for row in await memory.search(look)]
+                assert look in found  # noted while the store was silent
+                assert "The cat is called Pixel." in found
+                return list(read_journal(session.journal).records)
+
+    with chroma(tmp_path / "server") as address:
+        records = asyncio.run(scene(address))
+    (notice,) = [one for one in records if one.text("code") == "memory"]
+    assert "did not answer within 200 ms" in notice.body
 
 
 def test_a_damaged_store_is_built_anew_from_the_journals(stage: Stage) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -46,19 +45,18 @@ async def recalled(hippocampus: Hippocampus) -> list[str]:
 def test_a_slow_store_costs_a_turn_no_more_than_the_budget(tmp_path: Path) -> None:
     async def scene() -> None:
         store = DictStore()
-        async with opened(tmp_path, store, StandingClock(), budget=0.05) as hippocampus:
+        async with opened(tmp_path, store, StandingClock(), budget=0.5) as hippocampus:
             memory = hippocampus.of("anna")
             memory.remember(FACT)
             await hippocampus.settled()
             store.gate.clear()
-            began = time.monotonic()
-            first = await memory.recall(ask(QUESTION))
-            assert time.monotonic() - began < 1.0
+            # The store answers nothing before the gate opens: a turn that waits for it never ends,
+            # and three hundred that wait their whole budget take too long.
+            async with asyncio.timeout(60):
+                first = await memory.recall(ask(QUESTION))
+                second = [await memory.recall(ask(QUESTION)) for _ in range(300)]
             assert first.rows == ()
-            assert "within 50 ms" in first.notice
-            began = time.monotonic()
-            second = [await memory.recall(ask(QUESTION)) for _ in range(100)]
-            assert time.monotonic() - began < 1.0, "a turn must not wait again for a store that hangs"
+            assert "within 500 ms" in first.notice
             assert {one.notice for one in second} == {""}
             store.gate.set()
             await hippocampus.of("anna").search(QUESTION)

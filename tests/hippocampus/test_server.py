@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,46 +10,9 @@ import pytest
 from core.errors import MemoryUnavailable
 from hippocampus import WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import StandingClock, ask, say
+from tests.hippocampus.servers import chroma, free_port
 
 FACT = say("s1", 2, "The office closes at six on weekdays.")
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
-@contextmanager
-def chroma(place: Path) -> Iterator[str]:
-    """A server of Chroma's own."""
-    port = free_port()
-    command: list[str] = [
-        str(Path(sys.executable).with_name("chroma")),
-        "run",
-        "--path",
-        str(place),
-        "--port",
-        str(port),
-        "--host",
-        "127.0.0.1",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            until = time.monotonic() + 30
-            while not listening(port):
-                assert time.monotonic() < until
-                assert server.poll() is None
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-
-
-def listening(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_server_holds_the_memory(tmp_path: Path) -> None:
