@@ -350,8 +350,9 @@ class Acting:
                 seconds = int(str(fields["ms"])) / 1000
                 text = f"{outcome.output}\nIt was stopped after {seconds:.0f} s, its time limit."
                 self._record_result(agent, pending, fields, text.lstrip("\n"))
-            case status:
-                self._record_result(agent, pending, {"status": status})
+            case status:  # it may have written before that
+                files: dict[str, JSON] = {one: fields[one] for one in ("version", "unkept") if one in fields}
+                self._record_result(agent, pending, {"status": status, **files})
 
     def _record_completed(
         self, agent: Agent, pending: Pending, outcome: Completed, fields: dict[str, JSON], spool: Spool

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
+from core.errors import ModuleLost, UsageError
 from core.gate.gate import Ticket
 from core.journal import read_journal
 from core.models.roles import Models
@@ -48,6 +48,8 @@ class Writer(FakeModules):
         assert call.fills, "it writes in a workspace of the session's own"
         for name in str(call.arguments["text"]).split():
             (self._folder / name).write_text(name)
+        if call.request.function == "t.lose":
+            raise ModuleLost("The module is gone.")
         return Completed("Done.", "text/plain", {}, None, (), None)
 
 
@@ -58,18 +60,15 @@ class Host(FakeHost):
         return [CatalogueEntry("t", "0" * 64, "shipped", "For tests.", WRITES.to_proto())]
 
 
-def test_people_are_told_once_and_no_older_version_is_taken_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(versions, "MOST", 2)
-    turns = [f"```WRITE\n{names}\n```" for names in ("a b", "c", "d")]
+def played(data: Path, *turns: str) -> Path:
+    """The journal of a session whose root writes `turns`."""
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return Writer(workspace)
 
     async def main() -> Path:
         async with Runtime(
-            tmp_path,
+            data,
             Models({"smart": ScriptedModel(replies({"/": [*turns, "Done."]}))}),
             Host(),
             clock=TickingClock(),
@@ -82,6 +81,14 @@ def test_people_are_told_once_and_no_older_version_is_taken_for_it(
 
     journal = asyncio.run(main())
     replay(journal, verify=True)
+    return journal
+
+
+def test_people_are_told_once_and_no_older_version_is_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "MOST", 2)
+    journal = played(tmp_path, *(f"```WRITE\n{names}\n```" for names in ("a b", "c", "d")))
     records = read_journal(journal).records
     told = [record.body for record in records if record.kind == "notice"]
     assert [text.split(";")[0] for text in told] == ["The workspace holds more than 512 MiB or 2 files"]
@@ -100,3 +107,11 @@ def test_people_are_told_once_and_no_older_version_is_taken_for_it(
         )
         assert made.workspace == files
         assert sorted(path.name for path in (made.directory / "workspace").iterdir()) == names
+
+
+def test_what_a_call_wrote_before_its_module_was_lost_is_kept(tmp_path: Path) -> None:
+    journal = played(tmp_path, "```WRITE\na\n```", "```t.lose\nb\n```")
+    first, lost = [record for record in read_journal(journal).records if record.kind == "result"]
+    assert lost.text("status") == "incomplete"
+    patch = GitVersions().changes(journal.parent / "versions", first.text("version"), lost.text("version"))
+    assert "+b" in patch
