@@ -8,7 +8,7 @@ from pathlib import Path
 from iact.doctor import checks
 from iact.export import page
 from iact.settings import Settings
-from web.ports import Finding
+from web.ports import Finding, Prices
 
 
 class Around:
@@ -30,6 +30,15 @@ class Around:
             ("Context", f"{one.context:,} tokens"),
             ("Sandbox", one.sandbox),
         ]
+
+    def prices(self) -> Prices | None:
+        """As they are set; what is not set costs nothing, but what is reused then costs what is read anew."""
+        one = self._settings
+        if one.price_prompt is None and one.price_completion is None:
+            return None
+        prompt = one.price_prompt or 0.0
+        cached = prompt if one.price_cached is None else one.price_cached
+        return Prices(prompt, cached, one.price_completion or 0.0)
 
     def checks(self) -> Sequence[Finding]:
         """What `iact doctor` finds."""

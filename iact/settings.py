@@ -30,6 +30,9 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_WARM": "warm",
     "IACT_IDLE": "idle",
     "IACT_WORKSPACE_BYTES": "workspace_bytes",
+    "IACT_PRICE_PROMPT": "price_prompt",
+    "IACT_PRICE_CACHED": "price_cached",
+    "IACT_PRICE_COMPLETION": "price_completion",
     "IACT_CLEARANCE_URL": "clearance_url",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
     "IACT_CLEARANCE_URL_SECONDS": "clearance_url_seconds",
@@ -82,6 +85,12 @@ class Settings(BaseModel):
     context: int = Field(default=32_768, ge=512)
     takes: tuple[Medium, ...] = ()
     dialect: Literal["text", "tools"] = "text"
+    price_prompt: float | None = Field(default=None, ge=0)
+    """What a million tokens cost that the model reads anew, in whatever money you count."""
+    price_cached: float | None = Field(default=None, ge=0)
+    """Likewise, of those that it had read before; None: as much as the others."""
+    price_completion: float | None = Field(default=None, ge=0)
+    """Likewise, of those that it writes. Without prices the page shows no cost."""
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
     warm: tuple[str, ...] = ()
     """Modules that are started with a session, so that their first call need not wait for a container."""

@@ -24,7 +24,7 @@ from web.commands import COMMANDS
 from web.follower import Follower, node_fields
 from web.line import Line, SlowReader
 from web.past import Past
-from web.ports import Runtime, Session, Surroundings
+from web.ports import Prices, Runtime, Session, Surroundings
 from web.rate import Bucket
 from web.records import Fields
 from web.rendered import Rendered
@@ -54,6 +54,10 @@ class Desk:
     rendered: Rendered = field(default_factory=Rendered)
     landing: Landing = field(default_factory=Landing)
     shelf: Shelf = field(default_factory=Shelf)
+
+    def prices(self) -> Prices | None:
+        """What tokens cost, if that is known."""
+        return self.around.prices() if self.around is not None else None
 
 
 class Connection:
@@ -298,7 +302,9 @@ class Connection:
     def _follow(self, session: Session, since: int) -> None:
         self._session, self._past = session, Past(session)
         self._follower = self._tasks.create_task(
-            Follower(self._line, session, since, self._desk.rendered, lazy=self._lazy).run()
+            Follower(
+                self._line, session, since, self._desk.rendered, lazy=self._lazy, prices=self._desk.prices()
+            ).run()
         )
 
     async def _leave(self) -> None:

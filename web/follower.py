@@ -11,13 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 
 from core.errors import IactError
 from core.journal.record import Record
+from core.ports import JSON
 from core.tree.events import Delta, Event, NodeView, Notice, Output, RecordAppended, TreeChanged
 from web.line import Line
-from web.ports import Session
+from web.ports import Prices, Session
 from web.records import Fields
 from web.rendered import Rendered, bare
 from web.stored import Stored
@@ -34,12 +36,23 @@ TOGETHER: Final = 100
 
 
 class Follower:
-    """`since`: the number of the last record that the client has. `lazy`: it asks for the HTML of older ones."""
+    """`since`: the number of the last record that the client has. `lazy`: it asks for the HTML of older ones.
+    `prices`: what tokens cost, if that is known."""
 
-    def __init__(self, line: Line, session: Session, since: int, rendered: Rendered, *, lazy: bool) -> None:
+    def __init__(
+        self,
+        line: Line,
+        session: Session,
+        since: int,
+        rendered: Rendered,
+        *,
+        lazy: bool,
+        prices: Prices | None = None,
+    ) -> None:
         self._line = line
         self._session = session
         self._rendered = rendered
+        self._prices: Fields = {} if prices is None else {"prices": asdict(prices)}
         last = _last(session)
         self._since = since if since <= last else 0
         self._bare_until = last - NEWEST if lazy else 0
@@ -127,12 +140,16 @@ class Follower:
                 "journal": str(self._session.journal),
                 "last": _last(self._session),
                 "readonly": isinstance(self._session, Stored),
+                **self._prices,
             }
         )
 
     async def _send_tree(self, nodes: tuple[NodeView, ...]) -> None:
         tree = self._session.state
-        await self._line.send({"type": "tree", "nodes": [node_fields(node_of(tree, node)) for node in nodes]})
+        fields = [node_fields(node_of(tree, node)) for node in nodes]
+        await self._line.send(
+            {"type": "tree", "nodes": list[JSON](fields), "modules": self._session.modules_running}
+        )
 
 
 def _last(session: Session) -> int:

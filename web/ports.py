@@ -65,6 +65,11 @@ class Session(Protocol):
         """The tree itself, to be read only."""
         ...
 
+    @property
+    def modules_running(self) -> int:
+        """How many modules run for it now."""
+        ...
+
     async def say(self, text: str) -> Record: ...
     async def inject(self, path: str, text: str, mode: InjectMode) -> Record: ...
     async def pause(self, path: str) -> Record: ...
@@ -108,11 +113,24 @@ class Finding:
     remedy: str
 
 
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a million tokens cost, in whatever money the user counts: read anew, reused, and written."""
+
+    prompt: float
+    cached: float
+    completion: float
+
+
 class Surroundings(Protocol):
-    """What the product around the server can tell and make. Both methods block; neither raises but as said."""
+    """What the product around the server can tell and make. `checks` and `export` block; nothing raises but as said."""
 
     def settings(self) -> Sequence[tuple[str, str]]:
         """The settings in force, as names and values for people; secrets are not among them."""
+        ...
+
+    def prices(self) -> Prices | None:
+        """What tokens cost, if that is known."""
         ...
 
     def checks(self) -> Sequence[Finding]:

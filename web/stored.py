@@ -53,6 +53,11 @@ class Stored:
         """The tree at the journal's end."""
         return self._read.tree
 
+    @property
+    def modules_running(self) -> int:
+        """None."""
+        return 0
+
     def records(self, since: int = 0) -> Sequence[Record]:
         """All records with a number above `since`."""
         return self._read.records[since:]

@@ -119,6 +119,8 @@ class _Worker:
 class _Shell:
     """The module in memory."""
 
+    running = 0
+
     def __init__(self) -> None:
         self._made = 0
 
@@ -138,6 +140,9 @@ class _Shell:
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return _MANIFEST
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        return None
 
     async def warm(self, module: str, report: Report, start: Start) -> None:
         return None

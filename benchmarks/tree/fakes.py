@@ -95,6 +95,8 @@ class InstantModel:
 class InstantModules:
     """The module of one session, in memory."""
 
+    running = 0
+
     async def call(
         self,
         ticket: Ticket,
@@ -106,6 +108,9 @@ class InstantModules:
     ) -> Outcome:
         ticket.redeem(call.request)
         return Completed(RESULT, "text/plain", {}, None, (), None)
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        return None
 
     async def warm(self, module: str, report: Report, start: Start) -> None:
         return None

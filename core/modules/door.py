@@ -57,6 +57,15 @@ class FunctionCall:
 class Modules(Protocol):
     """The modules of one session, as the tree uses them. `Door` is the real thing."""
 
+    @property
+    def running(self) -> int:
+        """How many run now."""
+        ...
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        """Have `tell` called, on the loop, whenever another number of them runs."""
+        ...
+
     async def call(
         self,
         ticket: Ticket,
@@ -120,6 +129,16 @@ class Door:
         self._observer = Observer()
         self._held: set[str] = set()
         """Running modules that told of a change of state."""
+        self._tell: Callable[[], None] = lambda: None
+
+    @property
+    def running(self) -> int:
+        """How many modules run now."""
+        return len(self._running)
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        """Call `tell`, on the loop, whenever another number of them runs."""
+        self._tell = tell
 
     async def call(
         self,
@@ -273,6 +292,7 @@ class Door:
                 secrets=start.secrets,
             )
             running = self._running[module] = _Running(instance, ModuleClient(instance.target), start)
+            self._tell()
             return running
 
     async def drop(self, module: str) -> None:
@@ -281,6 +301,7 @@ class Door:
         self._held.discard(module)
         await self._observer.forget(module)
         if running is not None:
+            self._tell()
             await running.client.close()
             await running.instance.stop()
 

@@ -59,6 +59,7 @@ class Session:
         self._models = models
         self._group = group
         self._door = open_modules(host, live.tree.session, workspace.folder)
+        self._door.on_change(live.changed)
         remembering = Remembering(live, memory)
         self._thinking = Thinking(live, models, remembering, self._cancel_children)
         authorities = authorities or Authorities()
@@ -111,6 +112,11 @@ class Session:
     def tree(self) -> tuple[NodeView, ...]:
         """Every agent, in order of creation."""
         return self._live.tree.views()
+
+    @property
+    def modules_running(self) -> int:
+        """How many modules run for this session now, each in a container of its own where there is an engine."""
+        return self._door.running
 
     def records(self, since: int = 0) -> Sequence[Record]:
         """All durable records with a number above `since`, in order."""

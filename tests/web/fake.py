@@ -19,7 +19,7 @@ from core.modules.catalogue import Known
 from core.ports import JSON, CatalogueEntry, Memory, ModuleSource
 from core.tree.events import AgentState, Delta, Event, NodeView, Output, RecordAppended, TreeChanged
 from core.tree.tree import Tree
-from web.ports import Finding, InjectMode, Intent
+from web.ports import Finding, InjectMode, Intent, Prices
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
 
@@ -74,6 +74,7 @@ class FakeSession:
     drafts: dict[str, str] = field(default_factory=dict)
     fail: Exception | None = None
     failure: IactError | None = None
+    modules_running: int = 0
     state: Tree = field(default_factory=lambda: Tree(strict=False, blobs=lambda digest: b""))
     on_watch: Callable[[], object] | None = None
     _records: list[Record] = field(default_factory=list)
@@ -291,6 +292,9 @@ class FakeRuntime:
 
 class FakeAround:
     """A product around the server in which one thing does not work."""
+
+    def prices(self) -> Prices:
+        return Prices(prompt=2.0, cached=0.5, completion=10.0)
 
     def settings(self) -> Sequence[tuple[str, str]]:
         return [("Sandbox", "auto")]

@@ -202,8 +202,13 @@ class World:
 class FakeModules:
     """The module `t` in memory. A text that is a key of `world.hold` waits for that event; "big:N" gives N bytes."""
 
+    running = 0
+
     def __init__(self, world: World) -> None:
         self._world = world
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        return None
 
     async def call(
         self,

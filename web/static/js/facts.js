@@ -6,6 +6,9 @@ import { share, tokens } from "./format.js";
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").TreeNode} TreeNode */
 
+/** Over how many of the newest turns the speed is taken. */
+const RECENT = 10;
+
 const INTENTS = ["0, observe", "1, operate", "2, override"];
 
 /**
@@ -48,7 +51,8 @@ function agentFacts(store, node) {
  * @param {Store} store
  * @returns {[string, string][]}
  */
-function sessionFacts({ nodes, session, count }) {
+function sessionFacts(store) {
+  const { nodes, session, count } = store;
   const sum = (/** @type {"prompt_tokens"|"cached_tokens"|"completion_tokens"} */ key) =>
     nodes.reduce((total, node) => total + node[key], 0);
   const prompt = sum("prompt_tokens");
@@ -57,10 +61,49 @@ function sessionFacts({ nodes, session, count }) {
     ["Agents", String(nodes.length)],
     ["Tokens", tokens(prompt + sum("completion_tokens"))],
     ["Reused", share(sum("cached_tokens"), prompt)],
+    ["Speed", speed(store)],
+    ["Cost", cost(session.prices, prompt, sum("cached_tokens"), sum("completion_tokens"))],
+    ...(store.past ? [] : running(store)),
     ["Records", String(count)],
     ["Model", session.model],
     ["Journal", session.journal.split("/").slice(-3).join("/")],
   ];
+}
+
+/**
+ * What runs now: models, as agents that think, and modules.
+ * @param {Store} store
+ * @returns {[string, string][]}
+ */
+function running({ nodes, modules }) {
+  const thinking = nodes.filter((node) => node.state === "thinking").length;
+  return [["Models running", String(thinking)], ["Modules running", String(modules)]];
+}
+
+/** How fast models wrote the newest turns, waiting for the first token included. @param {Store} store */
+function speed({ records, count }) {
+  let written = 0;
+  let ms = 0;
+  for (let index = count - 1, turns = 0; index >= 0 && turns < RECENT; index -= 1) {
+    const { kind, usage, ms: took } = records[index];
+    if (kind !== "turn" || !usage || !took) continue;
+    written += usage.completion;
+    ms += took;
+    turns += 1;
+  }
+  return ms ? `${tokens(Math.round((1000 * written) / ms))} tokens/s` : "";
+}
+
+/**
+ * @param {import("./types.js").Prices|undefined} prices
+ * @param {number} prompt
+ * @param {number} cached of them, reused
+ * @param {number} completion
+ */
+function cost(prices, prompt, cached, completion) {
+  if (!prices) return "";
+  const sum = ((prompt - cached) * prices.prompt + cached * prices.cached + completion * prices.completion) / 1e6;
+  return sum > 0 && sum < 0.01 ? "below 0.01" : sum.toFixed(2);
 }
 
 /** @param {[string, string][]} pairs */

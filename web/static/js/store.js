@@ -52,6 +52,7 @@ export class Store extends EventTarget {
   /** Numbers of records whose HTML is wanted, and of those for which it was asked. @type {Set<number>} */ #wanted = new Set();
   /** @type {Set<number>} */ #asked = new Set();
   /** Whether every call is denied. */ locked = false;
+  /** How many modules run now. */ modules = 0;
   notice = "";
   /** What ended the session, if anything did. */ alert = "";
   selected = "/";
@@ -212,11 +213,15 @@ export class Store extends EventTarget {
   }
 
   /** A tree with `at` answers a move; one that the page has moved away from meanwhile is dropped.
-   * @param {{nodes: TreeNode[], at?: number|null}} message */
-  #tree({ nodes, at = null }) {
+   * @param {{nodes: TreeNode[], at?: number|null, modules?: number}} message */
+  #tree({ nodes, at = null, modules = 0 }) {
     const tree = nodes.length ? nodes : [LONE_ROOT];
-    if (at === null) this.#now = tree;
-    else if (at === this.at) this.#then = tree;
+    if (at === null) {
+      this.#now = tree;
+      this.modules = modules;
+    } else if (at === this.at) {
+      this.#then = tree;
+    }
     if (at === this.at) this.#tell("tree");
   }
 
@@ -299,6 +304,7 @@ export class Store extends EventTarget {
     this.receipts.clear();
     this.asked.clear();
     this.locked = false;
+    this.modules = 0;
     this.#wanted.clear();
     this.#asked.clear();
     this.#now = this.#then = [LONE_ROOT];

@@ -43,6 +43,7 @@
  * @property {string} [said] the whole text of a `say`
  * @property {string} [context] digest of what the model saw
  * @property {{prompt: number, cached: number, completion: number}} [usage]
+ * @property {number} [ms] how long a turn or a call took
  * @property {unknown} [params] of a `clearance` record that asks: the call's arguments
  * @property {number} [ask] the record of the question that this answers
  * @property {unknown} [value] of a `control` record
@@ -58,6 +59,9 @@
  * @property {string} journal
  * @property {number} last number of the newest record when it was asked for
  * @property {boolean} readonly
+ * @property {Prices} [prices] what a million tokens cost, if that is known
+ *
+ * @typedef {{prompt: number, cached: number, completion: number}} Prices
  *
  * @typedef {object} SessionInfo
  * @property {string} id

@@ -1,0 +1,30 @@
+"""What the page is told of prices, from the settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import UsageError
+from iact.around import Around
+from iact.settings import Settings, load
+from web.ports import Prices
+
+
+def test_without_prices_there_is_no_cost() -> None:
+    assert Around(Settings()).prices() is None
+    assert Around(Settings(price_cached=1)).prices() is None
+
+
+def test_what_is_reused_costs_as_much_as_the_rest_unless_it_is_set() -> None:
+    assert Around(Settings(price_prompt=3, price_completion=15)).prices() == Prices(3, 3, 15)
+    assert Around(Settings(price_prompt=3, price_cached=0)).prices() == Prices(3, 0, 0)
+
+
+def test_prices_come_from_the_file_and_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "iact.toml").write_text("price_prompt = 2.5\nprice_completion = 10\n", encoding="utf-8")
+    read = load(environment={"IACT_DATA": str(tmp_path), "IACT_PRICE_COMPLETION": "12"})
+    assert Around(read).prices() == Prices(2.5, 2.5, 12)
+    with pytest.raises(UsageError, match="price_prompt"):
+        load(environment={"IACT_DATA": str(tmp_path), "IACT_PRICE_PROMPT": "-1"})
