@@ -21,6 +21,8 @@ from playwright.sync_api import Page, expect, sync_playwright
 from core.journal import read_journal
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import ROOT, Product, Server, reap, until
+from tests.acceptance.test_modules import SCOUT, of, reach
+from tests.acceptance.test_scenes import shell
 from tests.endpoint import Endpoint, Gate, Reply
 from tests.web.browser import ARGUMENTS, PATIENCE, REPORT_VIOLATIONS, Wrongs, chromium
 from tests.web.long import long_journal
@@ -283,3 +285,51 @@ def test_two_people_watch_a_plan_and_one_lets_it_go_on(stage: Stage, tmp_path: P
         one for one in read_journal(journal).records if one.kind == "clearance" and one.text("op") == "answer"
     ]
     assert len(answers) == 2
+
+
+def test_a_module_that_is_added_in_the_page_while_an_agent_runs_is_used_by_it(
+    stage: Stage, tmp_path: Path
+) -> None:
+    source = tmp_path / "scout.py"
+    source.write_text(SCOUT, encoding="utf-8")
+    endpoint = stage.endpoint(
+        {
+            "/": [
+                shell("touch here; while [ ! -e go ]; do sleep 0.02; done; echo the scout may go"),
+                reach("a:1"),
+                "There is **nothing** outside.",
+            ]
+        }
+    )
+    product = stage.product(endpoint)
+    with product.serving() as server:
+        with page_of(server) as page:
+            page.get_by_label("Message to the root agent").fill("Have the scout look outside.")
+            page.keyboard.press("Enter")
+            until(
+                lambda: bool(list(product.data.glob("sessions/*/workspace/here"))),
+                "the agent at work",
+                within=180,
+            )
+            facts = page.get_by_role("tabpanel")
+            running = facts.locator("dt", has_text="Modules running").locator(
+                "xpath=following-sibling::dd[1]"
+            )
+            expect(running).to_have_text("1")
+            page.keyboard.press("Alt+Shift+O")
+            dialog = page.get_by_role("dialog", name="Modules")
+            dialog.get_by_label("Add the module at this path").fill(str(source))
+            page.keyboard.press("Enter")
+            scout = dialog.locator("[data-module=scout]")
+            expect(scout).to_be_visible(timeout=SLOW)
+            page.keyboard.press("Escape")
+            [here] = product.data.glob("sessions/*/workspace/here")
+            here.with_name("go").touch()
+            expect(page.locator(".entry.reply strong")).to_have_text("nothing", timeout=SLOW)
+            expect(running).to_have_text("2")
+            expect(page.locator(".card.result").last).to_contain_text("There is no way out.")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0
+    [journal] = product.journals()
+    [result] = of(read_journal(journal).records, "result", "scout.reach")
+    assert (result.text("status"), result.body) == ("ok", "There is no way out.")
