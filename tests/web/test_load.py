@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from contextlib import suppress
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -11,6 +15,11 @@ from core.journal.record import Record
 from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_server import PATIENCE, Message, cookie, dial, get, http, numbers, run, send, until
 from web import WebServer
+from web.server import MAX_CONNECTIONS
+
+ROOT: Final = Path(__file__).parents[2]
+AT_ONCE: Final = 300
+"""Descriptors of what is being accepted and dropped, and of the test's own process and pipes."""
 
 CLIENTS = 50
 LIMIT = 100
@@ -91,6 +100,48 @@ def test_slow_strangers_cost_a_bounded_number_of_connections(monkeypatch: pytest
             async with asyncio.timeout(PATIENCE):
                 await until_there_is_room(server)
             assert [call[0] for call in session.calls] == ["say"]
+
+    run(test)
+
+
+def descriptors() -> int:
+    """How many files and sockets this process has open."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_ten_thousand_connections_cost_a_bounded_number_of_descriptors() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session), open_timeout=PATIENCE) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=0)
+            await until(client, type="ok", id=0)
+            before = most = descriptors()
+            flood = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "tests.web.flood", str(server.port),
+                cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            assert flood.stdin is not None
+            assert flood.stdout is not None
+            said = asyncio.create_task(flood.stdout.readline())
+            try:
+                # What happens in the session comes, all the while, and every record once.
+                seen: list[int] = []
+                while not said.done():
+                    record = session.append("notice", body="Still here.")
+                    seen += numbers(await until(client, type="record", n=record.n))
+                    most = max(most, descriptors())
+                assert seen == list(range(1, len(seen) + 1))
+                held = int((await said).removeprefix(b"held "))
+                assert held > MAX_CONNECTIONS + AT_ONCE
+                assert most - before <= MAX_CONNECTIONS + AT_ONCE
+                await send(client, type="say", text="Still here?", id=1)
+                await until(client, type="ok", id=1)
+            finally:
+                flood.stdin.close()
+                async with asyncio.timeout(PATIENCE):
+                    await flood.wait()
+            async with asyncio.timeout(PATIENCE):
+                await until_there_is_room(server)
 
     run(test)
 
