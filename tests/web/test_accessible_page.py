@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 from typing import Final, Literal
 
 import pytest
@@ -10,9 +11,12 @@ from playwright.async_api import Page, expect
 
 from core.modules.catalogue import Known
 from core.ports import CatalogueEntry
+from tests.core.tree.fakes import replies, runtime
+from tests.web.browser import browsing
 from tests.web.fake import FakeSession
 from tests.web.scene import busy_session
 from tests.web.test_approvals_page import ask
+from tests.web.test_memories_page import CHEESE, ROCK, Shelf
 from tests.web.test_page import run, stage
 from tests.web.test_plan_page import planned
 
@@ -21,6 +25,14 @@ RUN: Final = """async () => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"] });
     return violations.flatMap(one => one.nodes.map(node => `${one.id}: ${node.target.join(" ")}: ${node.failureSummary}`));
 }"""
+
+
+DRAG: Final = """() => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["a,b"], "a.csv", { type: "text/csv" }));
+    document.body.dispatchEvent(new DragEvent("dragenter", { dataTransfer, bubbles: true, cancelable: true }));
+}"""
+"""A file is dragged over the page."""
 
 
 async def check(page: Page, view: str) -> None:
@@ -96,6 +108,38 @@ def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dar
             await page.keyboard.press("Alt+Shift+N")
             await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
             await check(page, "new session")
+
+    run(test)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_nothing_in_a_variable_in_memory_and_while_a_file_is_dragged(
+    width: int, scheme: Literal["light", "dark"], tmp_path: Path
+) -> None:
+    async def test() -> None:
+        script = replies({"/": ["Read $sales_csv."]})
+        async with runtime(tmp_path, script, chunk=4096, memory=Shelf((CHEESE, ROCK))) as opened:
+            session = await opened.open()
+            await session.upload("sales.csv", "text/csv", b"year,revenue\n2023,41200\n")
+            await session.ask("What is in it?")
+            async with browsing(opened) as browser:
+                page = await browser.page(session.id, width=width, height=800, scheme=scheme)
+                await page.locator(".dialogue button.chip", has_text="sales_csv").last.click()
+                variable = page.get_by_role("dialog", name="$sales_csv")
+                await expect(variable).to_contain_text("2023,41200")
+                await check(page, "variable")
+                await page.keyboard.press("Escape")
+                await page.keyboard.press("Alt+Shift+F")
+                await page.keyboard.type("cheese")
+                await page.keyboard.press("Enter")
+                found = page.get_by_role("dialog", name="Memory").locator("[data-role=memories-list] > li")
+                await expect(found).to_have_count(2)
+                await check(page, "memory")
+                await page.keyboard.press("Escape")
+                await page.evaluate(DRAG)
+                await expect(page.locator("[data-role=drop]")).to_be_visible()
+                await check(page, "drop zone")
 
     run(test)
 
