@@ -17,7 +17,7 @@ from pathlib import Path
 
 from core.errors import SandboxUnavailable
 from core.models import weights
-from sandbox import image
+from sandbox import bubblewrap_host, image
 from sandbox.engine import EngineFailure, connect
 from sandbox.versions import available
 
@@ -42,6 +42,7 @@ def checks(data: Path) -> list[Check]:
         _engine,
         _isolation,
         _image,
+        _bubblewrap,
         _model,
         _versions,
         lambda: _data(data),
@@ -109,6 +110,18 @@ def _image() -> Check:
             "image", False, "The sandbox's base image is not built yet (the first tool call does it).", remedy
         )
     return Check("image", True, f"{found.reference}, {found.size / 1e6:.0f} MB, from {found.source}")
+
+
+def _bubblewrap() -> Check:
+    """What tools run under where no engine answers; where one does, it may be missing."""
+    try:
+        bubblewrap_host.check()
+    except SandboxUnavailable as error:
+        what, _, remedy = str(error).partition("; ")
+        return Check("bubblewrap", _engine().ok, f"{what}.", remedy.removesuffix("."))
+    return Check(
+        "bubblewrap", True, "It works here: tools run under it, isolated more weakly, without an engine"
+    )
 
 
 def _model() -> Check:

@@ -1,21 +1,23 @@
 """Where tools run: root inside, zero trust outside.
 
-Implements `core.ports.ModuleHost` with containers. `core` is never imported by what runs inside, and
+Implements `core.ports.ModuleHost` with containers, or with name spaces of bubblewrap's. `core` is never imported by what runs inside, and
 knows nothing of what is in here.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from core.errors import SandboxUnavailable
 from core.ports import ModuleHost
+from sandbox.bubblewrap_host import BubblewrapHost
 from sandbox.docker_host import DockerHost
 from sandbox.egress import EgressLine, OnEgress, Outside
 from sandbox.off import OffHost
 
-__all__ = ["Backend", "DockerHost", "EgressLine", "OffHost", "OnEgress", "open_host"]
+__all__ = ["Backend", "BubblewrapHost", "DockerHost", "EgressLine", "OffHost", "OnEgress", "open_host"]
 
 Backend = Literal["auto", "docker", "bubblewrap", "off"]
 
@@ -27,22 +29,27 @@ async def open_host(
 
     `on_egress` hears of every connection that a module made, or tried to make, to the outside.
 
-    "auto" gives Docker if an engine answers, and otherwise a host that says what to install.
+    "auto" gives Docker if an engine answers, otherwise bubblewrap if that works here, whose isolation is weaker,
+    and otherwise a host that says what to install.
 
     Raises:
-        SandboxUnavailable: "docker" was demanded and no engine answers, or "bubblewrap" was.
+        SandboxUnavailable: what was demanded doesn't work here.
     """
     if backend == "off":
         return OffHost("Modules are switched off by the setting IACT_SANDBOX=off.")
+    outside = Outside(on_egress) if on_egress else None
+    docker, bubblewrap = DockerHost(data, outside=outside), BubblewrapHost(data, outside=outside)
+    if backend == "docker":
+        await docker.open()
+        return docker
     if backend == "bubblewrap":
-        raise SandboxUnavailable(
-            "This version has no bubblewrap sandbox; set IACT_SANDBOX to docker, auto or off."
-        )
-    host = DockerHost(data, outside=Outside(on_egress) if on_egress else None)
+        await bubblewrap.open()
+        return bubblewrap
     try:
-        await host.open()
-    except SandboxUnavailable as error:
-        if backend == "docker":
-            raise
-        return OffHost(str(error))
-    return host
+        await docker.open()
+    except SandboxUnavailable as no_engine:
+        with suppress(SandboxUnavailable):
+            await bubblewrap.open()
+            return bubblewrap
+        return OffHost(str(no_engine))
+    return docker

@@ -10,7 +10,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from core.errors import SandboxUnavailable
 from sandbox.engine import EngineFailure, knock
 
-_LOG_LINES, _LOG_SIZE = 60, 8_000
+_LOG_LINES, LOG_SIZE = 60, 8_000
 """Lines and characters of a module's log that are read when it did not come up: enough for a stack trace."""
 
 
@@ -42,19 +42,19 @@ def why_ended(container: Container, name: str) -> str | None:
         return f"The kernel ended the module {name} because it used more memory than it may."
     if state.get("Status") == "paused":
         return f"The container of module {name} was paused from outside."
-    return f"The module {name} ended with status {state.get('ExitCode', 'unknown')}.{_last_words(container)}"
+    return f"The module {name} ended with status {state.get('ExitCode', 'unknown')}.{last_words(printed(container))}"
 
 
 def printed(container: Container) -> str:
     """The end of what the module printed: untrusted text, at most so much of it. Blocks."""
     try:
-        return container.logs(tail=_LOG_LINES).decode("utf-8", "replace").strip()[-_LOG_SIZE:]
+        return container.logs(tail=_LOG_LINES).decode("utf-8", "replace").strip()[-LOG_SIZE:]
     except EngineFailure:
         return ""
 
 
-def _last_words(container: Container) -> str:
-    """The last line of the module's own log, made harmless: it is untrusted text."""
-    lines = printed(container).splitlines()
+def last_words(log: str) -> str:
+    """The last line of a module's own log, made harmless: it is untrusted text."""
+    lines = log.splitlines()
     printable = "".join(char if char.isprintable() else " " for char in lines[-1][:300]) if lines else ""
     return f" Its last words: {printable}" if printable else ""

@@ -114,7 +114,7 @@ def ensure(
     """
     if not rebuild and (found := find(client, packages)) is not None and source in (None, found.source):
         return found
-    with _one_builder(report):
+    with one_builder(report):
         if not rebuild and (found := find(client, packages)) is not None and source in (None, found.source):
             return found
         try:
@@ -291,10 +291,15 @@ def _present(client: docker.DockerClient, reference: str) -> int | None:
         return None
 
 
+def cache() -> Path:
+    """Where this user's programs keep what can be made again."""
+    return Path(os.environ.get("IACT_CACHE") or user_cache_path("iact"))
+
+
 @contextmanager
-def _one_builder(report: Report) -> Iterator[None]:
+def one_builder(report: Report) -> Iterator[None]:
     """Wait until no other process of this user builds, then keep others waiting."""
-    folder = Path(os.environ.get("IACT_CACHE") or user_cache_path("iact"))
+    folder = cache()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / "image.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

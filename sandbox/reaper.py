@@ -18,9 +18,14 @@ from sandbox import owner, socket_folder
 def reap(client: docker.DockerClient, data: Path) -> list[str]:
     """Remove the leftovers of dead processes; give the names of the containers that were removed. Blocks."""
     removed = [name for name in _containers(client, data) if _remove(client, name)]
+    reap_folders(data)
+    return removed
+
+
+def reap_folders(data: Path) -> None:
+    """Remove the socket folders of dead processes. Blocks."""
     for folder in _folders(data):
         socket_folder.remove(folder)
-    return removed
 
 
 def sockets(data: Path) -> Path:

@@ -140,7 +140,7 @@ def test_what_came_before_a_break_is_void(stage: Stage) -> None:
     ("settings", "says"),
     [
         (
-            {"DOCKER_HOST": "unix:///nonexistent/docker.sock"},
+            {"DOCKER_HOST": "unix:///nonexistent/docker.sock", "PATH": "/nonexistent"},  # nor bubblewrap
             "No Docker engine answers, so tools can't run; install",
         ),
         ({"IACT_SANDBOX": "off"}, "Modules are switched off by the setting IACT_SANDBOX=off."),

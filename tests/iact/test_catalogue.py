@@ -45,7 +45,9 @@ def test_the_image_is_found_again(tmp_path: Path) -> None:
 
 def test_the_doctor_names_what_works_and_every_remedy(tmp_path: Path) -> None:
     found = json.loads(iact("doctor", "--json", data=tmp_path).stdout)
-    assert {"engine", "image", "model", "data", "disk", "python"} <= {one["check"] for one in found}
+    assert {"bubblewrap", "engine", "image", "model", "data", "disk", "python"} <= {
+        one["check"] for one in found
+    }
     assert all(set(one) == {"check", "ok", "detail", "remedy"} for one in found)
     broken = iact("doctor", "--json", data=tmp_path, DOCKER_HOST="unix:///nowhere.sock")
     engine = next(one for one in json.loads(broken.stdout) if one["check"] == "engine")

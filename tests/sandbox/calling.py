@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+import pytest
 
+from core.errors import SandboxUnavailable
 from core.ports import ModuleInstance
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as rpc
+from sandbox import bubblewrap_host, tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,15 @@ async def python(instance: ModuleInstance, script: str) -> str:
     outcome = await shell(instance, f"python3 - <<'END_OF_SCRIPT'\n{script}\nEND_OF_SCRIPT\n")
     assert outcome.exit_status == 0, outcome
     return outcome.output.strip()
+
+
+def need_bubblewrap() -> None:
+    """Skip where there is none: a kernel that gives no name spaces, a machine that makes no system of packages."""
+    try:
+        bubblewrap_host.check()
+        tree.ensure(print)
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
 
 
 async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 20) -> None:

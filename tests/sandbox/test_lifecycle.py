@@ -366,6 +366,7 @@ def test_without_an_engine_modules_are_off_and_the_reason_is_told(
     loop: asyncio.Runner, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+    monkeypatch.setenv("PATH", str(tmp_path))  # no bubblewrap either
 
     async def scenario() -> None:
         host = await open_host(tmp_path)

@@ -154,7 +154,17 @@ def test_the_lock_holds_what_the_project_asks_for() -> None:
 
 def test_doctor_finds_this_machine_well(tmp_path: Path) -> None:
     found = {check.check: check for check in doctor.checks(tmp_path / "data")}
-    assert set(found) == {"python", "engine", "isolation", "image", "model", "versions", "data", "disk"}
+    assert set(found) == {
+        "python",
+        "engine",
+        "isolation",
+        "image",
+        "bubblewrap",
+        "model",
+        "versions",
+        "data",
+        "disk",
+    }
     for name in ("python", "engine", "isolation", "versions", "data", "disk"):
         assert found[name].ok, found[name]
         assert found[name].remedy == ""

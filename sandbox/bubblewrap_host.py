@@ -1,0 +1,254 @@
+"""Runs modules under bubblewrap, for machines without an engine: the same interface, weaker isolation.
+
+A module is one process tree in name spaces of its own. It dies with us, whatever kills us. Weaker means: for an
+ordinary user, memory is bounded for each process and not for all together, and processor time not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from core.errors import SandboxUnavailable
+from core.ports import Report
+from sandbox import bubblewrap, cgroups, image, limits, reaper, socket_folder, syscalls, tree
+from sandbox.catalogue import Module
+from sandbox.egress import EgressProxy
+from sandbox.engine import from_thread, in_thread
+from sandbox.health import LOG_SIZE, last_words
+from sandbox.hosting import APPS, Host, Instance, Ways
+
+WEAKER = "tools run under bubblewrap, whose isolation is weaker than a Docker engine's"
+MISSING = "There is no bubblewrap, so tools can't run in it; run `sudo apt-get install bubblewrap`."
+_PATIENCE = 20
+"""Seconds that the kernel has to end what was killed."""
+
+
+@dataclass(slots=True)
+class Jail:
+    """The process of one module. `end_of_log`: the end of what it printed; `said`: fills that, until all have closed it."""
+
+    process: asyncio.subprocess.Process
+    group: cgroups.Group
+    end_of_log: bytearray
+    said: asyncio.Task[None]
+
+    async def why_ended(self, name: str) -> str | None:
+        """A sentence on how it ended; None while it runs."""
+        status = self.process.returncode
+        if status is None:
+            return None
+        await asyncio.wait([self.said], timeout=_PATIENCE)  # its last words may still be on their way
+        if self.group.out_of_memory:
+            return f"The kernel ended the module {name} because it used more memory than it may."
+        return f"The module {name} ended with status {status}.{last_words(await self.printed())}"
+
+    async def printed(self) -> str:
+        """The end of what the module printed: untrusted text."""
+        return self.end_of_log.decode("utf-8", "replace").strip()
+
+    async def end(self) -> None:
+        """Kill it and all that it started, and wait until that is done; nothing here raises."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        done = asyncio.ensure_future(self.process.wait())
+        await asyncio.wait([done, self.said], timeout=_PATIENCE)
+        self.said.cancel()
+        await in_thread(self.group.remove)
+
+
+@dataclass(slots=True, kw_only=True)
+class BubblewrapInstance(Instance):
+    """One module in its name spaces."""
+
+    jail: Jail
+
+    async def _why_ended(self) -> str | None:
+        return await self.jail.why_ended(self.name)
+
+    async def _end(self) -> None:
+        await self.jail.end()
+        await in_thread(socket_folder.remove, self.folder)
+
+
+class BubblewrapHost(Host[BubblewrapInstance]):
+    """Implements `core.ports.ModuleHost` with bubblewrap."""
+
+    _opened = _said = False
+
+    @property
+    def backend(self) -> Literal["docker", "bubblewrap", "off"]:
+        return "bubblewrap"
+
+    async def open(self) -> None:
+        """Make sure that it works here, and collect what dead processes left; `start` does it if nobody else did.
+
+        Raises:
+            SandboxUnavailable: bubblewrap or what it needs is missing.
+        """
+        if self._closed:
+            raise SandboxUnavailable("The sandbox is closed; start the program again.")
+        if not self._opened:
+            await in_thread(check)
+            await in_thread(reaper.reap_folders, self._data)
+            await in_thread(cgroups.reap)
+            self._opened = True
+
+    async def _launch(
+        self,
+        module: Module,
+        session: str,
+        workspace: Path,
+        report: Report,
+        egress: tuple[str, ...],
+        secrets: Mapping[str, str],
+    ) -> BubblewrapInstance:
+        await self.open()
+        if not self._said:
+            self._said = True
+            report(WEAKER)
+        async with self._preparing.setdefault(module.packages, asyncio.Lock()):
+            base = await in_thread(tree.ensure, from_thread(report), module.packages)
+            ways = await self._ways(module, tree.python_of(base), workspace, report, egress, secrets)
+        async with self._building(module, session, ways, base) as (jail, folder, proxy):
+            checked = await self._await_service(
+                folder, module.name, lambda: jail.why_ended(module.name), jail.printed
+            )
+            return BubblewrapInstance(
+                name=module.name,
+                session=session,
+                jail=jail,
+                folder=folder,
+                socket=checked,
+                forget=self._forget,
+                proxy=proxy,
+                egress=egress,
+                digest=module.digest,
+                secrets=secrets,
+            )
+
+    @asynccontextmanager
+    async def _building(
+        self, module: Module, session: str, ways: Ways, base: Path
+    ) -> AsyncIterator[tuple[Jail, Path, EgressProxy | None]]:
+        """A started process with its socket folder and its proxy; all are ended again if the block raises."""
+        folder = self._new_folder()
+        jail: Jail | None = None
+        proxy: EgressProxy | None = None
+        try:
+            place, uid, gid = await in_thread(self._place, module, folder, ways)
+            await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
+            if ways.egress:
+                proxy = self._proxy(folder, ways, session=session, module=module.name)
+                await proxy.open()
+                place = replace(place, egress=proxy.folder)
+            if module.name == APPS:
+                await self._apps.open()
+            jail = await self._spawn(module, place, base)
+            yield jail, folder, proxy
+        except BaseException as error:
+            if proxy is not None:
+                await asyncio.shield(proxy.close())
+            if jail is not None:
+                await asyncio.shield(jail.end())
+            await asyncio.shield(in_thread(socket_folder.remove, folder))
+            if isinstance(error, OSError):
+                raise SandboxUnavailable(
+                    f"The sandbox can't prepare {error.filename or folder} ({error.strerror}); "
+                    "free some space or make the data directory writable."
+                ) from error
+            raise
+
+    async def _spawn(self, module: Module, place: limits.Place, base: Path) -> Jail:
+        bounds = self._bounds_of(module)
+        environment = {**image.ENVIRONMENT, **self._environment(module, place)}
+        inner = ["python3", "-m", "ext_modules.sdk", "serve", "/module/module.py"]
+        inner += ["--socket", f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}"]
+        options = bubblewrap.arguments(place, base, bounds, environment)
+        group = await in_thread(_group, bounds)
+        try:
+            with _told("\0".join(options).encode()) as said, _told(syscalls.program()) as calls:
+                started = await asyncio.create_subprocess_exec(
+                    *("/bin/sh", "-c", cgroups.ENTER, "sh", *map(str, group.folders), "--"),
+                    *(_program(), "--args", str(said), "--seccomp", str(calls), "--"),
+                    *bubblewrap.command(place, bounds, inner),
+                    env={},
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.STDOUT,
+                    pass_fds=(said, calls),
+                )
+        except BaseException:
+            await asyncio.shield(in_thread(group.remove))
+            raise
+        log = bytearray()
+        return Jail(started, group, log, asyncio.create_task(_keep_end(started.stdout, log)))
+
+
+def check() -> None:
+    """Make sure that a process can be confined here. Blocks, for no time.
+
+    Raises:
+        SandboxUnavailable: with what to install or set.
+    """
+    syscalls.program()
+    _group(limits.Limits()).remove()
+    tried = subprocess.run(
+        [_program(), "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--", "/bin/true"],
+        env={},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if tried.returncode:
+        why = (tried.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+        raise SandboxUnavailable(
+            f"bubblewrap can't confine anything here ({why}); run `sudo sysctl -w kernel.unprivileged_userns_clone=1 "
+            "kernel.apparmor_restrict_unprivileged_userns=0`, as far as your kernel knows these."
+        )
+
+
+def _group(bounds: limits.Limits) -> cgroups.Group:
+    """The bounds on all that a module runs; none for an ordinary user, whom the limits of a process bind. Blocks."""
+    group = cgroups.make(bounds)
+    if group is None and os.geteuid() == 0:  # whom the kernel lets start any number of processes
+        raise SandboxUnavailable(
+            "As root, the bubblewrap sandbox needs control groups to bound what a module uses, and can't "
+            "make any here; run the program as an ordinary user."
+        )
+    return group or cgroups.Group()
+
+
+def _program() -> str:
+    found = shutil.which("bwrap")
+    if found is None:
+        raise SandboxUnavailable(MISSING)
+    return found
+
+
+@contextmanager
+def _told(content: bytes) -> Iterator[int]:
+    """A descriptor from which a program reads `content`: what it is told does not show in the list of processes."""
+    descriptor = os.memfd_create("iact-told")
+    try:
+        with open(descriptor, "wb", closefd=False) as out:
+            out.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+async def _keep_end(source: asyncio.StreamReader | None, kept: bytearray) -> None:
+    """Read until all have closed the other end, and keep the last of it in `kept`."""
+    while source is not None and (chunk := await source.read(1 << 16)):
+        kept += chunk
+        del kept[:-LOG_SIZE]

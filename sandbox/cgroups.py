@@ -1,0 +1,117 @@
+"""Bounds on all processes of one sandbox together, where we may set them: as root, in the kernel's control groups.
+
+Both forms of the file system are known: the old one has a tree for each controller, the new one a single tree.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sandbox import owner
+from sandbox.limits import Limits
+
+_ROOT: Final = Path("/sys/fs/cgroup")
+_OURS: Final = "iact"
+_PERIOD: Final = 100_000
+"""Microseconds over which processor time is shared out."""
+_PATIENCE: Final = 20
+"""Seconds that the kernel has to let go of a group whose processes were killed."""
+_NEEDED: Final = frozenset({"memory", "pids"})
+_NUMBERS: Final = itertools.count(1)
+
+ENTER: Final = (
+    'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 125; shift; done; shift; exec env -i "$@"'
+)
+"""A shell's script: enter the groups before "--", then become the command behind it, without an environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One sandbox's group: its folder, or in the old form its folder for each controller."""
+
+    folders: tuple[Path, ...] = ()
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed something in it for lack of memory."""
+        for folder in self.folders:
+            for name in ("memory.events", "memory.oom_control"):
+                with suppress(OSError):
+                    fields = dict(
+                        line.split(" ", 1) for line in (folder / name).read_text("ascii").splitlines()
+                    )
+                    if int(fields.get("oom_kill", "0")) > 0:
+                        return True
+        return False
+
+    def remove(self) -> None:
+        """Take it away, once its processes are gone; what the kernel still holds is left to `reap`. Blocks."""
+        until = time.monotonic() + _PATIENCE
+        for folder in self.folders:
+            while folder.is_dir():
+                with suppress(OSError):
+                    folder.rmdir()
+                    break
+                if time.monotonic() > until:
+                    return
+                time.sleep(0.01)
+
+
+def make(bounds: Limits) -> Group | None:
+    """A group with `bounds`; None where there is none to be had: without rights, or without the controllers."""
+    if os.geteuid() != 0:
+        return None
+    name = f"{owner.Process.current()}@{next(_NUMBERS)}"
+    made: list[Path] = []
+    try:
+        for folder, values in _folders(name, bounds):
+            folder.mkdir(parents=True)
+            made.append(folder)
+            for file, value in values.items():
+                if (folder / file).exists():  # a kernel without swap accounting lacks one
+                    (folder / file).write_text(value, encoding="ascii")
+    except OSError:
+        Group(tuple(made)).remove()
+        return None
+    return Group(tuple(made))
+
+
+def reap() -> None:
+    """Remove the groups of processes that are gone. Blocks."""
+    for parent in (_ROOT / _OURS, *_ROOT.glob(f"*/{_OURS}")):
+        for folder in parent.glob("*@*"):
+            process = owner.Process.parse(folder.name.partition("@")[0])
+            if process is not None and not process.alive:
+                with suppress(OSError):
+                    folder.rmdir()
+
+
+def _folders(name: str, bounds: Limits) -> list[tuple[Path, dict[str, str]]]:
+    """The folders to make, and what to write there.
+
+    Raises:
+        OSError: memory or processes can't be bounded here.
+    """
+    quota = int(bounds.cpus * _PERIOD)
+    if (_ROOT / "cgroup.controllers").is_file():
+        for parent in (_ROOT, _ROOT / _OURS):
+            parent.mkdir(exist_ok=True)
+            (parent / "cgroup.subtree_control").write_text("+memory +pids +cpu", encoding="ascii")
+        values = {"memory.max": str(bounds.memory), "memory.swap.max": "0", "pids.max": str(bounds.processes)}
+        return [(_ROOT / _OURS / name, {**values, "cpu.max": f"{quota} {_PERIOD}"})]
+    memory = {file: str(bounds.memory) for file in ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")}
+    tables = {
+        "memory": memory,
+        "pids": {"pids.max": str(bounds.processes)},
+        "cpu": {"cpu.cfs_quota_us": str(quota)},
+    }
+    found = {controller: values for controller, values in tables.items() if (_ROOT / controller).is_dir()}
+    if not found.keys() >= _NEEDED:
+        raise OSError("the kernel has no control groups for memory and processes")
+    return [(_ROOT / controller / _OURS / name, values) for controller, values in found.items()]

@@ -1,0 +1,403 @@
+"""What every backend's host of modules does alike: the catalogue, who runs where, when a start is tried again.
+
+A backend says how one module comes up (`_launch`), whether its process still lives, and how it is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, Self, TypeVar
+
+from core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
+from core.ports import CatalogueEntry, ModuleSource, Origin, Report
+from sandbox import image, limits, owner, reaper, requirements, socket_folder
+from sandbox.apps import AppOrigin
+from sandbox.catalogue import Catalogue, Module
+from sandbox.egress import EgressProxy, Outside, targets
+from sandbox.engine import from_thread, in_thread
+from sandbox.health import serves
+from sandbox.restarts import Restarts
+from sandbox.secrets import Secrets
+
+_HEALTH_PATIENCE = 4
+"""Seconds that a module has to answer its health service."""
+_FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
+"""Seconds before we first look for a new module's socket, and between looks."""
+APPS = "app"
+"""The module of ours whose apps the user can open."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Instance(ABC):
+    """One running module; implements `core.ports.ModuleInstance`."""
+
+    name: str
+    session: str
+    folder: Path
+    socket: socket_folder.CheckedSocket
+    forget: Callable[[Self], None]
+    proxy: EgressProxy | None = None
+    egress: tuple[str, ...] = ()
+    digest: str = ""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    restarts: Restarts = field(default_factory=Restarts)
+    since: float = field(default_factory=time.monotonic)
+    _lost: bool = False
+    _ending: asyncio.Lock = field(default_factory=asyncio.Lock)
+    ended: bool = False
+
+    @property
+    def target(self) -> str:
+        return self.socket.target
+
+    def open_app(self, app: str) -> socket_folder.CheckedSocket | None:
+        """The socket on which the app called `app` (sixteen hex digits) answers HTTP; None if there is none. Close it.
+
+        Raises:
+            ModuleLost: what is there is not a socket.
+        """
+        if self.ended or self.name != APPS or not re.fullmatch("[0-9a-f]{16}", app):
+            return None
+        return socket_folder.open_socket(self.folder, f"app-{app}.sock")
+
+    async def why_lost(self) -> str | None:
+        """A sentence if it can no longer serve, else None.
+
+        Its health service has the first word, and some patience, since what it runs may take all of its
+        processor; the backend is only asked for the reason.
+        """
+        if self.ended:
+            return f"The module {self.name} was stopped."
+        if await serves(self.target, within=_HEALTH_PATIENCE):
+            return None
+        why = await self._why_ended()
+        why = why or f"The module {self.name} runs but no longer answers."
+        if not self._lost and not self.ended:
+            self._lost = True
+            self.restarts.failed(why, time.monotonic(), since=self.since)
+        return why
+
+    async def stop(self) -> None:
+        """End it and remove everything of it; harmless when done twice."""
+        async with self._ending:
+            if self.ended:
+                return
+            self.ended = True
+            self.forget(self)
+            self.socket.close()
+            await asyncio.shield(self._remove())
+
+    async def _remove(self) -> None:
+        if self.proxy is not None:
+            await self.proxy.close()
+        await self._end()
+
+    @abstractmethod
+    async def _why_ended(self) -> str | None:
+        """A sentence on how its process ended; None while it runs."""
+
+    @abstractmethod
+    async def _end(self) -> None:
+        """End its process and remove its socket folder; nothing here raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What a module is given besides its code: a workspace, packages, targets outside, secrets."""
+
+    workspace: Path
+    site: Path | None
+    program: Path | None
+    egress: tuple[str, ...]
+    secrets: Mapping[str, str] = field(repr=False)
+
+
+Running = TypeVar("Running", bound=Instance)
+
+
+class Host(ABC, Generic[Running]):
+    """Most of a `core.ports.ModuleHost`. `data`: the product's data directory; made if missing."""
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        bounds: limits.Limits | None = None,
+        patience: float = 30,
+        shipped: Path | None = None,
+        folders: Sequence[Path] = (),
+        outside: Outside | None = None,
+    ) -> None:
+        """`patience`: seconds that a module has to come up. `shipped`: a folder of modules instead of our own.
+        `folders`: modules of the user's, beside those.
+        `outside`: how modules that are started with egress get out, and who is told of it.
+        """
+        self._data = data.resolve()
+        self._bounds = bounds or limits.Limits()
+        self._patience = patience
+        self._outside = outside or Outside()
+        self._secrets = Secrets(self._data)
+        self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders)
+        self._process = owner.Process.current()
+        self._numbers = itertools.count(1)
+        self._preparing: dict[tuple[str, ...], asyncio.Lock] = {}
+        self._starting: dict[tuple[str, str], asyncio.Lock] = {}
+        self._running: dict[tuple[str, str], Running] = {}
+        self._restarts: dict[tuple[str, str], Restarts] = {}
+        self._apps = AppOrigin(self._app)
+        self._closed = False
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        return await asyncio.to_thread(self._catalogue.entries)
+
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        return await in_thread(self._catalogue.add, source, origin)
+
+    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        await in_thread(self._catalogue.adopt, name, digest, origin)
+
+    async def remove(self, name: str) -> None:
+        await in_thread(self._catalogue.remove, name)
+
+    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
+        await in_thread(self._catalogue.remember, digest, manifest)
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
+    ) -> Running:
+        """Start module `name`, or give the instance of it that runs in `session` already.
+
+        `digest`: which version of it; None: the one in the catalogue. `egress`: exactly these "host:port" that
+        a person granted. An instance of another version, or with another grant, is stopped first.
+
+        Raises:
+            SandboxUnavailable: there is no engine, no image or no such module; the sentence says what to do.
+            ModuleLost: it did not come up, or failed so often that it was withdrawn.
+        """
+        async with self._starting.setdefault((session, name), asyncio.Lock()):
+            module = await asyncio.to_thread(self._catalogue.find, name, digest)
+            given = await asyncio.to_thread(self._secrets.of, secrets)
+            for missing in sorted(set(secrets) - set(given)):
+                report(
+                    f"the module {name} asks for a secret that is not stored; run: iact secret set {missing}"
+                )
+            running = self._running.get((session, name))
+            if running is not None:
+                same = running.egress == tuple(egress) and running.digest == module.digest
+                same = same and running.secrets == given
+                if same and await running.why_lost() is None:
+                    return running
+                await running.stop()
+            return await self._start(module, session, workspace, report, tuple(egress), given)
+
+    async def end_session(self, session: str) -> None:
+        for key in [key for key in self._starting if key[0] == session]:
+            async with self._starting[key]:  # a start that is under way ends first, one way or the other
+                if key in self._running:
+                    await self._running[key].stop()
+            self._starting.pop(key, None)
+            self._restarts.pop(key, None)
+
+    async def close(self) -> None:
+        """Stop everything that this host started; afterwards it starts nothing any more."""
+        self._closed = True
+        await self._apps.close()
+        async with asyncio.TaskGroup() as group:
+            for instance in list(self._running.values()):
+                group.create_task(instance.stop())
+
+    async def _start(
+        self,
+        module: Module,
+        session: str,
+        workspace: Path,
+        report: Report,
+        egress: tuple[str, ...],
+        secrets: Mapping[str, str],
+    ) -> Running:
+        restarts = await self._restart(module, session, report)
+        try:
+            instance = await self._launch(module, session, workspace, report, egress, secrets)
+        except ModuleLost as error:
+            told = _without(error, secrets)
+            restarts.failed(str(told), time.monotonic())
+            raise told from None
+        instance.restarts = restarts
+        self._running[(session, module.name)] = instance
+        if self._closed:
+            await instance.stop()
+            raise SandboxUnavailable(
+                "The sandbox was closed while the module started; start the program again."
+            )
+        return instance
+
+    @abstractmethod
+    async def _launch(
+        self,
+        module: Module,
+        session: str,
+        workspace: Path,
+        report: Report,
+        egress: tuple[str, ...],
+        secrets: Mapping[str, str],
+    ) -> Running:
+        """Bring one instance up until its health service serves; what fails leaves nothing behind.
+
+        Raises:
+            SandboxUnavailable: there is no sandbox.
+            ModuleLost: it did not come up.
+        """
+
+    async def _ways(
+        self,
+        module: Module,
+        python: str,
+        workspace: Path,
+        report: Report,
+        egress: tuple[str, ...],
+        secrets: Mapping[str, str],
+    ) -> Ways:
+        """What the module is given, its packages fetched for Python `python`."""
+        site, program = [
+            await in_thread(self._site, lines, python, from_thread(report))
+            for lines in (module.requirements, module.program)
+        ]
+        return Ways(workspace, site, program, egress, secrets)
+
+    def _new_folder(self) -> Path:
+        """Where the next instance's socket folder is to be."""
+        return reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}"
+
+    def withdrawn(self, session: str) -> dict[str, str]:
+        """The modules that are not started any more in `session`, each with the reason of its last failure."""
+        return {
+            key[1]: row.reason for key, row in self._restarts.items() if key[0] == session and row.withdrawn
+        }
+
+    async def _restart(self, module: Module, session: str, report: Report) -> Restarts:
+        """Wait as long as a module that failed has to.
+
+        Raises:
+            ModuleLost: it failed too often.
+        """
+        row = self._restarts.setdefault((session, module.name), Restarts(module.digest))
+        pause = row.pause(module.digest, time.monotonic())
+        if row.withdrawn:
+            raise ModuleWithdrawn(
+                f"The module {module.name} was withdrawn after {row.failures} failures in a row; "
+                f"change it, or use it in a new session. {row.reason}"
+            )
+        if pause:
+            report(f"the module {module.name} failed; starting it again in {pause:.1f} s")
+            await asyncio.sleep(pause)
+        return row
+
+    def _site(self, lines: Sequence[str], python: str, report: Report) -> Path | None:
+        """The folder of the packages `lines`, for Python `python`; None without any. Blocks."""
+        if not lines:
+            return None
+        return requirements.site(self._data / "modules" / "sites", lines, python, report)
+
+    def _app(self, name: str) -> socket_folder.CheckedSocket | None:
+        """The socket of the app called `name`, whichever session's it is."""
+        opened = (each.open_app(name) for each in self._running.values() if each.name == APPS)
+        return next((found for found in opened if found is not None), None)
+
+    def _forget(self, instance: Instance) -> None:
+        key = (instance.session, instance.name)
+        if self._running.get(key) is instance:
+            del self._running[key]
+
+    def _proxy(self, folder: Path, ways: Ways, *, session: str, module: str) -> EgressProxy:
+        beside = folder.with_name(f"{folder.name}-egress")
+        return EgressProxy(beside, targets(ways.egress), self._outside, session=session, module=module)
+
+    def _place(self, module: Module, folder: Path, ways: Ways) -> tuple[limits.Place, int, int]:
+        """Where the module meets the host, and as whom it runs.
+
+        Without capabilities even root can't write what belongs to another, so as root we run the module
+        as the owner of its workspace; anybody else runs modules as nobody but themselves.
+        """
+        uid, gid = os.geteuid(), os.getegid()
+        mounted = ways.workspace.resolve(strict=True) if module.workspace != "none" else None
+        if uid == 0 and mounted is not None:
+            status = mounted.stat()
+            uid, gid = status.st_uid, status.st_gid
+        place = limits.Place(
+            code=self._catalogue.copy_of(module),
+            sockets=folder,
+            workspace=mounted,
+            user=f"{uid}:{gid}",
+            read_only=module.workspace == "read",
+            site=ways.site,
+            program=ways.program,
+            secrets=ways.secrets,
+        )
+        return place, uid, gid
+
+    def _environment(self, module: Module, place: limits.Place) -> dict[str, str]:
+        port = {"IACT_APPS_PORT": str(self._apps.port)} if module.name == APPS else {}
+        return {**limits.environment(place, image.ENVIRONMENT), **port}
+
+    def _bounds_of(self, module: Module) -> limits.Limits:
+        """What the module asks for, within what this host gives at most."""
+        return limits.within(
+            self._bounds,
+            memory=module.memory,
+            cpus=module.cpus,
+            processes=module.processes,
+            shipped=module.origin == "shipped",
+        )
+
+    async def _await_service(
+        self,
+        folder: Path,
+        name: str,
+        why_ended: Callable[[], Awaitable[str | None]],
+        printed: Callable[[], Awaitable[str]],
+    ) -> socket_folder.CheckedSocket:
+        """Wait until the module's health service serves on its own socket."""
+        checked: socket_folder.CheckedSocket | None = None
+        try:
+            async with asyncio.timeout(self._patience):
+                await asyncio.sleep(_FIRST_LOOK)
+                for look in itertools.count():
+                    checked = checked or socket_folder.open_socket(folder)
+                    if checked is not None and await serves(checked.target, within=1):
+                        return checked
+                    if look % 10 == 9 and (why := await why_ended()):
+                        raise ModuleLost(why, log=await printed())
+                    await asyncio.sleep(_LOOKS_APART)
+            raise AssertionError("unreachable: the loop above has no end of its own")
+        except BaseException as error:
+            if checked is not None:
+                checked.close()
+            if isinstance(error, TimeoutError):
+                raise ModuleLost(
+                    f"The module {name} did not come up within {self._patience:.0f} seconds."
+                ) from error
+            raise
+
+
+def _without(error: ModuleLost, secrets: Mapping[str, str]) -> ModuleLost:
+    """The same, without the secrets that the module may have printed."""
+    said, log = str(error), error.log
+    for name, value in secrets.items():
+        said, log = (text.replace(value, f"[secret {name}]") for text in (said, log))
+    return ModuleLost(said, log=log)

@@ -1,0 +1,115 @@
+"""The base system as a folder, for a sandbox without an engine: what the image holds, unpacked once.
+
+It is made of the same Debian packages and the same SDK as the image, and named by the digest of both, so a
+folder that exists is the right one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.errors import SandboxUnavailable
+from core.ports import Report
+from sandbox import debian_root, image, payload
+
+
+def ensure(report: Report, packages: Sequence[str] = ()) -> Path:
+    """The folder of the base system, with further `packages`; made if it isn't there. Blocks, for a minute or so.
+
+    Raises:
+        SandboxUnavailable: with what to install or run.
+    """
+    if (target := _place(packages)).is_dir():
+        return target
+    with image.one_builder(report):
+        if target.is_dir():
+            return target
+        try:
+            _build(target, packages, report)
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"The sandbox's base system could not be written ({error.strerror}); free some disk space."
+            ) from error
+    return target
+
+
+def present(packages: Sequence[str] = ()) -> Path | None:
+    """The folder if it is there."""
+    target = _place(packages)
+    return target if target.is_dir() else None
+
+
+def python_of(tree: Path) -> str:
+    """Version ("3.11") of the Python in the system at `tree`.
+
+    Raises:
+        SandboxUnavailable: there is none.
+    """
+    link = tree / "usr" / "bin" / "python3"
+    name = os.readlink(link) if link.is_symlink() else ""
+    if not Path(name).name.startswith("python3."):
+        raise SandboxUnavailable(f"The sandbox's base system has no Python; remove {tree} and try again.")
+    return Path(name).name.removeprefix("python")
+
+
+def _place(packages: Sequence[str]) -> Path:
+    parts = [(debian_root.digest(packages), payload.digest().encode())]
+    return image.cache() / "systems" / payload.digest_of(parts)[:12]
+
+
+def _build(target: Path, packages: Sequence[str], report: Report) -> None:
+    begun = time.monotonic()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    report("unpacking the sandbox's base system from Debian packages")
+    draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=".system-"))
+    try:
+        draft.chmod(0o755)
+        with tempfile.NamedTemporaryFile(prefix="iact-system-", suffix=".tar") as packed:
+            debian_root.build(Path(packed.name), packages)
+            _unpack(Path(packed.name), draft)
+        for folder in ("proc", "dev", "run/egress", "run/site", "run/program"):
+            (draft / folder).mkdir(parents=True, exist_ok=True)
+        with tarfile.open(fileobj=io.BytesIO(payload.archive(python_of(draft)))) as added:
+            added.extractall(draft, filter="tar")
+        _warm(draft)
+        os.rename(draft, target)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    report(f"the sandbox's base system is ready: {target}, in {time.monotonic() - begun:.0f} s")
+
+
+def _unpack(packed: Path, folder: Path) -> None:
+    """Everything belongs to us, whoever we are, and nothing keeps a bit that raises rights."""
+    command = ["tar", "--extract", "--no-same-owner", "--file", str(packed), "--directory", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["tar gave no reason"])[-1]
+        raise SandboxUnavailable(
+            f"The sandbox's base system could not be unpacked ({why}); free some disk space."
+        )
+
+
+def _warm(tree: Path) -> None:
+    """Let Python keep the byte code of what a module's start loads; only our own SDK runs."""
+    command = [
+        *("bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--clearenv"),
+        *("--bind", str(tree), "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+        *(part for name, value in image.ENVIRONMENT.items() for part in ("--setenv", name, value)),
+        *("--", "python3", "-c", payload.WARM),
+    ]
+    done = subprocess.run(command, env={}, executable=shutil.which("bwrap"), capture_output=True, text=True)
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise SandboxUnavailable(
+            f"The module SDK doesn't start in the bubblewrap sandbox ({said[-1] if said else 'without a word'}); "
+            "run `iact doctor`."
+        )
