@@ -316,7 +316,8 @@ class PlanEngine:
         if self.observer is not None:
             self.observer.on_version(version)
         for node in sorted((*version.add, *version.rewire), key=lambda node: node.id):
-            if self.state.nodes[node.id].state == "pending" and self.state.join(node.id) == "holds":
+            record = self.state.nodes[node.id]
+            if record.missing == 0 and record.state == "pending" and self.state.join(node.id) == "holds":
                 self.emit(node.id, "joined")
 
     def _apply(self, change: NodeChange) -> None:
@@ -699,13 +700,11 @@ class PlanEngine:
         work = {
             one: self.state.nodes[one] for one, node in self.state.plan.nodes.items() if node.kind in WORK
         }
-        needed = {
-            d for record in work.values() if record.state != "cancelled" for d in record.node.dependencies
-        }
         missing: dict[str, str] = {}
         last: dict[str, JSON] = {}
         for one, record in work.items():
-            if one in needed or one in self.superseded:
+            followers = (work.get(other) for other in record.serves)
+            if one in self.superseded or any(each and each.state != "cancelled" for each in followers):
                 continue
             if record.state == "executed":
                 last[one] = record.output

@@ -79,6 +79,13 @@ def check(
 
 def find_cycle(nodes: Mapping[str, Node]) -> list[str]:
     """A cycle, in order of dependence, starting at its smallest id; empty if there is none (Kahn)."""
+    before: set[str] = set()
+    for one, node in nodes.items():
+        if not before.issuperset(node.dependencies):
+            break
+        before.add(one)
+    else:
+        return []  # written in an order in which they can run, as most plans are
     missing = dict.fromkeys(nodes, 0)
     serves: dict[str, list[str]] = {one: [] for one in nodes}
     for one, node in nodes.items():
@@ -134,8 +141,8 @@ def effective_impact(node: Node, info: FunctionInfo | None) -> int:
     return max(node.impact or 0, info.impact if info else 0)
 
 
-def _pruned(node: Node, present: Collection[str], warnings: list[str]) -> Node:
-    if not node.refs and all(map(present.__contains__, node.after)):
+def _pruned(node: Node, present: set[str], warnings: list[str]) -> Node:
+    if not node.refs and present.issuperset(node.after):
         return node
     after = tuple(one for one in node.after if one in present)
     refs = {name: ref for name, ref in node.refs.items() if ref.step == WINNER or ref.step in present}
@@ -162,7 +169,8 @@ def _faults(
         return
     if node.kind == "agent" and not agents:
         yield f"Step {node.id!r} calls an agent; this mode runs functions only."
-    yield from _join_faults(node, written)
+    if node.refs or node.join == "any_of" or node.id in node.after:
+        yield from _join_faults(node, written)
     fault = well_formed(node.contract) if node.contract is not NO_ERROR else None
     if fault:
         yield f"Step {node.id!r}: {fault}."
