@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, cast
 
@@ -288,6 +289,9 @@ class Verification:
 
 # --- the mode -----------------------------------------------------------------------------------------------
 
+_CITED: Final = re.compile(r"\[([A-Za-z0-9_][A-Za-z0-9_\-]{0,63})\](?!\()")
+"""A step named in square brackets; not a link."""
+
 _FORM: Final = """Answer with one JSON object only:
 {"steps": [{"id": "a", "call": "FUNCTION", "params": {}, "refs": {"p": {"step": "other", "field": "x.0"}}, "auto": {"q": "EXPRESSION"}, "after": []}],
  "confidence": 0.0 to 1.0, "assumptions": ["…"], "fragile": ["step or point that may break"],
@@ -458,4 +462,14 @@ class Profile(Mode):
         if text is None or is_empty(text):
             return None
         lost = [one for one in self.verification.flags if one not in text]
+        lost += _uncited(text, state.in_state("executed"))
         return "\n\n".join([text.strip(), "\n".join(lost)]) if lost else text.strip()
+
+
+def _uncited(text: str, executed: Collection[str]) -> list[str]:
+    """What is wrong with a report's citations: there are none, or they name steps without a result."""
+    cited = dict.fromkeys(_CITED.findall(text))
+    if not any(one in executed for one in cited):
+        return ["No claim in this report names the step that it rests on."] if executed else []
+    wrong = [f"[{one}]" for one in cited if one not in executed]
+    return [f"Cited without a result behind it: {', '.join(wrong)}."] if wrong else []

@@ -409,6 +409,21 @@ def test_a_profile_runs_on_rules_alone_between_its_two_calls() -> None:
     assert mode.verification.trust == pytest.approx(1 - 2 * 0.02)
 
 
+@pytest.mark.parametrize(
+    ("reason", "caveat"),
+    [
+        ("The file says x [read] and more [list].", ""),
+        ("The file says x.", "No claim in this report names the step that it rests on."),
+        ("The file says x [read], the moon is full [moon].", "Cited without a result behind it: [moon]."),
+        ("See [read](https://example.com).", "No claim in this report names the step that it rests on."),
+    ],
+)
+def test_the_report_cites_the_results_or_says_that_it_does_not(reason: str, caveat: str) -> None:
+    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    result, _, _ = profiled(PTR, runner, reason=reason)
+    assert result.result == (f"{reason}\n\n{caveat}" if caveat else reason)
+
+
 def test_a_pure_route_evaluates_no_branch_rules() -> None:
     sure = PTR | {
         "confidence": 1.0,
