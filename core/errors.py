@@ -133,3 +133,10 @@ class ModuleFault(IactError):
 
 class MemoryUnavailable(IactError):
     """Memory can't answer or store now; the message says why and what helps."""
+
+
+def lone(error: BaseException) -> BaseException:
+    """The one error in a task group's group of errors, or the group if they are several."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from core.errors import IactError, UsageError
+from core.errors import IactError, UsageError, lone
 from iact.cli_files import add_files
 from iact.cli_plans import add_plans
 from iact.settings import Settings, load
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return command(chosen, settings)
         except BaseExceptionGroup as group:
-            raise _lone(group) from group
+            raise lone(group) from group
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -63,13 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-
-
-def _lone(error: BaseException) -> BaseException:
-    """The one error in a task group's group of errors, or the group if they are several."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -10,13 +10,13 @@ from typing import Final
 
 from benchmarks.latency.dialogue import dialogue
 from benchmarks.latency.work import ANSWER, Measured, Meter, before, goal, tool
-from benchmarks.plan.__main__ import RealClock
 from core.plan.engine import PlanEngine
 from core.plan.model import make_plan
 from core.plan.modes import auto
 from core.plan.modes.registry import make_mode
 from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
 from core.ports import JSON
+from core.tree.runtime import SystemClock
 
 MODES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile")
 _INFO: Final = FunctionInfo("t.read", "Reads a part.", {"type": "object"}, idempotent=True)
@@ -81,7 +81,7 @@ async def plan(count: int, name: str) -> Measured:
     meter = Meter()
     asker = Timed(meter, count)
     engine = PlanEngine(
-        make_plan("p", (), goal=goal(count)), runner=Reader(), clock=RealClock(), asker=asker,
+        make_plan("p", (), goal=goal(count)), runner=Reader(), clock=SystemClock(), asker=asker,
         catalogue=Functions(), mode=make_mode(name),
     )  # fmt: skip
     begin = time.perf_counter()

@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.tree.peers import interpreter
@@ -28,21 +27,9 @@ from core.plan.limits import Limits
 from core.plan.model import Node, Plan, PlanVersion, make_plan
 from core.plan.seams import Firing, Outcome, Question, Success
 from core.plan.state import NodeChange
+from core.tree.runtime import SystemClock
 
 DONE = Success("ok")
-
-
-class RealClock:
-    """The clock port over real time."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 @dataclass
@@ -126,7 +113,7 @@ async def ours(
     """The engine, with its trail; `lines`: with every event written too."""
     observer = Lines() if lines else None
     limits = Limits(concurrency=100_000, nodes=100_000, node_timeout=limit)
-    engine = PlanEngine(plan, runner=Sleeper(seconds), clock=RealClock(), limits=limits, observer=observer)
+    engine = PlanEngine(plan, runner=Sleeper(seconds), clock=SystemClock(), limits=limits, observer=observer)
     result = await engine.run()
     if observer is not None:
         observer.close()
@@ -205,7 +192,7 @@ async def streamed(count: int = 12, gap: float = 0.2, seconds: float = 0.5) -> d
     ]
     sleeper = Sleeper({f"s{n:02}": seconds for n in range(count)})
     engine = PlanEngine(
-        make_plan("p", ()), runner=sleeper, clock=RealClock(), limits=Limits(), asker=None, growing=True
+        make_plan("p", ()), runner=sleeper, clock=SystemClock(), limits=Limits(), asker=None, growing=True
     )
     run = asyncio.create_task(engine.run())
     await asyncio.sleep(0)

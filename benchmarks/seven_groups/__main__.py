@@ -17,12 +17,13 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from benchmarks.seven_groups.endpoint import Real, RealClock
+from benchmarks.seven_groups.endpoint import Real
 from benchmarks.seven_groups.groups import GROUPS, Ran, run_group
 from benchmarks.seven_groups.model import Rates, Simulated
 from benchmarks.seven_groups.tasks import tasks
 from benchmarks.seven_groups.world import World
 from core.ports import JSON
+from core.tree.runtime import SystemClock
 from tests.core.plan.fakes import VirtualClock, run
 
 GAINS: Sequence[tuple[str, str, str]] = (
@@ -61,7 +62,7 @@ async def try_endpoint(count: int) -> list[Ran]:
     for group in GROUPS:
         for task in chosen:
             async with Real.open() as mind:
-                ran.append(await run_group(group, World(task), mind, RealClock(), 0))
+                ran.append(await run_group(group, World(task), mind, SystemClock(), 0))
                 print(f"{group} {task.id}: {'done' if ran[-1].success else 'not done'}", file=sys.stderr)
     return ran
 

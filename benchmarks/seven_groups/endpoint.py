@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
-import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Self
 
 from benchmarks.seven_groups.model import Meter
 from core.plan.seams import Question
 from core.ports import JSON, ChatMessage, Model, ModelProfile, TextDelta
-
-
-class RealClock:
-    """The clock port over real time."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+from core.tree.runtime import SystemClock
 
 
 @dataclass
@@ -54,7 +39,7 @@ class Real:
             base_url=url,
             key=os.environ.get("OPENAI_API_KEY"),
             profile=ModelProfile(name, 32_768, label=name),
-            clock=RealClock(),
+            clock=SystemClock(),
             rng=random.Random(),
         )
         try:

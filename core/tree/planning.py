@@ -33,7 +33,7 @@ from dataclasses import replace
 from typing import Final
 
 from core.context.tokens import estimate
-from core.errors import ModelError
+from core.errors import ModelError, lone
 from core.language.actions import ActionSpec
 from core.models.roles import Models
 from core.plan.engine import PlanEngine
@@ -103,7 +103,7 @@ class Planning:
             self._fail(plan, str(error))
             return
         except BaseExceptionGroup as group_error:
-            raise _lone(group_error) from group_error
+            raise lone(group_error) from group_error
         finally:
             self._engines.pop(plan.path, None)
             self._seams.pop(plan.path, None)
@@ -178,12 +178,6 @@ class Planning:
 def _run_of(plan: Agent) -> PlanRun:
     assert plan.plan is not None, f"{plan.path} is an agent"
     return plan.plan
-
-
-def _lone(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
 
 
 class _Asking:
