@@ -55,6 +55,14 @@ class Usage:
     completion_tokens: int = 0
     estimated: bool = False
 
+    def to_json(self) -> dict[str, int]:
+        """The counts as commands and clients are given them."""
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "cached_tokens": self.cached_tokens,
+            "completion_tokens": self.completion_tokens,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class StaticPrompt:

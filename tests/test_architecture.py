@@ -249,4 +249,4 @@ def test_the_gate_is_asked_in_one_place() -> None:
         and node.module == "core.gate.gate"
         and {"consider", "settle", "decide"} & {alias.name for alias in node.names}
     }
-    assert askers == {"core.gate", "core.tree.decision", "iact.gate"}
+    assert askers == {"core.gate", "core.tree.decision", "iact.commands.gate"}

@@ -42,7 +42,7 @@ def _page(title: str, source: str, *parts: str) -> str:
 def commands() -> str:
     """Every command with its options."""
     intro = "Every command takes `--data DIR` (where sessions are stored) and `--debug` (show tracebacks)."
-    return _page("Commands", "iact/cli.py", intro, *_commands(build_parser(), "iact"))
+    return _page("Commands", "iact/cli/", intro, *_commands(build_parser(), "iact"))
 
 
 def _commands(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:

@@ -274,7 +274,7 @@ def test_a_start_waits_for_no_database(stage: Stage) -> None:
     product = stage.product(stage.endpoint({"/": ["Here."]}), **ON)
     script = (
         "import asyncio, sys\n"
-        "import iact.cli, iact.run, iact.serve\n"
+        "import iact.cli, iact.commands.run, iact.commands.serve\n"
         "from iact.settings import load\n"
         "from iact.wiring import open_runtime\n"
         "async def scene():\n"

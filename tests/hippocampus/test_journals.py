@@ -12,7 +12,7 @@ from core.errors import MemoryUnavailable, UsageError
 from core.journal.file import read_blob, read_journal
 from core.ports import Happening
 from core.tree.happenings import happenings
-from iact import memory_commands as memory
+from iact.commands import memory
 from iact.settings import Settings
 from tests.core.tree.fakes import FakeHost, replies, runtime
 from tests.core.tree.memories import FakeMemory

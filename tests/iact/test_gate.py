@@ -12,7 +12,7 @@ import pytest
 from core.errors import UsageError
 from core.gate import policy_file
 from core.journal import read_journal
-from iact import gate
+from iact.commands import gate
 from iact.settings import Settings, load
 from tests.core.tree.fakes import replies, runtime
 from tests.core.tree.test_clearance import question

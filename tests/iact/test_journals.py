@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from core.journal import Record, encode, read_journal
-from iact.journals import line
+from iact.commands.journals import line
 from tests.acceptance.product import NO_MODULES, Product
 from tests.endpoint import Endpoint
 from tests.iact.recorded import record

@@ -16,7 +16,7 @@ import pytest
 
 from core.errors import IactError
 from core.journal import Record, read_journal
-from iact.remote import Answer, Frame, Wire, _wait
+from iact.commands.remote import Answer, Frame, Wire, _wait
 from tests.acceptance.product import NO_MODULES, Product, Server, kill, until
 from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import SandboxError, UsageError
-from iact.modules import check_module
+from iact.commands.check import check_module
 from sandbox.payload import package_folder
 from tests.sandbox.calling import write_module
 

@@ -16,8 +16,8 @@ from core.tree.events import Notice
 from core.tree.replay import replay
 from core.tree.session import Session
 from core.tree.watch import Watcher
-from iact.asking import Asking
-from iact.run import show_progress
+from iact.commands.asking import Asking
+from iact.commands.run import show_progress
 from tests.core.tree.fakes import ScriptedModel, World, replies, runtime
 from tests.core.tree.test_control import until
 

@@ -1,124 +1,114 @@
-"""The part of the command line that is about modules, their secrets, and the files that they work on."""
+"""The options of commands about modules, their secrets, and the files that they work on."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeAlias
 
+from iact.cli.options import Commands
 from iact.settings import Settings
 
-Command: TypeAlias = Callable[[argparse.Namespace, Settings], int]
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-
-class Add(Protocol):
-    """Adds a command to a group."""
-
-    def __call__(
-        self, name: str, command: Command, text: str, within: Commands
-    ) -> argparse.ArgumentParser: ...
-
-
-def add_files(add: Add, group: Callable[[str, str], Commands]) -> None:
+def add_modules(commands: Commands) -> None:
     """Add the groups `module`, `secret` and `workspace`."""
-    _add_secrets(add, group)
-    module = group("module", "The catalogue of modules.")
-    one = add("list", _modules, "List the modules and their functions.", module)
+    _add_secrets(commands)
+    module = commands.group("module", "The catalogue of modules.")
+    one = commands.add("list", _modules, "List the modules and their functions.", module)
     one.add_argument("--json", action="store_true")
 
-    one = add(
+    one = commands.add(
         "add", _module_add, "Add a module of yours: a folder with a module.toml, or a .py file.", module
     )
     one.add_argument("path", metavar="PATH", type=Path)
     one.add_argument("--json", action="store_true")
-    one = add("remove", _module_remove, "Take a module out of the catalogue.", module)
+    one = commands.add("remove", _module_remove, "Take a module out of the catalogue.", module)
     one.add_argument("name", metavar="NAME")
-    one = add("describe", _module_describe, "Say what a module offers and what it needs.", module)
+    one = commands.add("describe", _module_describe, "Say what a module offers and what it needs.", module)
     one.add_argument("name", metavar="NAME")
     one.add_argument("--json", action="store_true")
-    one = add("approve", _module_approve, "Believe what a module declares, and grant what it needs.", module)
+    one = commands.add(
+        "approve", _module_approve, "Believe what a module declares, and grant what it needs.", module
+    )
     one.add_argument("name", metavar="NAME")
     one.add_argument("functions", nargs="*", metavar="FUNCTION", help="only these (default: all of it)")
     one.add_argument("--digest", default="", help="only if the module's digest begins so")
     one.add_argument("--json", action="store_true")
 
-    one = add("check", _module_check, "Check that a module keeps the contract.", module)
+    one = commands.add("check", _module_check, "Check that a module keeps the contract.", module)
     one.add_argument("path", metavar="PATH", type=Path)
     one.add_argument("--here", action="store_true", help="without a sandbox")
     one.add_argument("--json", action="store_true")
 
-    workspace = group("workspace", "The files of a session as they were after each call that wrote.")
-    one = add("log", _workspace_log, "List the versions of a session's files.", workspace)
+    workspace = commands.group("workspace", "The files of a session as they were after each call that wrote.")
+    one = commands.add("log", _workspace_log, "List the versions of a session's files.", workspace)
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("--json", action="store_true")
-    one = add("diff", _workspace_diff, "Print what changed between two versions.", workspace)
+    one = commands.add("diff", _workspace_diff, "Print what changed between two versions.", workspace)
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("old", metavar="VERSION", help="the beginning of its id, or a record's number")
     one.add_argument("new", metavar="VERSION", nargs="?", help="default: the newest")
-    one = add("restore", _workspace_restore, "Put the files back to what they were.", workspace)
+    one = commands.add("restore", _workspace_restore, "Put the files back to what they were.", workspace)
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("version", metavar="VERSION", help="the beginning of its id, or a record's number")
     one.add_argument("--json", action="store_true")
 
 
-def _add_secrets(add: Add, group: Callable[[str, str], Commands]) -> None:
-    secret = group("secret", "What modules are told that nobody else is.")
-    one = add(
+def _add_secrets(commands: Commands) -> None:
+    secret = commands.group("secret", "What modules are told that nobody else is.")
+    one = commands.add(
         "set", _secret_set, "Store a secret; its value is asked for, or read from standard input.", secret
     )
     one.add_argument("name", metavar="NAME")
-    one = add("list", _secret_list, "List the names.", secret)
+    one = commands.add("list", _secret_list, "List the names.", secret)
     one.add_argument("--json", action="store_true")
-    one = add("remove", _secret_remove, "Remove a secret.", secret)
+    one = commands.add("remove", _secret_remove, "Remove a secret.", secret)
     one.add_argument("name", metavar="NAME")
 
 
 def _secret_set(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import secret
+    from iact.commands import secret
 
     return secret.store(settings, chosen.name)
 
 
 def _secret_list(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import secret
+    from iact.commands import secret
 
     return secret.names(settings, as_json=chosen.json)
 
 
 def _secret_remove(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import secret
+    from iact.commands import secret
 
     return secret.remove(settings, chosen.name)
 
 
 def _modules(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
+    from iact.commands import catalogue
 
     return catalogue.list_modules(settings, as_json=chosen.json)
 
 
 def _module_add(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
+    from iact.commands import catalogue
 
     return catalogue.add_module(settings, chosen.path, as_json=chosen.json)
 
 
 def _module_remove(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
+    from iact.commands import catalogue
 
     return catalogue.remove_module(settings, chosen.name)
 
 
 def _module_describe(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
+    from iact.commands import catalogue
 
     return catalogue.describe_module(settings, chosen.name, as_json=chosen.json)
 
 
 def _module_approve(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import catalogue
+    from iact.commands import catalogue
 
     return catalogue.approve_module(
         settings, chosen.name, chosen.functions, digest=chosen.digest, as_json=chosen.json
@@ -126,24 +116,24 @@ def _module_approve(chosen: argparse.Namespace, settings: Settings) -> int:
 
 
 def _workspace_log(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import workspace
+    from iact.commands import workspace
 
     return workspace.log(settings, chosen.session, as_json=chosen.json)
 
 
 def _workspace_diff(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import workspace
+    from iact.commands import workspace
 
     return workspace.diff(settings, chosen.session, chosen.old, chosen.new)
 
 
 def _workspace_restore(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import workspace
+    from iact.commands import workspace
 
     return workspace.restore(settings, chosen.session, chosen.version, as_json=chosen.json)
 
 
 def _module_check(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact import modules
+    from iact.commands import check
 
-    return modules.check_module(chosen.path, here=chosen.here, as_json=chosen.json)
+    return check.check_module(chosen.path, here=chosen.here, as_json=chosen.json)

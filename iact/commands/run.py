@@ -13,8 +13,7 @@ from core.journal.record import Record
 from core.ports import Usage
 from core.tree.events import Notice, RecordAppended
 from core.tree.watch import Lagging
-from iact.asking import Asking, is_question
-from iact.journals import usage_json
+from iact.commands.asking import Asking, is_question
 from iact.settings import Settings
 from iact.wiring import open_runtime
 
@@ -72,7 +71,7 @@ async def _run(
         status = _STATUS.get(reply.text("status"), reply.text("status"))
         if as_json:
             usage: dict[str, object] = {
-                **usage_json(_since(session.state.usage(), before)),
+                **_since(session.state.usage(), before).to_json(),
                 "model_calls": _calls(session) - calls,
             }
             report = {

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from core.errors import UsageError
 from core.ports import JSON, Memory
+from iact.commands.remote import ask_server
 from iact.memory import USER, open_memory
-from iact.remote import ask_server
 from iact.settings import Settings
 
 Result = TypeVar("Result")

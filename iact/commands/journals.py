@@ -15,7 +15,6 @@ from core.errors import JournalCorrupt, JournalError, UsageError
 from core.journal.file import FILE, read_blob
 from core.journal.reader import Reader
 from core.journal.record import Record, blobs_of
-from core.ports import Usage
 from core.tree import fork as forking
 from core.tree import replay as replaying
 from core.tree.agent import Agent
@@ -96,16 +95,7 @@ def _agent(tree: Tree, agent: Agent) -> dict[str, object]:
         "caller": agent.caller,
         "state": tree.state(agent),
         "turns": agent.all_turns,
-        "usage": usage_json(agent.usage),
-    }
-
-
-def usage_json(usage: Usage) -> dict[str, int]:
-    """Token counts as the command line gives them."""
-    return {
-        "prompt_tokens": usage.prompt_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "completion_tokens": usage.completion_tokens,
+        "usage": agent.usage.to_json(),
     }
 
 
@@ -290,7 +280,7 @@ def fork(settings: Settings, path: Path, *, at: int | None, text: str | None, as
 
 
 def _go_on(settings: Settings, session: str, text: str, as_json: bool) -> int:
-    from iact import run  # loaded only where something runs
+    from iact.commands import run  # loaded only where something runs
 
     return run.run(
         settings,

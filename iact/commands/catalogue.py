@@ -20,7 +20,7 @@ from core.modules.approval import FILE, Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.source import read_source
 from core.ports import JSON, ModuleHost
-from iact import remote
+from iact.commands import remote
 from iact.doctor import checks
 from iact.settings import Settings
 from iact.wiring import make_data_directory

@@ -27,11 +27,11 @@ from core.ports import JSON
 from core.tree.plan_aim import Functions, way_of
 from core.tree.plan_report import result_json
 from core.tree.replay import replay
-from iact import catalogue, journals
-from iact.asking import Asking
-from iact.plan_drawing import draw, edges_of, layers_of, work_of
-from iact.plan_drawing import explain as in_words
-from iact.run import show_progress
+from iact.commands import catalogue, journals
+from iact.commands.asking import Asking
+from iact.commands.plan_drawing import draw, edges_of, layers_of, work_of
+from iact.commands.plan_drawing import explain as in_words
+from iact.commands.run import show_progress
 from iact.settings import Settings
 from iact.wiring import open_runtime
 

@@ -12,8 +12,8 @@ from core.journal import read_journal
 from core.ports import JSON, Versions
 from core.tree.fork import STORE
 from core.tree.workspace import find_version, restore_at_rest, versions_of
-from iact import remote
 from iact.address import NoServer
+from iact.commands import remote
 from iact.settings import Settings
 from iact.wiring import open_versions
 

@@ -1,0 +1,54 @@
+"""The command line: one parser, one function per command, errors as one line on stderr.
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+
+from core.errors import IactError, UsageError, lone
+from iact.cli.options import Command
+from iact.cli.parser import build_parser
+from iact.settings import load
+
+__all__ = ["build_parser", "main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; gives the exit status."""
+    parser = build_parser()
+    chosen = parser.parse_args(arguments)
+    # A shell that starts us in the background has us ignore SIGINT; whoever sends one all the same means it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        settings = load(data=chosen.data)
+        logging.basicConfig(
+            level=settings.log.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
+        )
+        command: Command = chosen.command
+        try:
+            return command(chosen, settings)
+        except BaseExceptionGroup as group:
+            raise lone(group) from group
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except IactError as error:
+        if chosen.debug:
+            raise
+        print(f"iact: {error}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    except Exception as error:
+        if chosen.debug:
+            raise
+        print(
+            f"iact: an internal error ({type(error).__name__}: {error}); --debug shows where.",
+            file=sys.stderr,
+        )
+        return 1

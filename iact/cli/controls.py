@@ -1,0 +1,111 @@
+"""The options of commands on a session that a running server holds: `say`, `pause`, `clear`, …"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from iact.cli.options import Command, Commands, message
+from iact.settings import Settings
+
+_LATCHES: Final = {
+    "pause": "Stop an agent and all below it, until it is resumed.",
+    "resume": "Let a paused agent go on.",
+    "cancel": "End the work of an agent and all below it.",
+}
+_MODES: Final = "at its next turn; before its next tool call (default); at once, stopping what it writes"
+
+
+def add_controls(commands: Commands) -> None:
+    """Add the commands on a session that a running server holds."""
+
+    def control(name: str, command: Command, text: str) -> argparse.ArgumentParser:
+        one = commands.add(name, command, text)
+        one.add_argument("--session", metavar="ID", required=True)
+        one.add_argument("--json", action="store_true")
+        return one
+
+    one = control("say", _say, "Say something to the root of a session that the server holds.")
+    one.add_argument("--wait", action="store_true", help="wait for the reply and print it")
+    one.add_argument("text", metavar="TEXT", help="the message; - reads it from standard input")
+
+    one = control("inject", _inject, "Put a message by the user into the dialogue of any agent.")
+    one.add_argument("--agent", metavar="PATH", default="/")
+    one.add_argument("--mode", choices=("queue", "deliver", "interrupt"), default="deliver", help=_MODES)
+    one.add_argument("text", metavar="TEXT", help="the message; - reads it from standard input")
+
+    for name, text in _LATCHES.items():
+        one = control(name, _control, text)
+        one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
+        one.set_defaults(control=name)
+
+    one = control("clear", _clear, "Approve or deny a call that waits for clearance.")
+    one.add_argument("call", metavar="CALL", type=int, help="the number of its record")
+    verdict = one.add_mutually_exclusive_group(required=True)
+    verdict.add_argument("--allow", action="store_true")
+    verdict.add_argument("--deny", action="store_true")
+    one.add_argument(
+        "--remember", action="store_true", help="with --allow: exactly this call needs no clearance any more"
+    )
+
+    one = control(
+        "declassify", _declassify, "Vouch for a variable, or for all that an agent has read so far."
+    )
+    one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
+    one.add_argument("variable", metavar="VARIABLE", nargs="?", help="one of the agent's variables")
+
+    one = control("lockdown", _lockdown, "Deny every call of a session from now on.")
+    one.add_argument("--off", action="store_true", help="let calls through again")
+
+
+def _say(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import remote
+
+    return remote.say(settings, chosen.session, message(chosen.text), wait=chosen.wait, as_json=chosen.json)
+
+
+def _inject(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import remote
+
+    frame: remote.Frame = {
+        "type": "inject",
+        "path": chosen.agent,
+        "text": message(chosen.text),
+        "mode": chosen.mode,
+    }
+    return remote.control(settings, chosen.session, frame, as_json=chosen.json)
+
+
+def _control(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import remote
+
+    frame: remote.Frame = {"type": chosen.control, "path": chosen.agent}
+    return remote.control(settings, chosen.session, frame, as_json=chosen.json)
+
+
+def _clear(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import remote
+
+    remember = "call" if chosen.remember else None
+    frame: remote.Frame = {
+        "type": "clear",
+        "call": chosen.call,
+        "allow": chosen.allow,
+        "remember": remember,
+    }
+    return remote.control(settings, chosen.session, frame, as_json=chosen.json)
+
+
+def _declassify(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import remote
+
+    name = chosen.variable.removeprefix("$") if chosen.variable else None
+    frame: remote.Frame = {"type": "declassify", "path": chosen.agent, "name": name}
+    return remote.control(settings, chosen.session, frame, as_json=chosen.json)
+
+
+def _lockdown(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import remote
+
+    frame: remote.Frame = {"type": "lockdown", "value": not chosen.off}
+    return remote.control(settings, chosen.session, frame, as_json=chosen.json)

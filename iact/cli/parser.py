@@ -1,0 +1,97 @@
+"""The parser of the command line, put together from the parts beside it.
+
+A part knows a command's options; what the command does is in `iact.commands`, loaded only where it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from iact.cli.controls import add_controls
+from iact.cli.gate import add_gate
+from iact.cli.journals import add_journals
+from iact.cli.memory import add_memory
+from iact.cli.modules import add_modules
+from iact.cli.options import INTENTS, SCOPE, Commands, message
+from iact.cli.plans import add_plans
+from iact.settings import Settings
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Every command with its options."""
+    parser = argparse.ArgumentParser(prog="iact", description="A recursive agent-call-tree runtime.")
+    commands = Commands(parser)
+    _add_sessions(commands)
+    add_journals(commands)
+    add_controls(commands)
+    add_modules(commands)
+    add_plans(commands)
+    add_gate(commands)
+    add_memory(commands)
+    _add_machine(commands)
+    return parser
+
+
+def _add_sessions(commands: Commands) -> None:
+    one = commands.add("serve", _serve, "Start the server with the browser page.")
+    one.add_argument("--host", default="127.0.0.1")
+    one.add_argument("--port", type=int, default=0)
+    one.add_argument("--workspace", metavar="DIR", help="work in this directory instead of one per session")
+    one.add_argument("--scope", metavar="NAME", default="default", help=SCOPE)
+    one.add_argument("--open", action="store_true", help="open the page in a browser")
+
+    one = commands.add(
+        "run", _run, "Give one message to the root of a new or existing session, and print its reply."
+    )
+    one.add_argument("task", metavar="TASK", help="the message; - reads it from standard input")
+    one.add_argument("--session", metavar="ID", help="go on with this session")
+    one.add_argument(
+        "--workspace", metavar="DIR", help="work in this directory instead of one of the session's own"
+    )
+    one.add_argument("--intent", type=int, choices=(0, 1, 2), default=None, help=INTENTS)
+    one.add_argument("--scope", metavar="NAME", default="default", help=SCOPE)
+    one.add_argument("--json", action="store_true")
+
+
+def _add_machine(commands: Commands) -> None:
+    image = commands.group("image", "The sandbox's images.")
+    one = commands.add("build", _image, "Build the base image, if it is not there.", image)
+    one.add_argument("--from", dest="source", choices=("registry", "debian"))
+
+    one = commands.add("doctor", _doctor, "Say what works here, and what to do about what doesn't.")
+    one.add_argument("--json", action="store_true")
+
+
+def _serve(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import serve
+
+    return serve.serve(
+        settings, host=chosen.host, port=chosen.port, workspace=chosen.workspace, scope=chosen.scope,
+        open_browser=chosen.open,
+    )  # fmt: skip
+
+
+def _run(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import run
+
+    return run.run(
+        settings,
+        message(chosen.task, "task"),
+        session=chosen.session,
+        workspace=chosen.workspace,
+        intent=chosen.intent,
+        scope=chosen.scope,
+        as_json=chosen.json,
+    )
+
+
+def _image(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import catalogue
+
+    return catalogue.build_image(chosen.source)
+
+
+def _doctor(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import catalogue
+
+    return catalogue.doctor(settings, as_json=chosen.json)
