@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,9 +45,11 @@ def weight(message: ChatMessage) -> int:
     return estimate(message.content) + PART_TOKENS * len(message.parts)
 
 
-def estimate_messages(messages: Iterable[ChatMessage]) -> int:
-    """Tokens of a whole context."""
-    return sum(weight(message) + MESSAGE_OVERHEAD for message in messages)
+def estimate_messages(messages: Sequence[ChatMessage]) -> int:
+    """Tokens of a whole context, estimated as one text: a call for each message takes longer than the counting."""
+    parts = sum(len(message.parts) for message in messages)
+    text = "".join([message.content for message in messages])
+    return estimate(text) + PART_TOKENS * parts + MESSAGE_OVERHEAD * len(messages)
 
 
 @dataclass(frozen=True, slots=True)
