@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from core.errors import MemoryUnavailable
 from core.journal.record import Record
-from core.modules.source import read_source
+from core.modules.source import read_source, written_source
 from core.ports import Memory
 from web import looking
 from web.messages import (
@@ -266,7 +266,10 @@ async def _modules(client: Client, message: ListModules) -> Fields:
 
 
 async def _module_add(client: Client, message: AddModule) -> Fields:
-    source = await asyncio.to_thread(read_source, Path(message.source))
+    if message.name is None:
+        source = await asyncio.to_thread(read_source, Path(message.source))
+    else:
+        source = written_source(message.name, message.source)
     return {"module": (await client.runtime.add_module(source)).to_json()}
 
 

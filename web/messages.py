@@ -258,10 +258,12 @@ class ListModules(Message):
 class AddModule(Message):
     """Add the module at `source`, the path of a folder or a Python file on the server's machine.
 
-    The `ok` has `module`, as `iact module list --json` prints it. Nothing of it is approved by that.
+    With a `name`, `source` is the Python source itself, and the module is named so. The `ok` has `module`, as
+    `iact module list --json` prints it. Nothing of it is approved by that.
     """
 
-    source: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+    source: Annotated[str, StringConstraints(min_length=1)]
+    name: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
 
 
 class RemoveModule(Message):

@@ -1,4 +1,4 @@
-"""Reads a module's source from a place that a person names: a folder with a `module.toml`, or one Python file."""
+"""A module's source from a person: a folder with a `module.toml`, a Python file, or the text of one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from core.ports import ModuleSource
 
 _LARGEST: Final = 4 << 20
 _MOST: Final = 200
+_BY_PERSON: Final = "Added by a person."
 _SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})
 
 
@@ -36,7 +37,12 @@ def read_source(path: Path) -> ModuleSource:
         raise UsageError(f"The module at {path} can't be read: {error.strerror}.") from error
     if "module.py" not in files and "module.toml" not in files:
         raise UsageError(f"{path} holds no module.toml and no module.py; add the module's source.")
-    return ModuleSource(_name(path, files), files, summary="Added by a person.")
+    return ModuleSource(_name(path, files), files, summary=_BY_PERSON)
+
+
+def written_source(name: str, text: str) -> ModuleSource:
+    """The module whose one file, in Python, is `text`."""
+    return ModuleSource(name, {"module.py": text.encode()}, summary=_BY_PERSON)
 
 
 def _name(path: Path, files: Mapping[str, bytes]) -> str:

@@ -2,6 +2,10 @@
 // added, approved and taken away here while agents run.
 
 import { el, part, setText } from "./dom.js";
+import { bytes } from "./format.js";
+
+/** Bytes of a file that fits one message. */
+const LARGEST = 128 * 1024;
 
 /** @typedef {{name: string, impact: number, approved: boolean}} ModuleFunction */
 /**
@@ -21,6 +25,7 @@ export class ModulesDialog {
   #dialog = /** @type {HTMLDialogElement} */ (part("modules-dialog"));
   #list = part("modules-list");
   #source = /** @type {HTMLInputElement} */ (part("modules-source"));
+  #file = /** @type {HTMLInputElement} */ (part("modules-file"));
   #news = part("modules-news");
   #busy = false;
 
@@ -31,9 +36,22 @@ export class ModulesDialog {
     part("modules-add").addEventListener("submit", (event) => {
       event.preventDefault();
       const source = this.#source.value.trim();
-      if (source) this.#do("module.add", { source }, "It was added; nothing of it is approved yet.").then((done) => { if (done) this.#source.value = ""; });
+      if (source) this.#add({ source }).then((done) => { if (done) this.#source.value = ""; });
+    });
+    part("modules-choose").addEventListener("click", () => this.#file.click());
+    this.#file.addEventListener("change", async () => {
+      const file = this.#file.files?.[0];
+      this.#file.value = "";
+      if (!file) return;
+      if (file.size > LARGEST) setText(this.#news, `${file.name} is larger than ${bytes(LARGEST)}; give its path on the server's machine.`);
+      else await this.#add({ source: await file.text(), name: file.name.replace(/\.py$/, "") });
     });
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+  }
+
+  /** @param {Record<string, unknown>} fields */
+  #add(fields) {
+    return this.#do("module.add", fields, "It was added; nothing of it is approved yet.");
   }
 
   async show() {
