@@ -23,21 +23,30 @@ class Kept:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """An artifact that is not complete yet."""
+
+    path: Path
+    stream: IO[bytes]
+    hasher: hashlib._Hash
+
+
 class Spool:
     """The artifacts of one call. Use it as a context manager: what was not completed is removed."""
 
     def __init__(self, directory: Path) -> None:
         self._blobs = directory / "blobs"
-        self._open: dict[str, tuple[IO[bytes], hashlib._Hash]] = {}
+        self._open: dict[str, _Draft] = {}
         self.kept: dict[str, Kept] = {}
 
     def __enter__(self) -> Spool:
         return self
 
     def __exit__(self, *exit: object) -> None:
-        for stream, _ in self._open.values():
-            stream.close()
-            Path(stream.name).unlink(missing_ok=True)
+        for draft in self._open.values():
+            draft.stream.close()
+            draft.path.unlink(missing_ok=True)
         self._open.clear()
 
     async def take(self, artifact: str, data: bytes, *, last: bool) -> None:
@@ -46,16 +55,16 @@ class Spool:
 
     def _take(self, artifact: str, data: bytes, last: bool) -> None:
         if artifact not in self._open:
-            stream = tempfile.NamedTemporaryFile(dir=self._blobs, prefix=".spool-", delete=False)  # noqa: SIM115
-            self._open[artifact] = stream.file, hashlib.sha256()
-        stream_file, hasher = self._open[artifact]
-        stream_file.write(data)
-        hasher.update(data)
+            descriptor, name = tempfile.mkstemp(dir=self._blobs, prefix=".spool-")
+            self._open[artifact] = _Draft(Path(name), os.fdopen(descriptor, "wb"), hashlib.sha256())
+        draft = self._open[artifact]
+        draft.stream.write(data)
+        draft.hasher.update(data)
         if last:
+            digest, size = draft.hasher.hexdigest(), draft.stream.tell()
+            draft.stream.flush()
+            os.fsync(draft.stream.fileno())
+            draft.stream.close()
+            draft.path.rename(self._blobs / digest)
             del self._open[artifact]
-            size = stream_file.tell()
-            stream_file.flush()
-            os.fsync(stream_file.fileno())
-            stream_file.close()
-            Path(stream_file.name).rename(self._blobs / hasher.hexdigest())
-            self.kept[artifact] = Kept(hasher.hexdigest(), size)
+            self.kept[artifact] = Kept(digest, size)

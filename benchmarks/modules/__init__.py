@@ -1,0 +1,1 @@
+"""What a module costs: a call, a start, an artifact, an image."""

@@ -1,0 +1,127 @@
+"""What modules cost, measured side by side in one run: a call, a start, a large artifact, the image.
+
+    python -m benchmarks.modules [--rounds N] [--json]
+
+Everything runs in real, hardened containers of the Docker engine. `calls.py` says what each kind of call holds.
+Fails if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.modules import artifact, calls, starts
+from sandbox import DockerHost, image
+from sandbox.engine import connect
+
+_FLIGHT = 64
+_AT_ONCE = 8
+Found = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. `most`: the goal; None for what is only told."""
+
+    what: str
+    value: float
+    unit: str
+    most: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        return self.most is not None and self.value > self.most
+
+
+async def measure(rounds: int) -> Found:
+    """Everything, by part and name."""
+    found: Found = {}
+    with tempfile.TemporaryDirectory(prefix="iact-modules-") as folder:
+        place = Path(folder)
+        for name in ("calls", "starts", "artifact"):
+            (place / name).mkdir()
+        host = DockerHost(place / "data", shipped=calls.SERVED)
+        try:
+            async with calls.kinds(host, place / "calls") as kinds:
+                for name, taken in (await calls.latencies(kinds, rounds=rounds, calls=200)).items():
+                    found[f"call_{name}"] = taken
+                crowd = await calls.crowded(kinds, rounds=rounds, calls=1280, flight=_FLIGHT)
+                for name, taken in crowd.items():
+                    found[f"flight_{name}"] = taken
+            found["artifact"] = await artifact.stream(
+                host, place / "artifact", mebibytes=100, rounds=min(rounds, 3)
+            )
+        finally:
+            await host.close()
+        host = DockerHost(place / "data")
+        try:
+            found["start"] = await starts.starts(host, place / "starts", rounds=rounds, at_once=_AT_ONCE)
+            found["cold"] = await starts.first_calls(host, place / "starts", kind="cold", rounds=rounds)
+        finally:
+            await host.close()
+    found["image"] = await asyncio.to_thread(_image)
+    return found
+
+
+def _image() -> dict[str, float]:
+    """Megabytes of the base image: the system (Python, bash, coreutils), and with the SDK on top of it."""
+    client = connect()
+    try:
+        base = image.find(client)
+        assert base is not None
+        layers = client.images.get(base.reference).history()
+        return {"mb": round(base.size / 1e6, 1), "sdk_mb": round(int(layers[0]["Size"]) / 1e6, 1)}
+    finally:
+        client.close()
+
+
+def rows(found: Found) -> list[Row]:
+    """What is printed, with the goals."""
+    bare = found["call_bare"]["p50"]
+    return [
+        Row("bare unary echo, unix socket", bare, "ms"),
+        Row("the same into a container", found["call_contained"]["p50"], "ms"),
+        Row("whole call: gate, ticket, door, gRPC, container", found["call_whole"]["p50"], "ms", bare),
+        Row("a durable journal record beside it", found["call_journal"]["p50"], "ms"),
+        *(
+            Row(f"{_FLIGHT} in flight, {name}", found[f"flight_{name}"]["per_s"], "calls/s")
+            for name in ("bare", "contained", "whole")
+        ),
+        Row(f"{_FLIGHT} in flight, whole call", found["flight_whole"]["p50"], "ms"),
+        Row("docker run until the module answers", found["start"]["one"], "ms"),
+        Row(f"{_AT_ONCE} of them at once", found["start"][f"{_AT_ONCE}_at_once"], "ms"),
+        Row("first call of a session, container to be started", found["cold"]["first"], "ms"),
+        Row("second call of a session", found["cold"]["second"], "ms"),
+        Row("artifact of 100 MiB into a blob", found["artifact"]["seconds"], "s"),
+        Row("… memory of the core grew by", found["artifact"]["grown_mib"], "MiB", 32),
+        Row("… the event loop was blocked for at most", found["artifact"]["blocked_ms"], "ms", 20),
+        Row("base image", found["image"]["mb"], "MB", 130),
+        Row("… of it SDK, gRPC and protobuf", found["image"]["sdk_mb"], "MB"),
+    ]
+
+
+def main() -> int:
+    """Measure, print, and fail if a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", action="store_true", help="print JSON alone")
+    options = parser.parse_args()
+    found = asyncio.run(measure(options.rounds))
+    table = rows(found)
+    if not options.json:
+        print("| | measured | goal |\n|---|---|---|")
+        for row in table:
+            goal = "" if row.most is None else f"≤ {row.most:g}{' — MISSED' if row.missed else ''}"
+            print(f"| {row.what} | {row.value:g} {row.unit} | {goal} |")
+    print(json.dumps(found))
+    return 1 if any(row.missed for row in table) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""One call of a trivial function, on the product's own path, beside the least that gRPC can do. In turns, in one run.
+
+| kind | what is in it |
+|---|---|
+| bare | a unary echo of grpc.aio, over a unix socket, between two processes of this machine |
+| contained | the same server inside the module's own container |
+| whole | digest of the arguments, the gate's decision, its ticket, the door, the core's client, gRPC, the SDK, the function, and its result checked |
+| journal | what a call that changes something waits for besides: its `call` record, durable |
+
+The whole call leaves out what the tree does before (parsing the turn) and after (recording the result).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from benchmarks.modules.served.echo import bare
+from core.gate.gate import CallRequest, Ticket, arguments_digest, consider
+from core.gate.grant import Grant, Scope
+from core.gate.policy import Policy
+from core.gate.provenance import USER, Provenance
+from core.journal.file import Journal
+from core.modules.client import ArtifactChunk, Completed
+from core.modules.door import Door, FunctionCall
+from core.modules.outcome import Outcome
+from core.ports import JSON
+from sandbox import DockerHost, socket_folder
+
+SERVED: Final = Path(__file__).with_name("served")
+TEXT: Final = "x" * 1024
+GRANT: Final = Grant(Scope("bench", (("*",),)), 1)
+_AT: Final = "2026-01-01T00:00:00Z"
+
+Call = Callable[[], Awaitable[None]]
+Times = dict[str, list[float]]
+
+
+def ignore(text: str) -> None:
+    """Nobody reads along."""
+
+
+async def drop(chunk: ArtifactChunk) -> None:
+    """Nobody keeps artifacts."""
+
+
+async def call(
+    door: Door,
+    function: str,
+    arguments: dict[str, JSON],
+    *,
+    on_artifact: Callable[[ArtifactChunk], Awaitable[None]] = drop,
+) -> Outcome:
+    """One call by the root agent, through the gate."""
+    request = CallRequest("/", function, arguments_digest(arguments, {}))
+    provenance = Provenance({name: frozenset({USER}) for name in arguments})
+    ticket = consider(request, 0, GRANT, Policy(), arguments=arguments, provenance=provenance)
+    assert isinstance(ticket, Ticket)
+    return await door.call(
+        ticket,
+        FunctionCall(request, 1, arguments, {}, 60),
+        on_output=ignore,
+        on_artifact=on_artifact,
+        report=ignore,
+    )
+
+
+def echo(channel: grpc.aio.Channel) -> Call:
+    """A bare unary echo over `channel`."""
+    method = channel.unary_unary(f"/{bare.SERVICE}/Echo", None, None)
+    payload = TEXT.encode()
+
+    async def once() -> None:
+        assert await method(payload) == payload
+
+    return once
+
+
+@asynccontextmanager
+async def kinds(host: DockerHost, place: Path) -> AsyncIterator[dict[str, Call]]:
+    """Everything to be measured, ready to be called."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="iact-bare-")))
+        server = subprocess.Popen(  # noqa: ASYNC220
+            [sys.executable, bare.__file__, str(folder / "s")], stdout=subprocess.PIPE
+        )
+        stack.callback(server.wait)
+        stack.callback(server.kill)
+        assert server.stdout is not None
+        assert await asyncio.to_thread(server.stdout.readline) == b"ready\n"
+        stack.callback(server.stdout.close)
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"unix:{folder}/s"))
+
+        door = Door(host, "calls", place)
+        stack.push_async_callback(door.close)
+        assert isinstance(await call(door, "echo.echo", {"text": TEXT}), Completed)
+        instance = await host.start("echo", session="calls", workspace=place, report=ignore)
+        beside = socket_folder.open_socket(instance.folder, "bare.sock")
+        assert beside is not None
+        stack.callback(beside.close)
+        contained = await stack.enter_async_context(grpc.aio.insecure_channel(beside.target))
+
+        async def whole() -> None:
+            outcome = await call(door, "echo.echo", {"text": TEXT})
+            assert isinstance(outcome, Completed)
+            assert outcome.output == TEXT
+
+        journal = Journal.create(place / "journal")
+        stack.push_async_callback(journal.close)
+
+        async def durable() -> None:
+            fields: dict[str, JSON] = {"function": "echo.echo", "impact": 1, "args": "0" * 64}
+            record = journal.append("call", "/", 1, _AT, fields)
+            await journal.durable(record.n)
+
+        yield {"bare": echo(channel), "contained": echo(contained), "whole": whole, "journal": durable}
+
+
+async def latencies(kinds: dict[str, Call], *, rounds: int, calls: int) -> dict[str, dict[str, float]]:
+    """Milliseconds of one call with nothing else under way: `calls` of each kind, in turns, `rounds` times."""
+    times: Times = {name: [] for name in kinds}
+    for number in range(rounds + 1):
+        for name, once in kinds.items():
+            for _ in range(calls):
+                began = perf_counter()
+                await once()
+                if number:  # the first round is for warming up
+                    times[name].append((perf_counter() - began) * 1000)
+    return {name: _summary(taken) for name, taken in times.items()}
+
+
+async def crowded(
+    kinds: dict[str, Call], *, rounds: int, calls: int, flight: int
+) -> dict[str, dict[str, float]]:
+    """The same with `flight` calls under way at any time; `per_s`: how many end in a second, the median round."""
+    times: Times = {name: [] for name in kinds}
+    rates: Times = {name: [] for name in kinds}
+    for number in range(rounds + 1):
+        for name, once in kinds.items():
+            taken: list[float] = []
+            began = perf_counter()
+            async with asyncio.TaskGroup() as group:
+                for _ in range(flight):
+                    group.create_task(_again(once, max(1, calls // flight), taken))
+            if number:
+                times[name] += taken
+                rates[name].append(len(taken) / (perf_counter() - began))
+    return {
+        name: {**_summary(taken), "per_s": round(statistics.median(rates[name]))}
+        for name, taken in times.items()
+    }
+
+
+async def _again(once: Call, calls: int, times: list[float]) -> None:
+    for _ in range(calls):
+        began = perf_counter()
+        await once()
+        times.append((perf_counter() - began) * 1000)
+
+
+def _summary(times: list[float]) -> dict[str, float]:
+    cuts = statistics.quantiles(times, n=100)
+    return {"p50": round(cuts[49], 3), "p99": round(cuts[98], 3)}

@@ -1,0 +1,63 @@
+"""From nothing to an answer: one container, eight at once, and the first call of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from pathlib import Path
+from time import perf_counter
+
+from benchmarks.modules.calls import call, ignore
+from core.modules.client import Completed
+from core.modules.door import Door
+from sandbox import DockerHost
+
+
+async def starts(host: DockerHost, place: Path, *, rounds: int, at_once: int) -> dict[str, float]:
+    """Milliseconds of a hardened `docker run` until the module answers: one at a time, and `at_once` together."""
+
+    async def start(session: str) -> None:
+        workspace = place / session
+        workspace.mkdir()
+        await host.start("shell", session=session, workspace=workspace, report=ignore)
+
+    alone, together = [], []
+    await start("image")
+    for number in range(rounds):
+        began = perf_counter()
+        await start(f"alone-{number}")
+        alone.append(perf_counter() - began)
+        await host.end_session(f"alone-{number}")
+        sessions = [f"together-{number}-{one}" for one in range(at_once)]
+        began = perf_counter()
+        async with asyncio.TaskGroup() as group:
+            for session in sessions:
+                group.create_task(start(session))
+        together.append(perf_counter() - began)
+        for session in sessions:
+            await host.end_session(session)
+    await host.end_session("image")
+    return {"one": _middle(alone), f"{at_once}_at_once": _middle(together)}
+
+
+async def first_calls(host: DockerHost, place: Path, *, kind: str, rounds: int) -> dict[str, float]:
+    """Milliseconds of the first call of a new session, and of its second, which finds everything running."""
+    first: list[float] = []
+    second: list[float] = []
+    for number in range(rounds):
+        session = f"{kind}-{number}"
+        workspace = place / session
+        workspace.mkdir()
+        door = Door(host, session, workspace)
+        try:
+            for times in (first, second):
+                began = perf_counter()
+                assert isinstance(await call(door, "shell.run", {"command": "true"}), Completed)
+                times.append(perf_counter() - began)
+        finally:
+            await door.close()
+    return {"first": _middle(first), "worst": round(max(first) * 1000, 1), "second": _middle(second)}
+
+
+def _middle(seconds: list[float]) -> float:
+    return round(statistics.median(seconds) * 1000, 1)
