@@ -58,7 +58,11 @@ class Workspace:
 
 def versions_of(records: Iterable[Record]) -> list[Record]:
     """The records that name a version, in order; several may name the same."""
-    return [record for record in records if record.kind in _ANY and record.text("version")]
+    return [record for record in records if _names_version(record)]
+
+
+def _names_version(record: Record) -> bool:
+    return record.kind in _ANY and bool(record.text("version"))
 
 
 def is_unkept(record: Record) -> bool:
@@ -72,7 +76,7 @@ def find_version(records: Iterable[Record], wanted: str) -> str:
     Raises:
         UsageError: there is none, there are several, or the files were not kept at that record.
     """
-    written = [record for record in records if record.text("version") or is_unkept(record)]
+    written = [record for record in records if _names_version(record) or is_unkept(record)]
     named = versions_of(written)
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 8:
         before = [record for record in written if record.n <= int(wanted)]

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import pytest
-
 from core.gate.gate import CallRequest, Denial, decide
 from core.gate.grant import DEFAULT_SCOPE, Grant
-from core.modules import quota
 from core.modules.client import ArtifactChunk, Completed, Outcome, Raised
 from core.modules.door import Door, FunctionCall
-from core.modules.quota import disk_usage
 from sandbox import DockerHost
 from tests.sandbox.inside import hosting
 
@@ -99,19 +94,3 @@ def test_a_call_is_stopped_once_it_takes_too_much(
         assert not (workspace / "over").exists()
 
     scene(loop, tmp_path, workspace, play)
-
-
-def test_what_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    outside = tmp_path / "outside"
-    outside.write_bytes(b"x" * MIB)
-    folder = tmp_path / "workspace"
-    (folder / "a" / "b").mkdir(parents=True)
-    (folder / "a" / "link").symlink_to(outside)
-    empty = disk_usage(folder)
-    assert empty < MIB
-    (folder / "a" / "file").write_bytes(b"x" * MIB)
-    os.link(folder / "a" / "file", folder / "a" / "again")
-    assert MIB <= disk_usage(folder) - empty < 2 * MIB
-    monkeypatch.setattr(quota, "_DEPTH", 1)
-    assert disk_usage(folder) > 1 << 60
-    assert disk_usage(tmp_path / "missing") == 0

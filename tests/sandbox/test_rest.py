@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from core.gate.gate import CallRequest, Denial, decide
@@ -14,6 +13,7 @@ from core.modules.door import Door, FunctionCall
 from core.ports import Report
 from sandbox import DockerHost
 from sandbox.docker_host import DockerInstance
+from tests.core.modules.clock import HeldClock
 from tests.sandbox.calling import until, write_module
 
 NOTES = """
@@ -38,30 +38,6 @@ def put(call: Call, text: str) -> str:
     return text
 """
 IDLE = 900.0
-
-
-class HeldClock:
-    """Time that only passes when it is told to."""
-
-    def __init__(self) -> None:
-        self._now = 0.0
-        self._passed = asyncio.Event()
-
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(self._now, UTC)
-
-    def monotonic(self) -> float:
-        return self._now
-
-    async def sleep(self, seconds: float) -> None:
-        end = self._now + seconds
-        while self._now < end:
-            await self._passed.wait()
-
-    def advance(self, seconds: float) -> None:
-        self._now += seconds
-        self._passed.set()
-        self._passed = asyncio.Event()
 
 
 class Starts(DockerHost):
