@@ -41,7 +41,7 @@ def judge_call(
         return Impact(2 if live else 1, f"Nobody approved the manifest of {function}.")
     if function in SCRIPTS:
         return _script(function, arguments, live=live, policy=policy)
-    base = impact_of(function, declared, {}, live=live)
+    base = impact_of(declared, live=live)
     level = call_impact(policy, function, base, arguments, live=live)
     raised = f", raised to {level:g} by a rule of the policy" if level > base else ""
     return Impact(level, f"{function} declares impact {declared}; here that is {base}{raised}.")

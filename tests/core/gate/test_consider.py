@@ -150,6 +150,74 @@ def test_nobody_is_asked_once_something_cheaper_denies(inside: bool, intent: int
     )
 
 
+REQUEST = CallRequest("/a", "mail.send", arguments_digest({"to": "bob"}, {}))
+
+
+@pytest.mark.parametrize(
+    ("decision", "says"),
+    [
+        (call(policy=Policy(lockdown=True), impact=1), Denial("lockdown", 1, "Everything is locked down.")),
+        (
+            call(policy=Policy(readers=frozenset({"mail.*"})), impact=1),
+            Denial("provenance", 1, "mail.send is for agents of intent 0 alone."),
+        ),
+        (call(clearance=True), Question(REQUEST, 0, "clearance", "Clearance is needed for mail.send.")),
+        (
+            call(policy=Policy(clearance=frozenset({"mail.*"})), impact=1.5),
+            Question(REQUEST, 1.5, "clearance", "Clearance is needed for mail.send."),
+        ),
+        (
+            call(provenance=Provenance({"to": frozenset({"tool:b", "agent:/a", "user"})}), impact=2),
+            Question(
+                REQUEST, 2, "provenance", "The call has impact 2 and is touched by agent:/a, tool:b."
+            ),
+        ),
+        (
+            call(
+                policy=Policy(requires=frozenset({Require("mail.*", "to", ("book",), otherwise="deny")})),
+                provenance=STRANGE,
+                impact=1,
+            ),
+            Denial("provenance", 1, "The argument to of mail.send is not covered: 'bob'."),
+        ),
+        (
+            call(policy=Policy(requires=frozenset({Require("mail.*", "to")})), provenance=STRANGE, impact=1),
+            Question(
+                REQUEST, 1, "provenance", "The argument to of mail.send is not covered: 'tool:web.fetch'."
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_what_it_says_to_people_is_a_whole_sentence(
+    decision: Ticket | Denial | Question, says: Denial | Question
+) -> None:
+    assert decision == says
+
+
+def test_a_long_value_is_quoted_in_part() -> None:
+    rule = Require("mail.*", "to", ("book",))
+    asked = call(policy=Policy(requires=frozenset({rule})), arguments={"to": "x" * 500})
+    assert isinstance(asked, Question)
+    assert asked.reason == f"The argument to of mail.send is not covered: '{'x' * 120}'."
+
+
+def test_an_answer_settles_exactly_the_call_that_was_asked_about() -> None:
+    question = Question(REQUEST, 1.5, "clearance", "Clearance is needed for mail.send.")
+    ticket = settle(question, Answer(True, "fine"))
+    assert isinstance(ticket, Ticket)
+    assert (ticket.request, ticket.impact) == (REQUEST, 1.5)
+    ticket.redeem(REQUEST)
+    denied = "Clearance is needed for mail.send. Clearance was denied: not today"
+    assert settle(question, Answer(False, "not today")) == Denial("clearance", 1.5, denied)
+
+
+def test_a_rule_without_sets_takes_what_comes_from_a_trusted_source() -> None:
+    rule = frozenset({Require("mail.*", "to")})
+    assert isinstance(call(provenance=STRANGE, policy=Policy(requires=rule)), Question)
+    trusting = Policy(requires=rule, trusted=frozenset({"tool:web.*"}))
+    assert isinstance(call(provenance=STRANGE, policy=trusting), Ticket)
+
+
 def with_rule(rule: Require, value: JSON, provenance: Provenance) -> str:
     decision = call(
         impact=1, provenance=provenance, policy=Policy(requires=frozenset({rule})), arguments={"to": value}
@@ -210,6 +278,9 @@ def test_what_the_user_wrote_is_found_as_a_whole() -> None:
     assert wrote("send it to Bob, now", "Bob")
     assert wrote("see http://a.b/c?d.", "http://a.b/c?d")
     assert not wrote("send it to Bobby", "Bob")
+    assert wrote("send it to Bob", " Bob!? ")
+    assert wrote("ask MAX", "MAX")
+    assert not wrote("ask ...Bobby", "...Bob")
     assert not wrote("x", "(")
 
 

@@ -229,6 +229,8 @@ def test_only_a_person_takes_labels_away() -> None:
     assert untrusted(declassify(frozenset({"memory"}), frozenset({"memory"}), by="person:ann")) == frozenset()
     with pytest.raises(ValueError, match="Only a person"):
         declassify(frozenset({"memory"}), frozenset({"memory"}), by="model")
+    some = frozenset({"memory", "tool:a", "tool:b"})
+    assert declassify(some, frozenset({"memory", "tool:a"}), by="person:ann") == {"tool:b", "user"}
 
 
 def test_what_a_tainted_agent_writes_is_tainted() -> None:
