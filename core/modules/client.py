@@ -73,6 +73,10 @@ OPTIONS: Final = (
 )
 
 DESCRIBE_WITHIN: Final = 10.0
+SERVES_WITHIN: Final = 4.0
+"""Seconds that a module has to say that it serves; what it runs may take all of its processor."""
+FRESH: Final = 5.0
+"""Seconds for which an answer is proof enough that a connected module is well."""
 _EARLY: Final = 0.2
 """Seconds before our own deadline at which gRPC's may be over; sooner, it is the module's word."""
 _LARGEST_INLINE: Final = 64 << 10
@@ -90,6 +94,7 @@ class ModuleClient:
     def __init__(self, target: str, *, limits: Limits | None = None) -> None:
         self._channel = grpc.aio.insecure_channel(target, options=list(OPTIONS))
         self._limits = limits or Limits()
+        self._heard = -FRESH
 
     async def __aenter__(self) -> Self:
         return self
@@ -124,6 +129,22 @@ class ModuleClient:
                     await asyncio.sleep(0.02)
         except TimeoutError as error:
             raise ModuleLost(f"The module did not begin to serve within {timeout:g} s.") from error
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it is connected, and answered within the last few seconds."""
+        connected = self._channel.get_state() is grpc.ChannelConnectivity.READY
+        return connected and time.monotonic() - self._heard < FRESH
+
+    async def serves(self) -> bool:
+        """Whether it answers that it serves, on the connection that there is, and in time."""
+        try:
+            data = await self._unary("/grpc.health.v1.Health/Check", b"", SERVES_WITHIN)
+            serving = bool(health_pb2.HealthCheckResponse.FromString(data).status == 1)
+        except (grpc.aio.AioRpcError, DecodeError):
+            return False
+        self._heard = time.monotonic()
+        return serving
 
     async def describe(self) -> Manifest:
         """The module's manifest, checked.
@@ -178,6 +199,7 @@ class ModuleClient:
                             await on_artifact(event)
                         case _:
                             pass
+            self._heard = time.monotonic()
             return reading.end()
         except TimeoutError:
             if not scope.expired():

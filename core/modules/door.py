@@ -26,9 +26,11 @@ from core.modules.client import (
     OnArtifact,
     Outcome,
 )
+from core.modules.holding import Holding
 from core.modules.manifest import Manifest
 from core.modules.observer import Observer, OnState
 from core.modules.outcome import StateChange
+from core.modules.pulse import Pulse
 from core.modules.quota import Quota
 from core.modules.registry import Start
 from core.modules.rest import Rest
@@ -50,6 +52,8 @@ class FunctionCall:
     timeout: float
     start: Start = field(default_factory=Start)
     fills: bool = False
+    initial: str = ""
+    """The state in which the module holds nothing, if it has states."""
     on_state: OnState | None = None
     """Told of the states that the module comes to by itself later, once a call of this agent told of one."""
 
@@ -85,6 +89,8 @@ class Modules(Protocol):
     async def close(self) -> None: ...
 
 
+HELD: Final = 16
+"""How many times longer a module rests before it is stopped, while it is in use."""
 _CONNECTING: Final = 10.0
 """Seconds that a module which was just started has to take our connection."""
 
@@ -97,14 +103,17 @@ class _Running:
     instance: ModuleInstance
     client: ModuleClient
     start: Start
+    calls: int = 0
+    """How many are under way."""
 
 
 class Door:
     """The modules of one session. `workspace`: the folder that they share.
 
     `workspace_bytes`: what that may take on disk if it is the session's own; 0: it has no bound. `idle`: seconds
-    without a call, on `clock`, after which the modules are stopped; 0: never. One that told of a change of state
-    stays, since what it is doing (an app that is served) may be in use.
+    without a call, on `clock`, after which the modules are stopped; 0: never. One that is not in its initial state
+    stays `HELD` times as long, since what it is doing (an app that is served) may be in use. With a clock, modules
+    that are not called are asked now and then whether they are well.
     """
 
     def __init__(
@@ -123,12 +132,13 @@ class Door:
         self._quota = Quota(workspace, workspace_bytes)
         self._running: dict[str, _Running] = {}
         self._starting: dict[str, asyncio.Lock] = {}
+        self._idle = idle
         self._rest = Rest(clock, idle, self._restable, self._stop_resting)
+        self._pulse = Pulse(clock, self._running.keys, self._look_after)
         self._gone: set[str] = set()
         """Modules that were lost or stopped since their last call."""
         self._observer = Observer()
-        self._held: set[str] = set()
-        """Running modules that told of a change of state."""
+        self._holding = Holding()
         self._tell: Callable[[], None] = lambda: None
 
     @property
@@ -176,16 +186,24 @@ class Door:
             running = await self._reach(module, report, call.start)
             anew = module in self._gone
             self._gone.discard(module)
-            outcome = await self._invoke(running, call, on_output, on_artifact)
+            running.calls += 1
+            try:
+                outcome = await self._invoke(running, call, on_output, on_artifact)
+            finally:
+                running.calls -= 1
             if isinstance(outcome, Completed) and outcome.state is not None:
-                self._held.add(module)
+                self._holding.told(module, agent, outcome.state.state, call.initial)
                 self._observer.told(module, agent, outcome.state)
                 if call.on_state is not None:
-                    self._observer.listen(module, agent, self._watch(running, agent), call.on_state)
+                    states = self._watch(module, running, agent, call.initial)
+                    self._observer.listen(module, agent, states, call.on_state)
         return replace(outcome, anew=True) if anew else outcome
 
-    async def _watch(self, running: _Running, agent: str) -> AsyncIterator[StateChange]:
+    async def _watch(
+        self, module: str, running: _Running, agent: str, initial: str
+    ) -> AsyncIterator[StateChange]:
         async for change in running.client.watch(self._session, agent):
+            self._holding.told(module, agent, change.state, initial)
             yield Scrub(running.instance.secrets).state(change)
 
     async def _invoke(
@@ -277,7 +295,7 @@ class Door:
         async with self._starting.setdefault(module, asyncio.Lock()):
             running = self._running.get(module)
             if running is not None and running.start == start:
-                if await running.instance.why_lost() is None:
+                if await _well(running):
                     return running
                 self._gone.add(module)
             if running is not None:
@@ -293,32 +311,48 @@ class Door:
             )
             running = self._running[module] = _Running(instance, ModuleClient(instance.target), start)
             self._tell()
+            self._pulse.begin()
             return running
 
     async def drop(self, module: str) -> None:
         """Stop a module of the session, if it runs; its next call starts it again."""
         running = self._running.pop(module, None)
-        self._held.discard(module)
         await self._observer.forget(module)
+        self._holding.forget(module)
         if running is not None:
             self._tell()
             await running.client.close()
             await running.instance.stop()
 
-    def _restable(self) -> list[str]:
-        return [module for module in self._running if module not in self._held]
+    def _restable(self) -> dict[str, float]:
+        """What runs, and after how many seconds without a call it may be stopped."""
+        return {module: self._idle * (HELD if self._holding.holds(module) else 1) for module in self._running}
 
     async def _stop_resting(self, module: str) -> None:
         """Stop a module unless it is called meanwhile; a call that comes later waits, and starts it anew."""
         async with self._starting[module]:
-            if self._rest.resting and module in self._restable():
-                self._gone.add(module)
-                with suppress(SandboxError):  # the host removes what is left at the end of the session
-                    await self.drop(module)
+            if module in self._running and self._rest.due(module):
+                await self._give_up(module)
+
+    async def _look_after(self, module: str) -> None:
+        """Let go of a module that serves no longer. While one is called, that call's time limit is what counts:
+        a function may keep its module from answering anything else.
+        """
+        async with self._starting[module]:
+            running = self._running.get(module)
+            if running is not None and not running.calls and not await _well(running):
+                await self._give_up(module)
+
+    async def _give_up(self, module: str) -> None:
+        """Stop a module whose next call is to know that."""
+        self._gone.add(module)
+        with suppress(SandboxError):  # the host removes what is left at the end of the session
+            await self.drop(module)
 
     async def close(self) -> None:
         """Stop every module of the session."""
         await self._rest.close()
+        await self._pulse.close()
         await self._observer.close()
         for module in list(self._running):
             try:
@@ -326,3 +360,9 @@ class Door:
             except SandboxError:
                 continue  # the host removes what is left at the end of the session
         await self._host.end_session(self._session)
+
+
+async def _well(running: _Running) -> bool:
+    """Whether a module can be called. It is asked, and at last its host, unless it has just answered."""
+    client = running.client
+    return client.fresh or await client.serves() or await running.instance.why_lost() is None

@@ -264,6 +264,7 @@ class Acting:
             timeout,
             start,
             fills=writes and live.tree.workspace == "scratch",
+            initial=loaded.manifest.states[0].name if loaded and loaded.manifest.states else "",
             on_state=partial(self._moved_by_itself, agent, pending.spec),
         )
         with Spool(live.journal.directory) as spool:

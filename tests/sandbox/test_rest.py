@@ -9,7 +9,8 @@ from pathlib import Path
 from core.gate.gate import CallRequest, Denial, decide
 from core.gate.grant import Grant, Scope
 from core.modules.client import ArtifactChunk, Completed
-from core.modules.door import Door, FunctionCall
+from core.modules.door import HELD, Door, FunctionCall
+from core.modules.pulse import EVERY
 from core.ports import Report
 from sandbox import DockerHost
 from sandbox.docker_host import DockerInstance
@@ -71,7 +72,7 @@ async def put(door: Door, module: str, text: str) -> Completed:
     request = CallRequest("/", f"{module}.put", "")
     ticket = decide(request, 0, Grant(Scope("all", (("*",),)), 1))
     assert not isinstance(ticket, Denial)
-    call = FunctionCall(request, 1, {"text": text}, {}, 60)
+    call = FunctionCall(request, 1, {"text": text}, {}, 60, initial="off" if module == "lamp" else "")
     outcome = await door.call(
         ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
     )
@@ -102,12 +103,54 @@ def test_a_session_that_rests_holds_no_container(
             fresh = await put(door, "notes", "c")
             assert (fresh.output, fresh.anew) == ("c", True)
             assert not (await put(door, "notes", "d")).anew, "it is said once"
-            assert not lamp.ended, "it told of a state, so it may be in use"
+            assert not lamp.ended, "it is on, so it may be in use"
             assert [one.name for one in host.started] == ["lamp", "notes", "notes"]
+
+            clock.advance(HELD * IDLE)
+            await until(lambda: _is(lamp.ended), seconds=60)
+            assert (await put(door, "lamp", "on")).anew
+            assert not (await put(door, "lamp", "off")).anew
+            clock.advance(IDLE)
+            await until(lambda: _is(host.started[-1].ended), seconds=60)
+            assert host.started[-1].name == "lamp", "it is off again, so it rests as any other"
         finally:
             await door.close()
             await host.close()
         assert all(one.ended for one in host.started)
+
+    loop.run(main())
+
+
+def test_a_module_that_dies_between_two_calls_is_let_go(
+    loop: asyncio.Runner, tmp_path: Path, workspace: Path
+) -> None:
+    shipped = write_module(tmp_path / "shipped", "notes", NOTES)
+
+    async def main() -> None:
+        clock, host = HeldClock(), Starts(tmp_path, shipped=shipped)
+        host.started = []
+        told: list[int] = []
+        door = Door(host, "s", workspace, clock=clock, idle=0)
+        door.on_change(lambda: told.append(door.running))
+        try:
+            await put(door, "notes", "a")
+            (notes,) = host.started
+            clock.advance(EVERY)
+            assert not notes.ended
+            await asyncio.to_thread(notes.container.kill)
+            await asyncio.to_thread(notes.container.wait)
+
+            async def noticed() -> bool:
+                clock.advance(EVERY)
+                return notes.ended
+
+            await until(noticed, seconds=120)
+            assert told == [1, 0], "nobody called it, and it is known"
+            fresh = await put(door, "notes", "b")
+            assert (fresh.output, fresh.anew) == ("b", True)
+        finally:
+            await door.close()
+            await host.close()
 
     loop.run(main())
 

@@ -1,0 +1,47 @@
+"""Asks running modules now and then whether they still serve, so that one that died is known before its next call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final
+
+from core.ports import Clock
+
+EVERY: Final = 30.0
+"""Seconds between two questions."""
+
+
+class Pulse:
+    """Looks after what runs, on `clock`; without one, not at all.
+
+    `running`: what is to be asked now. `look`: asks one of them, and does what follows.
+    """
+
+    def __init__(
+        self,
+        clock: Clock | None,
+        running: Callable[[], Collection[str]],
+        look: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._clock = clock
+        self._running = running
+        self._look = look
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Something runs now; it ends by itself once nothing does."""
+        if self._clock is not None and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._beat(self._clock))
+
+    async def close(self) -> None:
+        """Ask nothing any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _beat(self, clock: Clock) -> None:
+        while self._running():
+            await clock.sleep(EVERY)
+            for name in list(self._running()):
+                await self._look(name)
