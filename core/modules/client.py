@@ -188,7 +188,7 @@ class ModuleClient:
         call = self._stream(f"/{SERVICE}/Invoke", request, timeout)
         try:
             async with asyncio.timeout(timeout) as scope:
-                async for data in call:
+                while isinstance(data := await call.read(), bytes):
                     event = reading.take(data)
                     match event:
                         case str() if on_output and event:
@@ -249,6 +249,10 @@ class _Stream(grpc.aio.UnaryStreamCall[bytes, bytes]):
     """The type of a running server stream of raw messages."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
+        raise NotImplementedError
+
+    async def read(self) -> bytes | object:
+        """The next message, or something that is none at the end."""
         raise NotImplementedError
 
 

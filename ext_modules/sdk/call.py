@@ -100,10 +100,15 @@ class AgentState:
 
 @dataclass(slots=True)
 class Outbox:
-    """Events on their way to the reader, in order. Bounded by `HIGH_WATER` for writers that wait."""
+    """Events on their way to the reader, in order. Bounded by `HIGH_WATER` for writers that wait.
+
+    `begun` is called on the loop, once, with the first event.
+    """
 
     loop: asyncio.AbstractEventLoop
+    begun: Callable[[], object] = lambda: None
     _waiting: deque[Event] = field(default_factory=deque)
+    _any: bool = False
     _size: int = 0
     _filled: asyncio.Event = field(default_factory=asyncio.Event)
     _room: asyncio.Event = field(default_factory=asyncio.Event)
@@ -122,6 +127,9 @@ class Outbox:
     def _put(self, event: Event) -> None:
         if self._closed:
             return
+        if not self._any:
+            self._any = True
+            self.begun()
         self._waiting.append(event)
         self._size += _size(event)
         self._filled.set()

@@ -61,32 +61,35 @@ class Failed:
     trace: str
 
 
-Emit = Callable[[Event | Ended | Failed], Awaitable[None]]
+Emit = Callable[[Event], Awaitable[None]]
 
 
-async def run(module: Module, asked: Asked, emit: Emit) -> None:
-    """Run `asked`; emits events, then one `Ended` or `Failed`. Cancelling it cancels the function."""
+async def run(module: Module, asked: Asked, emit: Emit) -> Ended | Failed:
+    """Run `asked` and give its end; what it sends before goes to `emit`. Cancelling it cancels the function."""
     try:
         function = module.find(asked.function)
         bound = function.parameters.bind(asked.arguments, asked.values)
     except (UnknownFunction, BadArguments) as error:
-        await emit(Failed(type(error).__name__, str(error), ""))
-        return
-    state = module.agent(asked.session, asked.agent)
-    outbox = Outbox(asyncio.get_running_loop())
-    call = Call(
-        call_id=asked.call_id,
-        agent_state=state,
-        function=function.name,
-        deadline=time.monotonic() + asked.timeout,
-        outbox=outbox,
-    )
+        return Failed(type(error).__name__, str(error), "")
     async with asyncio.TaskGroup() as group:
-        ending = group.create_task(_in_turn(module, function, bound, call))
-        ending.add_done_callback(lambda _: outbox.close())
-        while (event := await outbox.take()) is not None:
-            await emit(event)
-    await emit(ending.result())
+        # Most functions send nothing before their end: who passes events on begins with the first of them.
+        outbox = Outbox(asyncio.get_running_loop(), lambda: group.create_task(_pass_on(outbox, emit)))
+        call = Call(
+            call_id=asked.call_id,
+            agent_state=module.agent(asked.session, asked.agent),
+            function=function.name,
+            deadline=time.monotonic() + asked.timeout,
+            outbox=outbox,
+        )
+        try:
+            return await _in_turn(module, function, bound, call)
+        finally:
+            outbox.close()
+
+
+async def _pass_on(outbox: Outbox, emit: Emit) -> None:
+    while (event := await outbox.take()) is not None:
+        await emit(event)
 
 
 async def _in_turn(

@@ -23,9 +23,8 @@ from ext_modules.sdk import egress, wire
 from ext_modules.sdk.call import Event, StateChange
 from ext_modules.sdk.module import Module
 from ext_modules.sdk.parameters import BadArguments
-from ext_modules.sdk.running import Ended, Failed, run
+from ext_modules.sdk.running import Failed, run
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
-from protos.iact.ext_module.v1 import ext_module_pb2_grpc as stubs
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name
 
@@ -42,7 +41,7 @@ class Health(Protocol):
     async def enter_graceful_shutdown(self) -> None: ...
 
 
-class Servicer(stubs.ExtModuleServicer):
+class Servicer:
     """The three methods of the contract."""
 
     def __init__(self, module: Module) -> None:
@@ -55,18 +54,22 @@ class Servicer(stubs.ExtModuleServicer):
         return self._manifest
 
     async def Invoke(
-        self, request: pb.InvokeRequest, context: grpc.aio.ServicerContext[pb.InvokeRequest, pb.InvokeEvent]
-    ) -> None:
-        async def emit(event: Event | Ended | Failed) -> None:
-            await context.write(wire.event(event))
+        self, request: pb.InvokeRequest, context: grpc.aio.ServicerContext[pb.InvokeRequest, bytes]
+    ) -> bytes:
+        """Writes what comes before the end; the end itself is returned, so that it leaves with the status.
+
+        Both as bytes: for a method that is registered as unary, `write` serialises nothing.
+        """
+
+        async def emit(event: Event) -> None:
+            await context.write(wire.event(event).SerializeToString())
 
         remaining: float | None = context.time_remaining()
         try:
             asked = wire.asked(request, remaining=DEFAULT_TIMEOUT if remaining is None else remaining)
         except BadArguments as error:
-            await emit(Failed("BadArguments", str(error), ""))
-            return
-        await run(self._module, asked, emit)
+            return wire.event(Failed("BadArguments", str(error), "")).SerializeToString()
+        return wire.event(await run(self._module, asked, emit)).SerializeToString()
 
     async def Watch(
         self, request: pb.WatchRequest, context: grpc.aio.ServicerContext[pb.WatchRequest, pb.StateChange]
@@ -89,6 +92,22 @@ class Servicer(stubs.ExtModuleServicer):
         finally:
             stop()
 
+    def handlers(self) -> grpc.GenericRpcHandler[object, object]:
+        """What the server calls.
+
+        On the wire, a stream of one message is what a unary method answers. grpc.aio sends that in one step with
+        the status, where a stream takes two, each with a wait; and what is written before it may be any number.
+        """
+        invoke = grpc.unary_unary_rpc_method_handler(self.Invoke, pb.InvokeRequest.FromString)
+        describe = grpc.unary_unary_rpc_method_handler(
+            self.Describe, pb.DescribeRequest.FromString, pb.Manifest.SerializeToString
+        )
+        watch = grpc.unary_stream_rpc_method_handler(
+            self.Watch, pb.WatchRequest.FromString, pb.StateChange.SerializeToString
+        )
+        methods = {"Describe": describe, "Invoke": invoke, "Watch": watch}
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
+
 
 def described(module: Module) -> str:
     """What `module` answers to Describe, as JSON."""
@@ -107,7 +126,7 @@ async def start(module: Module, socket: Path) -> tuple[grpc.aio.Server, Health]:
     """
     _remove_stale(socket)
     server = grpc.aio.server(options=OPTIONS)
-    stubs.add_ExtModuleServicer_to_server(Servicer(module), server)
+    server.add_generic_rpc_handlers((Servicer(module).handlers(),))
     healthy: Health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # its stubs lack aio
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
     reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)

@@ -57,13 +57,13 @@ class Bench:
         self._calls += 1
         done = Done()
 
-        async def emit(event: Event | Ended | Failed) -> None:
+        async def emit(event: Event) -> None:
             _note(done, event)
 
         asked = Asked(
             str(self._calls), self._session, agent, function, arguments or {}, values or {}, timeout
         )
-        await run(self._module, asked, emit)
+        _note(done, await run(self._module, asked, emit))
         return done
 
 
