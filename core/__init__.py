@@ -13,7 +13,7 @@ What embedding needs is exported here:
 both from the user's settings.
 """
 
-from core.tree.agent import Agent
+from core.fold.agent import Agent
 from core.tree.runtime import Runtime
 from core.tree.session import Session
 

@@ -19,11 +19,11 @@ from typing import Final
 
 import web
 from core.errors import JournalError
+from core.fold.agent import Agent
+from core.fold.tree import Tree
 from core.journal.file import read_blob
 from core.journal.record import Record
-from core.tree.agent import Agent
 from core.tree.replay import Replay, replay
-from core.tree.tree import Tree
 from web.records import Fields, blob_of, record_message
 from web.render import IsAction, looks_like_action, plain
 

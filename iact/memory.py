@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import JournalError, ReplayMismatch
+from core.fold.happenings import happenings
 from core.journal.file import FILE, read_blob, read_journal
 from core.ports import Embedder, Happening
-from core.tree.happenings import happenings
 from core.tree.runtime import SystemClock
 from hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
 from hippocampus.consolidation import Distill

@@ -1,6 +1,6 @@
 """The import arrows of the architecture, read from the source of every package.
 
-Arrows point one way: `iact → web → core.tree → the other rooms of core → core.ports → core.errors`,
+Arrows point one way: `iact → web → core.tree → core.fold → the other rooms of core → core.ports → core.errors`,
 with `sandbox` and `hippocampus` beside the core, behind its ports, and `ext_modules` on the far side of
 the protocol. A new arrow is added to a table below with its reason, or the code is cut differently.
 """
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact")
 
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
-"""Rooms of the core that stand side by side, below `core.tree`."""
+"""Rooms of the core that stand side by side, below `core.fold`."""
 
 BASE = {"core.ports", "core.errors"}
 EVERY_ROOM = {f"core.{room}" for room in INNER}
@@ -30,14 +30,15 @@ ALLOWED: dict[str, set[str]] = {
     "core.errors": set(),
     "core.ports": {"core.errors"},
     **{f"core.{room}": BASE for room in INNER},
-    "core.tree": BASE | EVERY_ROOM,
-    "core": BASE | EVERY_ROOM | {"core.tree"},
+    "core.fold": BASE | EVERY_ROOM,
+    "core.tree": BASE | EVERY_ROOM | {"core.fold"},
+    "core": BASE | EVERY_ROOM | {"core.fold", "core.tree"},
     "protos": set(),
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
     "hippocampus": set(BASE),
-    "web": BASE | EVERY_ROOM | {"core", "core.tree"},
-    "iact": BASE | EVERY_ROOM | {"core", "core.tree", "web", "sandbox", "hippocampus", "protos"},
+    "web": BASE | EVERY_ROOM | {"core", "core.fold", "core.tree"},
+    "iact": BASE | EVERY_ROOM | {"core", "core.fold", "core.tree", "web", "sandbox", "hippocampus", "protos"},
     "iact.setup": set(),
 }
 
@@ -55,10 +56,13 @@ SIBLINGS: dict[tuple[str, str], str] = {
 }
 """Arrows between rooms of one level, each with its reason."""
 
+_IMPURE = {"asyncio", "time", "random", "secrets", "socket", "subprocess", "threading"}
+
 KNOWS_NOT: dict[str, set[str]] = {
     "core": {"docker", "chromadb", "websockets"},
-    "core.language": {"asyncio", "time", "random", "secrets", "socket", "subprocess", "threading"},
-    "core.context": {"asyncio", "time", "random", "secrets", "socket", "subprocess", "threading"},
+    "core.language": _IMPURE,
+    "core.context": _IMPURE,
+    "core.fold": _IMPURE | {"pathlib", "os", "grpc", "openai"},
 }
 """Libraries that a room and what is inside it must do without: the core's borders, and the pure rooms."""
 
@@ -249,4 +253,4 @@ def test_the_gate_is_asked_in_one_place() -> None:
         and node.module == "core.gate.gate"
         and {"consider", "settle", "decide"} & {alias.name for alias in node.names}
     }
-    assert askers == {"core.gate", "core.tree.decision", "iact.commands.gate"}
+    assert askers == {"core.gate", "core.fold.decision", "iact.commands.gate"}

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from core.errors import IactError
+from core.fold.tree import Tree
+from core.fold.view import NodeView
 from core.journal.record import Record
 from core.modules.catalogue import Known
 from core.ports import JSON, Memory, ModuleSource
-from core.tree.events import Event, NodeView
-from core.tree.tree import Tree
+from core.tree.events import Event
 
 InjectMode = Literal["queue", "deliver", "interrupt"]
 Intent = Literal[0, 1, 2]

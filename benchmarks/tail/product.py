@@ -18,6 +18,9 @@ from typing import Final, Literal
 from benchmarks.tail.layouts import STATIC, command, folder, printed
 from core import Runtime
 from core.context.tail import tail
+from core.fold.apply import apply
+from core.fold.bounds import Bounds
+from core.fold.tree import Tree
 from core.gate.gate import Ticket
 from core.language.variables import Table
 from core.models.roles import Models
@@ -40,10 +43,7 @@ from core.ports import (
     StreamEnd,
     TextDelta,
 )
-from core.tree.bounds import Bounds
-from core.tree.fold import apply
 from core.tree.replay import replay
-from core.tree.tree import Tree
 
 Say = Callable[[Sequence[ChatMessage]], Awaitable[str]]
 """Has the server reply to a context, and measures that."""

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from benchmarks.tree.measure import RESULT
 from core import Runtime
+from core.fold.bounds import Bounds
 from core.gate.gate import Ticket
 from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
@@ -32,7 +33,6 @@ from core.ports import (
     StreamEnd,
     TextDelta,
 )
-from core.tree.bounds import Bounds
 
 _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)
 _WIDE: Final = 10**24

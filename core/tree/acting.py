@@ -21,6 +21,10 @@ from core.errors import (
     SandboxError,
     WorkspaceError,
 )
+from core.fold import budget, offers
+from core.fold.agent import Agent, Pending
+from core.fold.interpret import argument_text, digest_of, ready, satisfied, together
+from core.fold.plan_aim import plan_fields
 from core.gate.gate import Denial, Ticket
 from core.journal.record import Record
 from core.journal.spool import Spool
@@ -31,14 +35,10 @@ from core.modules.door import FunctionCall, Modules
 from core.modules.outcome import StateChange
 from core.modules.registry import Start
 from core.ports import JSON
-from core.tree import budget, offers
-from core.tree.agent import Agent, Pending
 from core.tree.events import Notice, Output
-from core.tree.interpret import argument_text, digest_of, ready, satisfied, together
 from core.tree.live import Live, stored
 from core.tree.loading import Loading
 from core.tree.monitor import Monitor
-from core.tree.plan_aim import plan_fields
 from core.tree.remembering import Remembering
 from core.tree.workspace import Workspace
 

@@ -13,13 +13,13 @@ from datetime import datetime
 from typing import Final
 
 from core.errors import IactError
+from core.fold.agent import Agent
+from core.fold.apply import apply
+from core.fold.tree import Tree
 from core.journal.file import Journal
 from core.journal.record import Kind, Record, timestamp
 from core.ports import JSON, Clock
-from core.tree.agent import Agent
 from core.tree.events import Delta, Event, Notice, RecordAppended, TreeChanged
-from core.tree.fold import apply
-from core.tree.tree import Tree
 from core.tree.watch import Watcher
 
 _INLINE: Final = 16_384

@@ -1,6 +1,6 @@
 """The reference monitor of a session: every call of a module's function passes here, and nowhere else.
 
-What follows from the tree is decided by `core.tree.decision`. This is the shell around it: it asks who has to be
+What follows from the tree is decided by `core.fold.decision`. This is the shell around it: it asks who has to be
 asked, waits for the answer, records question, answer and decision, and lets a denial take as long as a failure.
 A question stands in the journal before anybody is asked, so one that a crash cut off is asked again, and one that
 was answered is not.
@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.errors import UsageError
+from core.fold.agent import Agent, Pending
+from core.fold.decision import Decision, answer_fields, ask_fields, decide_call, gate_fields
 from core.gate.clearance import PERSON_SECONDS, ClearancePort, ClearanceRequest, kept
 from core.gate.delay import Delays
 from core.gate.gate import Answer, Denial, Question, Ticket
 from core.journal.record import Record, timestamp
 from core.modules.approval import Approvals
 from core.ports import JSON
-from core.tree.agent import Agent, Pending
-from core.tree.decision import Decision, answer_fields, ask_fields, decide_call, gate_fields
 from core.tree.live import Live
 
 Asked = Literal["person", "endpoint"]

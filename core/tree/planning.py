@@ -34,6 +34,12 @@ from typing import Final
 
 from core.context.tokens import estimate
 from core.errors import ModelError, lone
+from core.fold import budget
+from core.fold.agent import Agent, Pending
+from core.fold.apply_plan import arguments_of
+from core.fold.plan_aim import Functions
+from core.fold.plan_report import ending_fields, ending_of, report
+from core.fold.plan_run import PlanRun
 from core.language.actions import ActionSpec
 from core.models.roles import Models
 from core.plan.engine import PlanEngine
@@ -47,15 +53,9 @@ from core.plan.state import NodeChange
 from core.plan.states import TERMINAL
 from core.plan.validate import parameter_faults
 from core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
-from core.tree import budget
 from core.tree.acting import Acting
-from core.tree.agent import Agent, Pending
 from core.tree.events import Delta
 from core.tree.live import Live
-from core.tree.plan_aim import Functions
-from core.tree.plan_fold import arguments_of
-from core.tree.plan_report import ending_fields, ending_of, report
-from core.tree.plan_run import PlanRun
 
 _NEVER: Final = float("inf")
 _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})

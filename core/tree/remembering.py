@@ -1,6 +1,6 @@
 """One session's side of memory: told of what is durable, asked before each turn; never in a turn's way.
 
-What memory gives is recorded (`core.tree.recall`) before it enters a context, so it is as much a part of
+What memory gives is recorded (`core.fold.recall`) before it enters a context, so it is as much a part of
 the journal as a tool's result. Where memory is off, slow or down, turns go on, and people are told once.
 """
 
@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Final
 
 from core.errors import MemoryUnavailable
+from core.fold.agent import Agent
+from core.fold.happenings import happening, project_of
+from core.fold.inputs import undocumented
+from core.fold.recall import body_of, fields_of
 from core.journal.record import Record
 from core.ports import JSON, Ask, Happening, Memory
-from core.tree.agent import Agent
-from core.tree.happenings import happening, project_of
-from core.tree.inputs import undocumented
 from core.tree.live import Live
-from core.tree.recall import body_of, fields_of
 
 _READ: Final = 1_000
 """Characters of one message that are looked at to find what helps with it."""

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from core.context.tail import Seen
 from core.errors import UsageError
+from core.fold.apply import migrated_at, read_tree
+from core.fold.inputs import noted, prepare
+from core.fold.tree import Tree
 from core.journal.file import FILE, Contents, read_blob, read_journal
 from core.journal.record import Record
 from core.ports import ChatMessage
 from core.tree.collecting import collector_paused
-from core.tree.fold import migrated_at, read_tree
-from core.tree.inputs import noted, prepare
-from core.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

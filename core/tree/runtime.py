@@ -14,6 +14,10 @@ from typing import Final
 
 from core.context.tail import LAYOUT
 from core.errors import IactError, JournalError, SandboxError, UsageError
+from core.fold.apply import read_tree
+from core.fold.bounds import Bounds
+from core.fold.roles import Role
+from core.fold.tree import Tree
 from core.gate.grant import Grant
 from core.gate.policy_file import DEFAULT, Policies, policy_json
 from core.journal.file import FILE, Contents, Journal, last_number
@@ -24,15 +28,11 @@ from core.modules.approval import Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
 from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, Versions
-from core.tree.bounds import Bounds
 from core.tree.collecting import collector_paused
-from core.tree.fold import read_tree
 from core.tree.fork import fork, new_session
 from core.tree.live import Live
 from core.tree.monitor import Authorities
-from core.tree.roles import Role
 from core.tree.session import Session
-from core.tree.tree import Tree
 from core.tree.workspace import Workspace
 
 

@@ -14,23 +14,23 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
+from core.fold import budget
+from core.fold.agent import Act, Agent, End, Execute, Step, Think
+from core.fold.plan_aim import DEFAULT_MODE, check_plan, free_path
+from core.fold.tree import Tree
+from core.fold.uploads import upload_fields
+from core.fold.view import NodeView
 from core.journal.record import Record
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
 from core.ports import JSON, Memory, ModuleHost
-from core.tree import budget
 from core.tree.acting import Acting
-from core.tree.agent import Act, Agent, End, Execute, Step, Think
-from core.tree.events import NodeView
 from core.tree.live import Live
 from core.tree.loading import Loading
 from core.tree.monitor import Authorities, Monitor
-from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
 from core.tree.planning import Planning
 from core.tree.remembering import Remembering
 from core.tree.thinking import StopReason, Thinking
-from core.tree.tree import Tree
-from core.tree.uploads import upload_fields
 from core.tree.watch import Watcher
 from core.tree.workspace import Workspace, find_version
 

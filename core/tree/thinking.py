@@ -12,15 +12,15 @@ from typing import Final, Literal
 from core.context.tail import Seen
 from core.context.tokens import estimate
 from core.errors import ModelError
+from core.fold import budget
+from core.fold.agent import Agent, End, Think
+from core.fold.inputs import Prepared, choose_notes, prepare
+from core.fold.interpret import KEPT, running_children
 from core.language.labels import SUMMARIZE
 from core.language.scanner import Cut, Scanner
 from core.models.roles import Models
 from core.ports import JSON, ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
-from core.tree import budget
-from core.tree.agent import Agent, End, Think
 from core.tree.events import Delta
-from core.tree.inputs import Prepared, choose_notes, prepare
-from core.tree.interpret import KEPT, running_children
 from core.tree.live import Live
 from core.tree.remembering import Remembering
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import UsageError, WorkspaceError
+from core.fold.apply import read_tree
 from core.journal.file import Journal
 from core.journal.record import Record, timestamp
 from core.ports import Versions
-from core.tree.fold import read_tree
 from core.tree.fork import STORE
 
 _ANY: Final = ("result", "control")

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import IactError, SandboxError, UsageError
+from core.fold.plan_aim import Functions, way_of
+from core.fold.plan_report import result_json
 from core.journal.file import FILE
 from core.language.actions import Registry
 from core.modules.registry import Loaded, specs_of
@@ -24,8 +26,6 @@ from core.plan.state import NodeRecord
 from core.plan.validate import PlanInvalid
 from core.plan.validate import check as validate
 from core.ports import JSON
-from core.tree.plan_aim import Functions, way_of
-from core.tree.plan_report import result_json
 from core.tree.replay import replay
 from iact.commands import catalogue, journals
 from iact.commands.asking import Asking

@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 
 from core.errors import MemoryUnavailable, UsageError
+from core.fold.happenings import happenings
 from core.journal.file import read_blob, read_journal
 from core.ports import Happening
-from core.tree.happenings import happenings
 from iact.commands import memory
 from iact.settings import Settings
 from tests.core.tree.fakes import FakeHost, replies, runtime

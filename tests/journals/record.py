@@ -15,10 +15,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
+from core.fold.bounds import Bounds
 from core.journal.file import FILE
 from core.journal.record import FORMAT
 from core.language.labels import SUMMARIZE
-from core.tree.bounds import Bounds
 from core.tree.session import Session
 from tests.core.tree.fakes import Asked, Script, ScriptedModel, World, replies, runtime
 

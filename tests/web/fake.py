@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import IactError, JournalLocked, UsageError
+from core.fold.tree import Tree
+from core.fold.view import AgentState, NodeView
 from core.journal.record import Record
 from core.modules.catalogue import Known
 from core.ports import JSON, CatalogueEntry, Memory, ModuleSource
-from core.tree.events import AgentState, Delta, Event, NodeView, Output, RecordAppended, TreeChanged
-from core.tree.tree import Tree
+from core.tree.events import Delta, Event, Output, RecordAppended, TreeChanged
 from web.ports import Finding, InjectMode, Intent, Prices
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."

@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from core.fold.bounds import Bounds
 from core.journal.file import FILE
 from core.journal.record import GENESIS, Record, encode, timestamp
 from core.ports import JSON
-from core.tree.bounds import Bounds
 from tests.core.tree.fakes import MANIFEST
 
 _BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.errors import ModuleLost
+from core.fold.bounds import Bounds
 from core.gate.gate import Ticket
 from core.gate.policy_file import Policies
 from core.models.roles import Models
@@ -34,7 +35,6 @@ from core.ports import (
     Usage,
     UsageReport,
 )
-from core.tree.bounds import Bounds
 from core.tree.monitor import Authorities
 from core.tree.runtime import Runtime
 from tests.prefix import Conversation

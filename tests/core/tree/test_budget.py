@@ -9,12 +9,12 @@ import pytest
 
 from core.context import history
 from core.context.prompt import STANDARD
+from core.fold import budget
+from core.fold.agent import Agent
+from core.fold.bounds import Bounds
+from core.fold.tree import Tree
 from core.journal.record import Record
-from core.tree import budget
-from core.tree.agent import Agent
-from core.tree.bounds import Bounds
 from core.tree.replay import replay
-from core.tree.tree import Tree
 from tests.core.tree.fakes import Asked, ScriptedModel, replies, runtime
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from core.fold.bounds import Bounds
 from core.journal.record import Record
-from core.tree.bounds import Bounds
 from core.tree.replay import replay
 from tests.core.tree.fakes import ScriptedModel, World, replies, runtime
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from core.fold.tree import Tree
 from core.journal import Record
 from core.modules.approval import Approvals
 from core.tree.monitor import Authorities
 from core.tree.replay import Replay, replay
-from core.tree.tree import Tree
 from tests.core.tree.fakes import FakeHost, World, replies, runtime
 from tests.core.tree.test_clearance import clearances, question
 

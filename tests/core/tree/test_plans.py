@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from core.errors import UsageError
+from core.fold.bounds import Bounds
+from core.fold.plan_report import plan_json
 from core.gate.policy_file import Policies
 from core.journal import Record, read_journal
 from core.models.roles import Models
 from core.modules.door import Modules
 from core.ports import ChatMessage, ModelEvent, ModuleHost, StreamEnd, TextDelta, Usage, UsageReport
-from core.tree.bounds import Bounds
-from core.tree.plan_report import plan_json
 from core.tree.replay import replay
 from core.tree.runtime import Runtime
 from core.tree.session import Session

@@ -26,13 +26,13 @@ from typing import TypeVar
 import pytest
 
 from core.errors import IactError
+from core.fold.bounds import Bounds
+from core.fold.tree import Tree
 from core.journal.file import read_journal
 from core.journal.record import Record
-from core.tree.bounds import Bounds
 from core.tree.replay import replay
 from core.tree.runtime import Runtime
 from core.tree.session import Session
-from core.tree.tree import Tree
 from tests.core.tree.fakes import Asked, ScriptedModel, World, runtime
 
 T = TypeVar("T")

@@ -17,11 +17,8 @@ from typing import get_args
 import pytest
 
 from core.errors import ModelUnreachable
-from core.journal import Record, read_blob, read_journal
-from core.ports import ChatMessage, ModelEvent
-from core.tree.events import AgentState
-from core.tree.fold import apply
-from core.tree.states import (
+from core.fold.apply import apply
+from core.fold.states import (
     LATCHES,
     TABLE,
     TRANSITIONS,
@@ -33,7 +30,10 @@ from core.tree.states import (
     event_of,
     guard_of,
 )
-from core.tree.tree import Tree
+from core.fold.tree import Tree
+from core.fold.view import AgentState
+from core.journal import Record, read_blob, read_journal
+from core.ports import ChatMessage, ModelEvent
 from docs.reference import states as documented
 from tests.core.tree.fakes import ScriptedModel, World, replies, runtime
 from tests.core.tree.test_control import Scene, Writing, until

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.errors import UsageError
+from core.fold.uploads import LARGEST, variable_name
 from core.tree.events import Delta
 from core.tree.replay import replay
-from core.tree.uploads import LARGEST, variable_name
 from tests.core.tree.fakes import ScriptedModel, replies, runtime
 
 CSV = b"year,revenue\n2024,43950\n"

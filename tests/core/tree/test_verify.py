@@ -12,9 +12,9 @@ import pytest
 
 from core.context import prompt
 from core.errors import ReplayMismatch
+from core.fold import roles
 from core.journal.record import GENESIS, Record, encode
 from core.language import labels, scanner
-from core.tree import roles
 from core.tree.replay import replay
 from tests.core.tree.fakes import replies, runtime
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.errors import UsageError
+from core.fold.agent import Agent, Pending
+from core.fold.tree import Tree
 from core.language.actions import ActionSpec, Registry
 from core.language.grammar import Bound
 from core.plan.forms import read_plan
@@ -15,8 +17,6 @@ from core.plan.modes.registry import make_mode
 from core.plan.seams import FunctionInfo
 from core.plan.validate import check
 from core.ports import JSON
-from core.tree.agent import Agent, Pending
-from core.tree.tree import Tree
 
 DEFAULT_MODE: Final = "static"
 

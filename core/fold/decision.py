@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from core.fold.agent import Agent, Pending
+from core.fold.interpret import digest_of
+from core.fold.origin import provenance_of
+from core.fold.tree import Tree
 from core.gate.clearance import ClearanceRequest
 from core.gate.gate import Answer, Authority, CallRequest, Denial, Question, Ticket, consider, settle
 from core.gate.judge import Impact, judge_call
@@ -21,10 +25,6 @@ from core.gate.rate import Tally
 from core.journal.record import Record
 from core.language.grammar import Bound
 from core.ports import JSON
-from core.tree.agent import Agent, Pending
-from core.tree.interpret import digest_of
-from core.tree.origin import provenance_of
-from core.tree.tree import Tree
 
 _INLINE: Final = 16_384
 """Bytes of a value passed by name that stand among the parameters of a record; longer ones become blobs."""

@@ -7,14 +7,14 @@ module, which knows its state best (it may have been started anew) and says what
 
 from __future__ import annotations
 
+from core.fold.agent import Agent
+from core.fold.tree import Tree
 from core.journal.record import Record
 from core.language import labels
 from core.language.actions import ActionSpec
 from core.modules.manifest import Manifest
 from core.modules.outcome import StateChange
 from core.ports import JSON
-from core.tree.agent import Agent
-from core.tree.tree import Tree
 
 
 def state_fields(change: StateChange) -> dict[str, JSON]:

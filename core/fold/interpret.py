@@ -16,6 +16,12 @@ from itertools import islice, takewhile
 from typing import Final
 
 from core.context.embeds import MOST, part
+from core.fold import loops, origin, plan_aim
+from core.fold.agent import Agent, Pending
+from core.fold.inputs import code_value
+from core.fold.offers import has_states, is_anew
+from core.fold.recall import ids_in, lines_in
+from core.fold.tree import Tree
 from core.gate.gate import arguments_digest
 from core.journal.record import Record
 from core.language import labels
@@ -24,12 +30,6 @@ from core.language.grammar import Bound, Mistake, bind, split
 from core.language.scanner import Block, scan
 from core.language.variables import NAME, Value, text_value
 from core.ports import JSON, ChatMessage
-from core.tree import loops, origin, plan_aim
-from core.tree.agent import Agent, Pending
-from core.tree.inputs import code_value
-from core.tree.offers import has_states, is_anew
-from core.tree.recall import ids_in, lines_in
-from core.tree.tree import Tree
 
 _NOTHING: Final = ActionSpec("", "", core=True)
 _TOGETHER: Final = 8

@@ -1,7 +1,7 @@
 """What of a session is worth remembering: one pure function of the tree and the record that it has just taken in.
 
 A running session and a rebuild of memory share it, so both leave the same fragments. What a text comes from
-is what the tree itself knows of its agent (`core.tree.origin`), so memory marks as untrusted what the gate
+is what the tree itself knows of its agent (`core.fold.origin`), so memory marks as untrusted what the gate
 would call so, and what memory brings back from outside taints its reader again: storing cleans nothing.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
+from core.fold import origin
+from core.fold.apply import apply
+from core.fold.tree import Tree
 from core.journal.record import Record
 from core.ports import FragmentKind, Happening, Occasion
-from core.tree import origin
-from core.tree.fold import apply
-from core.tree.tree import Tree
 
 _FAILURE: Final = 300
 """Characters of an error that are remembered."""

@@ -12,6 +12,12 @@ from collections.abc import Mapping
 from typing import Final, cast, get_args
 
 from core.errors import ReplayMismatch
+from core.fold import budget, origin
+from core.fold.agent import Agent, Incoming, Pending
+from core.fold.interpret import result_value
+from core.fold.plan_report import ending_from, report
+from core.fold.plan_run import PlanRun, Settled, variable_of
+from core.fold.tree import Tree
 from core.gate.provenance import join
 from core.journal.record import Record
 from core.language.actions import CALL, ActionSpec
@@ -25,12 +31,6 @@ from core.plan.seams import Failure, FailureKind, Outcome, QuestionKind, Success
 from core.plan.state import NodeChange, PlanState
 from core.plan.states import IllegalTransition
 from core.ports import JSON
-from core.tree import budget, origin
-from core.tree.agent import Agent, Incoming, Pending
-from core.tree.interpret import result_value
-from core.tree.plan_report import ending_from, report
-from core.tree.plan_run import PlanRun, Settled, variable_of
-from core.tree.tree import Tree
 
 _LARGEST_JSON: Final = 1 << 20
 

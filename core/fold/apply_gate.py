@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from core.fold.checking import agent_of, expect, pending_of
+from core.fold.decision import decide_again
+from core.fold.tree import Tree
 from core.gate.clearance import kept
 from core.gate.gate import Answer, Question, Ticket
 from core.journal.record import Record
-from core.tree.checking import agent_of, expect, pending_of
-from core.tree.decision import decide_again
-from core.tree.tree import Tree
 
 
 def decide(tree: Tree, record: Record) -> None:

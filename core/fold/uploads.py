@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.errors import UsageError
+from core.fold import origin
+from core.fold.agent import Agent, Incoming
+from core.fold.tree import Tree
 from core.journal.record import Record
 from core.language.variables import Table, Value
 from core.ports import JSON
-from core.tree import origin
-from core.tree.agent import Agent, Incoming
-from core.tree.tree import Tree
 
 LARGEST: Final = 32 << 20
 """Bytes of one file."""

@@ -14,17 +14,14 @@ from typing import Final
 from core.context.tail import Seen, Told
 from core.context.tokens import Calibration, estimate, estimate_messages
 from core.errors import JournalError
-from core.gate.policy_file import policy_from_json
-from core.journal.record import Record
-from core.language import labels
-from core.language.scanner import scan
-from core.language.variables import mentions, text_value
-from core.ports import JSON, ChatMessage, Usage
-from core.tree import budget, fold_gate, fold_session, loops, offers, origin, plan_fold, uploads
-from core.tree.agent import Agent, Incoming, Pending
-from core.tree.checking import NOT_RUN, agent_of, expect, pending_of
-from core.tree.inputs import Prepared, choose_notes, heard, noted, prepare, receive, show
-from core.tree.interpret import (
+from core.fold import apply_gate as fold_gate
+from core.fold import apply_plan as plan_fold
+from core.fold import apply_session as fold_session
+from core.fold import budget, loops, offers, origin, uploads
+from core.fold.agent import Agent, Incoming, Pending
+from core.fold.checking import NOT_RUN, agent_of, expect, pending_of
+from core.fold.inputs import Prepared, choose_notes, heard, noted, prepare, receive, show
+from core.fold.interpret import (
     advance,
     argument_text,
     begin,
@@ -35,8 +32,14 @@ from core.tree.interpret import (
     ready,
     running_children,
 )
-from core.tree.recall import ids_in, lines_in, meant_in, untrusted_in
-from core.tree.tree import Tree
+from core.fold.recall import ids_in, lines_in, meant_in, untrusted_in
+from core.fold.tree import Tree
+from core.gate.policy_file import policy_from_json
+from core.journal.record import Record
+from core.language import labels
+from core.language.scanner import scan
+from core.language.variables import mentions, text_value
+from core.ports import JSON, ChatMessage, Usage
 
 
 def apply(tree: Tree, record: Record) -> None:

@@ -34,10 +34,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from core.fold.agent import Agent
+from core.fold.tree import Tree
+from core.fold.view import AgentState
 from core.journal.record import Record
-from core.tree.agent import Agent
-from core.tree.events import AgentState
-from core.tree.tree import Tree
 
 Event = Literal[
     "message", "turn", "call", "result", "select", "ask", "reply", "child", "answer", "pause", "resume"

@@ -1,6 +1,6 @@
 """The call tree as data: all agents of one session, and what each has to do next.
 
-The tree changes in one way only, by `core.tree.fold.apply`, live as well as on replay. Everything
+The tree changes in one way only, by `core.fold.apply.apply`, live as well as on replay. Everything
 here is a question about its state.
 """
 
@@ -11,6 +11,10 @@ from typing import Final
 
 from core.context.tail import Layout
 from core.context.tokens import Calibration, weight
+from core.fold.agent import Act, Agent, End, Execute, Step, Think
+from core.fold.bounds import Bounds
+from core.fold.roles import Role
+from core.fold.view import AgentState, NodeView
 from core.gate.clearance import Remembered
 from core.gate.grant import Grant
 from core.gate.policy import Policy
@@ -20,10 +24,6 @@ from core.journal.record import FORMAT
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
-from core.tree.agent import Act, Agent, End, Execute, Step, Think
-from core.tree.bounds import Bounds
-from core.tree.events import AgentState, NodeView
-from core.tree.roles import Role
 
 
 class Tree:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from core.fold.agent import Agent
+from core.fold.tree import Tree
 from core.gate.provenance import MODEL, USER, Labels, Provenance, declassify, join, untrusted
 from core.language.grammar import Bound
-from core.tree.agent import Agent
-from core.tree.tree import Tree
 
 OUTSIDE: Final = frozenset({"web", "browser"})
 """Shipped modules whose results come from outside, whatever they say about themselves."""

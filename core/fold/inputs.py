@@ -14,15 +14,15 @@ from typing import Final
 
 from core.context.embeds import MOST, embedded, part
 from core.context.tail import Seen, changes, tail
+from core.fold.agent import Agent, Incoming
+from core.fold.offers import is_offered
+from core.fold.tree import Tree
 from core.gate.provenance import Labels
 from core.language import labels
 from core.language.actions import CORE_ACTIONS, ActionSpec
 from core.language.scanner import scan
 from core.language.variables import Table, Value, rename, text_value
 from core.ports import JSON, ChatMessage, Part
-from core.tree.agent import Agent, Incoming
-from core.tree.offers import is_offered
-from core.tree.tree import Tree
 
 _NOTES: Final = 3
 _FRONT: Final = -1

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, cast, get_args
 
+from core.fold.agent import Agent
+from core.fold.plan_run import Ending, PlanRun, variable_of
+from core.fold.tree import Tree
 from core.language import labels
 from core.plan.contracts import as_text
 from core.plan.limits import PlanResult, Status, node_json, versions_json
 from core.plan.model import WORK
 from core.plan.state import NodeRecord
 from core.ports import JSON
-from core.tree.agent import Agent
-from core.tree.plan_run import Ending, PlanRun, variable_of
-from core.tree.tree import Tree
 
 _SHOWN: Final = 4000
 """Characters of one result in the message to the caller; the variable holds all of it."""

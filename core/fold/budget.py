@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from core.tree.agent import Agent
-from core.tree.tree import Tree
+from core.fold.agent import Agent
+from core.fold.tree import Tree
 
 _SYNC: Final = 0.9
 """Share of what a caller has left that a child gets while its caller waits for it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from core.errors import ReplayMismatch
+from core.fold.agent import Agent, Pending
+from core.fold.tree import Tree
 from core.journal.record import Record
-from core.tree.agent import Agent, Pending
-from core.tree.tree import Tree
 
 NOT_RUN: Final = ("cancelled", "skipped")
 """An outcome that an action can have before it was bound."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from core.context import history
 from core.context.history import prompt_digest
 from core.context.prompt import STANDARD
+from core.fold.agent import Agent, Incoming
+from core.fold.bounds import Bounds
+from core.fold.checking import expect
+from core.fold.roles import Role
+from core.fold.tree import Tree
 from core.gate.grant import Grant
 from core.gate.policy_file import policy_from_json
 from core.journal.record import FORMAT, Record
 from core.modules.manifest import Manifest
 from core.modules.registry import Loaded
 from core.ports import JSON
-from core.tree.agent import Agent, Incoming
-from core.tree.bounds import Bounds
-from core.tree.checking import expect
-from core.tree.roles import Role
-from core.tree.tree import Tree
 
 
 def open_session(tree: Tree, record: Record) -> None:

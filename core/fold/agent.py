@@ -1,6 +1,6 @@
 """One agent as data: a dialogue with its caller, and what it still has to do.
 
-Nothing here runs. An agent's state is the fold of its records (`core.tree.fold`), and its next step
+Nothing here runs. An agent's state is the fold of its records (`core.fold.apply`), and its next step
 follows from that state alone (law 1), so an agent can be dropped from memory at any moment and be
 rebuilt from the journal: suspended dialogues are data, not suspended coroutines.
 """
@@ -13,6 +13,7 @@ from typing import Literal
 
 from core.context.history import History
 from core.context.tail import Told
+from core.fold.plan_run import PlanRun
 from core.gate.gate import Answer
 from core.gate.grant import Grant
 from core.gate.provenance import NOTHING, Labels
@@ -20,7 +21,6 @@ from core.language.actions import ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Table, Value
 from core.ports import Part, Usage
-from core.tree.plan_run import PlanRun
 
 Rest = Literal["idle", "done", "failed", "cancelled"]
 """How an agent that is not active came to rest."""
@@ -86,9 +86,9 @@ class Agent:
     caller's history. `first`: its first message. `told`: what its history says about the state; None where the
     next tail must be whole. `parts`: what its feedback shows beside text. `offers`: the functions of
     state-machine modules that it was told of last, by module. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and `lender` belong to
-    `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
+    `core.fold.budget`; `repeats` and `incomplete` to `core.fold.loops`. `began`: when this activation began;
     `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
-    `labels`: where all that it has read comes from (`core.tree.origin`).
+    `labels`: where all that it has read comes from (`core.fold.origin`).
     `task`: what it was asked last; `recalled`: what memory brought for its next turn, line by line;
     `meant`: functions that what it reads is about in meaning, each with the record of that message.
     `plan`: it is a plan and not an agent; it has no turns, and its actions are the firings under way.
