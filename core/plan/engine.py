@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from core.plan import contracts
+from core.plan.admission import Admission
 from core.plan.alarm import Alarm
 from core.plan.deliberation import Deliberation
 from core.plan.limits import Limits, PlanResult, Status
@@ -98,6 +99,8 @@ class PlanEngine:
         self.holds = 0
         self.concluded = False
         self.cancelled = False
+        self.goal = plan.goal
+        self.admission = Admission(self.state, self.mode, self.limits, catalogue)
         self.thoughts = Deliberation(self, asker, growing=growing)
         self._history = tuple(history)
         self._answers = tuple(answers)
@@ -227,21 +230,21 @@ class PlanEngine:
         """Start nothing and ask nothing until `resume`; what runs goes on, the plan's own clock stands still."""
         if not self._paused:
             self._paused, self._stood_since = True, self._monotonic()
-        self.thoughts.unpaused.clear()
+        self.thoughts.pause()
 
     def resume(self) -> None:
         """Go on."""
         if self._paused:
             self._paused = False
             self._stood += self._monotonic() - self._stood_since
-        self.thoughts.unpaused.set()
+        self.thoughts.resume()
         self.pump()
 
     def cancel(self, *, abort: bool = False, reason: str = "") -> None:
         """End the plan: what has not started is cancelled; what runs finishes, or is cancelled too (`abort`)."""
         self.concluded = self.cancelled = True
         self._paused = False
-        self.thoughts.unpaused.set()
+        self.thoughts.resume()
         spared = () if abort else ("running", "waiting_human")
         if abort:
             self.thoughts.stop()
@@ -264,12 +267,12 @@ class PlanEngine:
 
     def write(self, piece: str) -> None:
         """The next piece of a plan that is still being written (`growing`); complete steps start at once."""
-        self.thoughts.write(piece)
+        self.thoughts.planner.write(piece)
         self.pump()
 
     def written(self) -> None:
         """The plan is complete."""
-        self.thoughts.written()
+        self.thoughts.planner.written()
         self.pump()
 
     @property

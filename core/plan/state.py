@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
-from core.plan.model import WINNER, Node, Plan, PlanError, PlanVersion, make_plan
+from core.plan.model import WINNER, WORK, Node, Plan, PlanError, PlanVersion, make_plan
 from core.plan.states import STARTED, TABLE, TERMINAL, Cause, IllegalTransition, JoinState, State, step
 from core.ports import JSON
 
@@ -325,6 +325,10 @@ class PlanState:
     def in_state(self, *states: State) -> list[str]:
         """Ids of the nodes of the present version in one of `states`, in order of id."""
         return [one for one in sorted(self.plan.nodes) if self.nodes[one].state in states]
+
+    def work_in(self, *states: State) -> list[str]:
+        """The same without the nodes that stand for thoughts."""
+        return [one for one in self.in_state(*states) if self.nodes[one].node.kind in WORK]
 
     def waits_for(self, node: str) -> list[str]:
         """Why a node is not ready, one phrase per predecessor: "cves is failed"."""

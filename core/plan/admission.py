@@ -1,0 +1,131 @@
+"""Which steps may join a plan that runs: valid beside what stands, under ids of their own, within its bounds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Container, Iterable, Sequence
+from typing import Final
+
+from core.plan import answers
+from core.plan.forms import read_plan
+from core.plan.limits import Limits
+from core.plan.model import WORK, Node, PlanError, PlanVersion, Ref, make_plan
+from core.plan.modes.base import Mode
+from core.plan.seams import Catalogue
+from core.plan.state import PlanState
+from core.plan.states import State
+from core.plan.validate import Checked, check
+
+DONE_OR_RUNNING: Final[tuple[State, ...]] = ("executed", "running", "waiting_human")
+NOT_STARTED: Final[tuple[State, ...]] = ("pending", "ready", "blocked")
+
+
+class Admission:
+    """Looks at steps for one plan; changes nothing."""
+
+    def __init__(self, state: PlanState, mode: Mode, limits: Limits, catalogue: Catalogue | None) -> None:
+        self._state = state
+        self._mode = mode
+        self._limits = limits
+        self._catalogue = catalogue
+
+    def check(self, nodes: Iterable[Node], known: Collection[str]) -> Checked:
+        """Whether `nodes` may join; `known`: ids of the plan that they may refer to.
+
+        Raises:
+            PlanError: they may not; a `PlanInvalid` has everything that is wrong.
+        """
+        room = self._limits.nodes - sum(one.node.kind in WORK for one in self._state.nodes.values())
+        plan = make_plan(self._state.plan.id, nodes)
+        return check(plan, self._catalogue, known=known, max_nodes=max(room, 0), agents=self._mode.agents)
+
+    def check_renamed(self, nodes: Iterable[Node], known: Collection[str]) -> Checked:
+        """The same for steps whose writer did not know which ids are taken.
+
+        Raises:
+            PlanError: they may not join.
+        """
+        suffix = f"-v{self._state.plan.version + 1}"
+        return self.check(renamed(nodes, taken=self._state.nodes, suffix=suffix), known)
+
+    def read(self, text: str) -> Checked:
+        """The steps in a reply that writes a plan; they may refer to what has run or runs.
+
+        Raises:
+            PlanError: there are none, or they may not join.
+        """
+        written = read_plan(answers.plan_text(text), id=self._state.plan.id).nodes.values()
+        return self.check_renamed(written, set(self._state.in_state(*DONE_OR_RUNNING)))
+
+    def read_rest(self, text: str) -> Checked | None:
+        """The steps in a reply that the plan does not have yet; None if it has them all.
+
+        Raises:
+            PlanError: there are none, or they may not join.
+        """
+        state = self._state
+        written = read_plan(answers.plan_text(text), id=state.plan.id).nodes.values()
+        rest = [one for one in written if one.id not in state.nodes]
+        known = [one for one in state.plan.nodes if state.nodes[one].state not in ("cancelled", "skipped")]
+        return self.check(rest, known) if rest else None
+
+
+def spawned(nodes: Iterable[Node], by: str) -> tuple[Node, ...]:
+    """The nodes, as follow-ups or replacements of node `by`."""
+    return tuple(dataclasses.replace(one, spawned_by=by) for one in nodes)
+
+
+def graft(state: PlanState, failed: str, new: Sequence[Node]) -> PlanVersion:
+    """The version in which `new` stand in for `failed`, or nothing does.
+
+    Raises:
+        PlanError: a dependent needs a value of `failed`, and nothing replaces it.
+    """
+    inner = {d for one in new for d in one.dependencies}
+    lasts = tuple(one.id for one in new if one.id not in inner)
+    rewired = {
+        one: rewire(state.plan.nodes[one], failed, lasts)
+        for one in state.nodes[failed].serves
+        if one in state.plan.nodes and state.nodes[one].state in ("pending", "blocked")
+    }
+    instead = f"replaced by {', '.join(one.id for one in new)}" if new else "left out"
+    return state.plan.revise(f"patch: {failed} is {instead}", add=new, rewire=rewired)
+
+
+def renamed(nodes: Iterable[Node], *, taken: Container[str], suffix: str) -> tuple[Node, ...]:
+    """New nodes under ids that are not taken; they keep referring to each other."""
+    new = list(nodes)
+    ids = {one.id: f"{one.id[:56]}{suffix}" for one in new if one.id in taken}
+    if not ids:
+        return tuple(new)
+    return tuple(
+        dataclasses.replace(
+            one,
+            id=ids.get(one.id, one.id),
+            after=tuple(ids.get(d, d) for d in one.after),
+            refs={name: dataclasses.replace(r, step=ids.get(r.step, r.step)) for name, r in one.refs.items()},
+        )
+        for one in new
+    )
+
+
+def rewire(node: Node, failed: str, lasts: Sequence[str]) -> Node:
+    """A dependent of `failed`, standing behind `lasts` instead; a ref goes to the last of them.
+
+    Raises:
+        PlanError: it needs a value of `failed`, and nothing replaces it.
+    """
+    after: list[str] = []
+    for one in node.after:
+        after.extend(lasts if one == failed else (one,))
+    refs: dict[str, Ref] = {}
+    for name, ref in node.refs.items():
+        if ref.step == failed:
+            if not lasts:
+                raise PlanError(
+                    f"{node.id!r} takes {name!r} from {failed!r}, so {failed!r} can't be left out"
+                )
+            ref = dataclasses.replace(ref, step=lasts[-1])
+        refs[name] = ref
+    join = node.join if len(after) > 1 else "all_of"
+    return dataclasses.replace(node, after=tuple(dict.fromkeys(after)), refs=refs, join=join)
