@@ -17,10 +17,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.environments import interpreter
 from benchmarks.latency.dialogue import dialogue
 from benchmarks.latency.plans import MODES, plan, routed
 from benchmarks.latency.work import COUNTS, Measured
-from benchmarks.tree.peers import interpreter
 
 Rows = dict[str, list[Measured]]
 

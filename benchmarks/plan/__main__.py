@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.tree.peers import interpreter
+from benchmarks.environments import interpreter
 from core.plan.engine import PlanEngine
 from core.plan.limits import Limits
 from core.plan.model import Node, Plan, PlanVersion, make_plan

@@ -24,8 +24,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from benchmarks import kept
+from benchmarks.environments import PACKAGES, interpreter
+from benchmarks.kept import Target
 from benchmarks.tree.measure import Numbers
-from benchmarks.tree.peers import PACKAGES, interpreter
 
 ROOT: Final = Path(__file__).parents[2]
 PEERS: Final = {
@@ -33,34 +35,10 @@ PEERS: Final = {
     "LangGraph, stores nothing": ("langgraph", "reading"),
     "LangGraph, SqliteSaver": ("langgraph", "storing"),
 }
+PEER_NAMES: Final = ("autogen", "langgraph")
 _FLAT: Final = 1.3
 _MOST_STORED: Final = 200
 """Steps of a LangGraph run with its checkpointer: what it stores grows with the square of that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A number, and what is wanted of it: not above `limit`, with `most`, else not below. None: it is only told."""
-
-    name: str
-    value: float
-    limit: float | None
-    unit: str = ""
-    most: bool = True
-
-    @property
-    def met(self) -> bool:
-        """Whether it is as wanted."""
-        if self.limit is None:
-            return True
-        return self.value <= self.limit if self.most else self.value >= self.limit
-
-    def line(self) -> str:
-        """One row of the table of targets."""
-        number = f"{self.value:,.0f}" if self.value >= 100 else f"{self.value:.2f}"
-        wanted = "–" if self.limit is None else f"{'≤' if self.most else '≥'} {self.limit:,g}"
-        verdict = "–" if self.limit is None else "yes" if self.met else "**no**"
-        return f"| {self.name} | {number} {self.unit}".rstrip() + f" | {wanted} | {verdict} |"
 
 
 @dataclass
@@ -101,12 +79,6 @@ def _cpu(numbers: Numbers) -> float:
     return numbers["cpu_ms"]
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    print("\n| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
-    for row in rows:
-        print("| " + " | ".join(row) + " |", flush=True)
-
-
 def steps(bench: Bench) -> None:
     """Milliseconds and bytes per step of one agent with a tool, over the length of its history."""
     counts = (50, 200) if bench.short else (50, 200, 1000)
@@ -130,7 +102,7 @@ def steps(bench: Bench) -> None:
     rows = [
         [name, *(cell(name, count) for count in (*counts, longest)), _stored(bench, name)] for name in names
     ]
-    _table(heads, rows)
+    kept.table(heads, rows)
     last, end = found[f"ours, durable {counts[-1]}"], found[f"ours, durable {longest}"]
     flat = end["cpu_ms"] / found["ours, durable 50"]["cpu_ms"]
     bench.aim(f"a step of a run of {longest:,}, as a multiple of one of 50", flat, _FLAT)
@@ -151,7 +123,7 @@ def _stored(bench: Bench, name: str) -> str:
 def children(bench: Bench) -> None:
     """Processor time per child agent, and memory per agent."""
     count, many = 200, 300 if bench.short else 1000
-    frameworks = ["ours", *PACKAGES] if bench.peers else ["ours"]
+    frameworks = ["ours", *PEER_NAMES] if bench.peers else ["ours"]
     bench.take([(f"{one} children", one, "children", count) for one in frameworks], _cpu)
     bench.take([(f"{one} agents", one, "agents", many) for one in frameworks], lambda made: made["thinking"])
     rows = []
@@ -165,7 +137,7 @@ def children(bench: Bench) -> None:
             ]
         )  # fmt: skip
     heads = ("", "ms per child", "memory per agent at work", "… at rest", f"process, {many:,} at once")
-    _table(heads, rows)
+    kept.table(heads, rows)
     agent = bench.found[f"ours agents {many}"]
     cost = bench.found[f"ours children {count}"]["cpu_ms"]
     bench.aim("a child agent", cost, 0.5, "ms")
@@ -181,7 +153,7 @@ def journal(bench: Bench) -> None:
     writers = (1, 16, 64)
     bench.take([("appends", "ours", "appends", one) for one in writers], lambda made: -made["per_second"])
     rows = [bench.found[f"appends {one}"] for one in writers]
-    _table(
+    kept.table(
         ("durable records/s", *(f"{one} writers" for one in writers)),
         [
             ["on the wall", *(f"{row['per_second']:,.0f}" for row in rows)],
@@ -193,7 +165,7 @@ def journal(bench: Bench) -> None:
     bench.take([("reopening", "ours", "reopening", records)], lambda made: -made["verify_cpu"])
     found = bench.found[f"reopening {records}"]
     heads = (f"{found['records']:,.0f} records, {found['bytes'] / 1e6:.0f} MB", "verify", "resume")
-    _table(
+    kept.table(
         heads,
         [
             ["records/s on the wall", f"{found['verify']:,.0f}", f"{found['resume']:,.0f}"],
@@ -214,8 +186,7 @@ def main(arguments: Sequence[str]) -> int:
     load = os.getloadavg()[0]
     for part in (steps, children, journal):
         part(bench)
-    _table(("target", "measured", "wanted", "met"), [])
-    print("\n".join(target.line() for target in bench.targets))
+    kept.targets(bench.targets)
     after = os.getloadavg()[0]
     print(f"\nLoad of the machine before and after, on {os.cpu_count()} processors: {load:.1f}, {after:.1f}.")
     if chosen.json:
@@ -225,7 +196,7 @@ def main(arguments: Sequence[str]) -> int:
             "machine": platform.platform(),
             "processors": os.cpu_count(),
             "load": [load, after],
-            "peers": {name: list(packages) for name, packages in PACKAGES.items()} if chosen.peers else {},
+            "peers": {name: list(PACKAGES[name]) for name in PEER_NAMES} if chosen.peers else {},
         }
         targets = [{**asdict(target), "met": target.met} for target in bench.targets]
         result = {"about": about, "found": bench.found, "targets": targets}

@@ -1,0 +1,302 @@
+"""Ours beside five frameworks in one run: `python -m benchmarks.peers [--short] [--only NAME …]`.
+
+All of them speak to one scripted endpoint over HTTP, each in a process and an environment of its own, and
+do the same work in the way that its documentation recommends. Times are processor time of all threads of
+the framework's process, so neither the endpoint nor other work on the machine counts. A framework that
+can't be installed, or that fails, has a row that says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from benchmarks import kept
+from benchmarks.environments import Unavailable, interpreter
+from benchmarks.peers.framework import AT, BRANCH_MS, control
+from benchmarks.tree.measure import Numbers
+
+ROOT: Final = Path(__file__).parents[2]
+OURS: Final = "iact"
+NAMES: Final[Mapping[str, str]] = {
+    "ours": OURS,
+    "openai_agents": "OpenAI Agents SDK",
+    "pydantic_ai": "pydantic-ai",
+    "autogen": "AutoGen",
+    "langgraph": "LangGraph",
+    "smolagents": "smolagents",
+    "floor": "plain loop, no framework",
+}
+SHIPPED: Final = "shipped"
+_INSIDE: Final = ("ours", "floor", SHIPPED)
+"""What runs in our own environment."""
+
+_PATIENCE: Final = 240
+Job = tuple[str, int]
+
+
+@dataclass
+class Run:
+    """What was measured, by framework and job; a text is why there is nothing."""
+
+    url: str
+    names: Sequence[str]
+    found: dict[str, dict[str, Numbers]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def one(self, name: str, what: str, count: int, folder: Path) -> Numbers:
+        """One measurement, in a process of its own; {} if it failed."""
+        try:
+            python = sys.executable if name in _INSIDE else str(interpreter(name))
+        except Unavailable as error:
+            self.failed[name] = str(error)
+            return {}
+        command = [
+            python,
+            "-W",
+            "ignore",
+            "-m",
+            f"benchmarks.peers.{name}",
+            what,
+            str(count),
+            f"{self.url}/v1",
+            str(folder),
+        ]
+        try:
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.failed[f"{name} {what} {count}"] = f"did not end within {_PATIENCE} s"
+            return {}
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["no word"])[-1].strip(" |")
+            self.failed[f"{name} {what} {count}"] = last[:300]
+            return {}
+        numbers: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        return numbers
+
+    def take(self, rounds: int, what: str, count: int, best: str, *, seen: bool = False) -> None:
+        """Measure every framework in every round; the round with the least `best` is kept.
+
+        `seen`: with what the endpoint saw of the prompts.
+        """
+        for _ in range(rounds):
+            for name in self.names:
+                if name in self.failed:
+                    continue
+                control(self.url, "/count" if seen else "/ignore")
+                with tempfile.TemporaryDirectory() as folder:
+                    made = self.one(name, what, count, Path(folder))
+                if made and seen:
+                    made |= control(self.url, "/seen")
+                self.keep(name, (what, count), made, best)
+
+    def keep(self, name: str, job: Job, made: Numbers, best: str) -> None:
+        """Keep it if it is the best so far."""
+        mine, key = self.found.setdefault(name, {}), f"{job[0]} {job[1]}"
+        if made and (key not in mine or made[best] < mine[key][best]):
+            mine[key] = made
+
+    def get(self, name: str, what: str, count: int, which: str) -> float | None:
+        """A number, if it could be measured."""
+        return self.found.get(name, {}).get(f"{what} {count}", {}).get(which)
+
+
+@contextmanager
+def endpoint() -> Iterator[str]:
+    """The address of an endpoint in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.peers.endpoint"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        try:
+            yield running.stdout.readline().strip()
+        finally:
+            running.terminate()
+
+
+def storing(run: Run, rounds: int, count: int) -> None:
+    """Steps with each framework's own persistence, what it leaves on the disk, and going on from it."""
+    for _ in range(rounds):
+        for name in run.names:
+            if name in run.failed:
+                continue
+            control(run.url, "/ignore")
+            with tempfile.TemporaryDirectory() as place:
+                folder = Path(place)
+                made = run.one(name, "stored", count, folder)
+                size = sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+                if made and size:
+                    run.keep(name, ("stored", count), {**made, "bytes": size / count}, "cpu_ms")
+                    run.keep(name, ("resume", count), run.one(name, "resume", count, folder), "cpu_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much of each is done."""
+
+    rounds: int = 3
+    steps: int = 1000
+    stored: int = 200
+    fan: int = 100
+    levels: tuple[int, ...] = (8, 32, 64)
+    agents: int = 200
+    prompts: int = 50
+    family: int = 20
+
+
+SHORT: Final = Sizes(1, 60, 20, 20, (4, 8), 30, 20, 8)
+
+
+def measure(run: Run, sizes: Sizes) -> None:
+    """Everything."""
+    run.take(1, "steps", sizes.steps, "wall")
+    storing(run, sizes.rounds, sizes.stored)
+    run.take(sizes.rounds, "fan", sizes.fan, "makespan")
+    for count in sizes.levels:
+        run.take(sizes.rounds if count == sizes.levels[0] else 1, "down", count, "cpu_ms")
+    run.take(sizes.rounds, "agents", sizes.agents, "thinking")
+    run.take(1, "steps", sizes.prompts, "wall", seen=True)
+    run.take(1, "fan", sizes.family, "makespan", seen=True)
+
+
+def _cell(value: float | None, digits: int = 1, unit: str = "") -> str:
+    return "–" if value is None else f"{value:,.{digits}f}{unit}"
+
+
+Column = tuple[str, Callable[[str], str]]
+
+
+def _table(run: Run, columns: Sequence[Column]) -> None:
+    heads = ["", *(head for head, _ in columns)]
+    rows = [
+        [f"**{NAMES[n]}**" if n == "ours" else NAMES[n], *(pick(n) for _, pick in columns)] for n in run.names
+    ]
+    kept.table(heads, rows)
+
+
+def _deepest(run: Run, sizes: Sizes, name: str) -> str:
+    reached = [count for count in sizes.levels if run.get(name, "down", count, "cpu_ms") is not None]
+    return f"{'≥ ' if reached and reached[-1] == sizes.levels[-1] else ''}{reached[-1] if reached else 0}"
+
+
+def _share(run: Run, name: str, what: str, count: int, which: str) -> str:
+    part, whole = run.get(name, what, count, which), run.get(name, what, count, "sent")
+    return "–" if part is None or not whole else f"{part / whole:.1%}"
+
+
+def _new(run: Run, name: str, count: int) -> str:
+    sent, same = run.get(name, "steps", count, "sent"), run.get(name, "steps", count, "same")
+    requests = run.get(name, "steps", count, "requests")
+    return "–" if sent is None or same is None or not requests else f"{(sent - same) / requests:,.0f} B"
+
+
+def show(run: Run, sizes: Sizes) -> None:
+    """Print the tables."""
+
+    def number(
+        what: str, count: int, which: str, digits: int = 1, scale: float = 1, unit: str = ""
+    ) -> Callable[[str], str]:
+        def pick(name: str) -> str:
+            value = run.get(name, what, count, which)
+            return _cell(None if value is None else value / scale, digits, unit)
+
+        return pick
+
+    def growth(name: str) -> str:
+        marks = [run.get(name, "steps", sizes.steps, f"at_{at}") for at in AT]
+        known = [one for one in marks if one is not None]
+        came = run.get(name, "steps", sizes.steps, "came") or 0
+        ended = f", ended at step {came:,.0f}" if came < sizes.steps else ""
+        return f"{known[-1] / known[0]:.1f} times{ended}" if len(known) > 1 else f"–{ended}"
+
+    at = [at for at in AT if at <= sizes.steps]
+    print(
+        f"\n**A step** (one reply of the model with one call of a tool), ms of processor time, in one run of {sizes.steps:,}:"
+    )
+    _table(run, [*((f"step {n:,}", number("steps", sizes.steps, f"at_{n}")) for n in at), ("growth", growth),
+                 ("most memory", number("steps", sizes.steps, "peak", 0, 1e6, " MB"))])  # fmt: skip
+    print(
+        f"\n**Stored**, {sizes.stored} steps with each framework's own persistence, then a new process that goes on:"
+    )
+    _table(run, [("ms per step", number("stored", sizes.stored, "cpu_ms")), ("bytes per step", number("stored", sizes.stored, "bytes", 0)),
+                 ("what it is", lambda name: STORES.get(name, "–")),
+                 ("resume and answer, ms", number("resume", sizes.stored, "cpu_ms", 0))])  # fmt: skip
+    first = sizes.levels[0]
+    print(
+        f"\n**Child agents**: {sizes.fan} called in one reply whose model takes {BRANCH_MS} ms each; then chains, each agent calling the next:"
+    )
+    _table(run, [("makespan, ms", number("fan", sizes.fan, "makespan", 0)), ("ms per child", number("fan", sizes.fan, "cpu_ms")),
+                 (f"ms per level, {first} deep", number("down", first, "cpu_ms")),
+                 (f"… {sizes.levels[-1]} deep", number("down", sizes.levels[-1], "cpu_ms")),
+                 ("deepest chain that ended well", lambda name: _deepest(run, sizes, name))])  # fmt: skip
+    print(
+        f"\n**Memory** per agent, {sizes.agents} that wait for the model at once, each on a connection of its own:"
+    )
+    _table(run, [("waiting", number("agents", sizes.agents, "thinking", 1, 1000, " kB")), ("when they have answered", number("agents", sizes.agents, "idle", 1, 1000, " kB")),
+                 ("whole process", number("agents", sizes.agents, "process", 0, 1e6, " MB"))])  # fmt: skip
+    print(
+        f"\n**Prompts** of {sizes.prompts} steps, and of a root with {sizes.family} children: the share of bytes that stood in the same place of an earlier request:"
+    )
+    _table(run, [("the request before, same dialogue", lambda name: _share(run, name, "steps", sizes.prompts, "same")), ("new bytes per request", lambda name: _new(run, name, sizes.prompts)),
+                 ("root and children, any earlier request", lambda name: _share(run, name, "fan", sizes.family, "cached"))])  # fmt: skip
+
+
+STORES: Final[Mapping[str, str]] = {
+    "ours": "journal, at each record",
+    "openai_agents": "SQLiteSession, at each turn of the run",
+    "pydantic_ai": "JSON of the messages, when the run has ended",
+    "autogen": "`save_state`, when the run has ended",
+    "langgraph": "SQLite saver, at each step",
+    "smolagents": "its steps as JSON, when the run has ended; nothing reads them back",
+}
+
+
+def charts(run: Run, sizes: Sizes) -> None:
+    """Hand over what is drawn."""
+    lines = []
+    for name in run.names:
+        marks = [(at, run.get(name, "steps", sizes.steps, f"at_{at}")) for at in AT]
+        if points := [(at, value) for at, value in marks if value]:
+            lines.append((NAMES[name], points))
+    if lines:
+        kept.chart(
+            kept.Chart("What one more step costs", "steps before it", "ms of processor time", lines, log=True)
+        )
+    for what, count, which, title, unit, scale in (
+        ("stored", sizes.stored, "bytes", "Stored per step", "kB", 1000),
+        ("down", sizes.levels[0], "cpu_ms", "A level of nesting", "ms of processor time", 1),
+        ("agents", sizes.agents, "thinking", "Memory of an agent that waits for the model", "kB", 1000),
+    ):
+        bars = [(NAMES[n], run.get(n, what, count, which)) for n in run.names]
+        known = [(name, [("", value / scale)]) for name, value in bars if value]
+        if known:
+            kept.chart(kept.Chart(title, "", unit, known, kind="bars", log=what == "stored"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print and hand over; 1 if ours could not be measured."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="one round, small sizes")
+    parser.add_argument("--only", nargs="*", choices=list(NAMES), default=list(NAMES), metavar="NAME")
+    chosen = parser.parse_args(arguments)
+    sizes = SHORT if chosen.short else Sizes()
+    with endpoint() as url:
+        run = Run(url, chosen.only)
+        measure(run, sizes)
+    show(run, sizes)
+    charts(run, sizes)
+    for what, why in run.failed.items():
+        print(f"\n{what}: {why}")
+    kept.numbers({"sizes": sizes.steps, "found": run.found, "failed": run.failed})
+    return 0 if run.found.get("ours") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
