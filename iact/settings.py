@@ -28,6 +28,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_DIALECT": "dialect",
     "IACT_SANDBOX": "sandbox",
     "IACT_WARM": "warm",
+    "IACT_POOL": "pool",
     "IACT_IDLE": "idle",
     "IACT_WORKSPACE_BYTES": "workspace_bytes",
     "IACT_PRICE_PROMPT": "price_prompt",
@@ -94,6 +95,8 @@ class Settings(BaseModel):
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
     warm: tuple[str, ...] = ()
     """Modules that are started with a session, so that their first call need not wait for a container."""
+    pool: int = Field(default=1, ge=0, le=16)
+    """For how many new sessions `iact serve` keeps a shell and a files module running, so that they need not wait."""
     idle: float = Field(default=900.0, ge=0)
     """Seconds without a call after which a session's modules are stopped, until its next call; 0: never."""
     workspace_bytes: int = Field(default=2 << 30, ge=0)

@@ -108,16 +108,17 @@ def make_data_directory(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_runtime(
-    settings: Settings, workspace: Path | None = None, *, scope: str = policy_file.DEFAULT
+    settings: Settings, workspace: Path | None = None, *, scope: str = policy_file.DEFAULT, pool: int = 0
 ) -> AsyncIterator[Runtime]:
     """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
 
     `scope`: of new sessions.
     `workspace`: the directory in which new sessions work, in place of one of their own.
+    `pool`: for how many new sessions modules run before they are called.
     """
     make_data_directory(settings)
     models = open_models(settings)
-    host = await open_host(settings.data, backend=settings.sandbox)
+    host = await open_host(settings.data, backend=settings.sandbox, pool=pool)
     endpoint = (
         HttpClearance(settings.clearance_url, seconds=settings.clearance_url_seconds)
         if settings.clearance_url

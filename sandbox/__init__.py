@@ -6,7 +6,6 @@ knows nothing of what is in here.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -23,11 +22,12 @@ Backend = Literal["auto", "docker", "bubblewrap", "off"]
 
 
 async def open_host(
-    data: Path, *, backend: Backend = "auto", on_egress: OnEgress | None = None
+    data: Path, *, backend: Backend = "auto", on_egress: OnEgress | None = None, pool: int = 0
 ) -> ModuleHost:
     """The module host for this machine. `data`: the product's data directory.
 
-    `on_egress` hears of every connection that a module made, or tried to make, to the outside.
+    `on_egress` hears of every connection that a module made, or tried to make, to the outside. `pool`: for how many
+    sessions modules run before they are called.
 
     "auto" gives Docker if an engine answers, otherwise bubblewrap if that works here, whose isolation is weaker,
     and otherwise a host that says what to install.
@@ -38,18 +38,18 @@ async def open_host(
     if backend == "off":
         return OffHost("Modules are switched off by the setting IACT_SANDBOX=off.")
     outside = Outside(on_egress) if on_egress else None
-    docker, bubblewrap = DockerHost(data, outside=outside), BubblewrapHost(data, outside=outside)
-    if backend == "docker":
-        await docker.open()
-        return docker
-    if backend == "bubblewrap":
-        await bubblewrap.open()
-        return bubblewrap
+    docker = DockerHost(data, outside=outside, pool=pool)
+    bubblewrap = BubblewrapHost(data, outside=outside, pool=pool)
+    host: DockerHost | BubblewrapHost = bubblewrap if backend == "bubblewrap" else docker
     try:
-        await docker.open()
+        await host.open()
     except SandboxUnavailable as no_engine:
-        with suppress(SandboxUnavailable):
-            await bubblewrap.open()
-            return bubblewrap
-        return OffHost(str(no_engine))
-    return docker
+        if backend != "auto":
+            raise
+        host = bubblewrap
+        try:
+            await host.open()
+        except SandboxUnavailable:
+            return OffHost(str(no_engine))
+    host.pool.fill()
+    return host

@@ -70,6 +70,9 @@ class BubblewrapInstance(Instance):
 
     jail: Jail
 
+    async def settle(self) -> None:
+        """Nothing of it carries the name of a session."""
+
     async def _why_ended(self) -> str | None:
         return await self.jail.why_ended(self.name)
 
@@ -133,6 +136,9 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 digest=module.digest,
                 secrets=secrets,
             )
+
+    async def _at_hand(self, module: Module) -> bool:
+        return await in_thread(tree.present, module.packages) is not None
 
     @asynccontextmanager
     async def _building(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -35,12 +36,17 @@ class DockerInstance(Instance):
     """One module in its container."""
 
     container: Container
+    known_as: Callable[[str], str]
+    """The name of its container in a session."""
 
     async def _why_ended(self) -> str | None:
         return await in_thread(why_ended, self.container, self.name)
 
     async def _end(self) -> None:
         await remove(self.container, self.folder)
+
+    async def settle(self) -> None:
+        await in_thread(_rename, self.container, self.known_as(self.session))
 
 
 class DockerHost(Host[DockerInstance]):
@@ -57,9 +63,16 @@ class DockerHost(Host[DockerInstance]):
         shipped: Path | None = None,
         folders: Sequence[Path] = (),
         outside: Outside | None = None,
+        pool: int = 0,
     ) -> None:
         super().__init__(
-            data, bounds=bounds, patience=patience, shipped=shipped, folders=folders, outside=outside
+            data,
+            bounds=bounds,
+            patience=patience,
+            shipped=shipped,
+            folders=folders,
+            outside=outside,
+            pool=pool,
         )
         self._connecting = asyncio.Lock()
 
@@ -127,7 +140,11 @@ class DockerHost(Host[DockerInstance]):
                 egress=egress,
                 digest=module.digest,
                 secrets=secrets,
+                known_as=partial(self._name, module=module.name),
             )
+
+    async def _at_hand(self, module: Module) -> bool:
+        return await in_thread(image.find, await self._engine(), module.packages) is not None
 
     @asynccontextmanager
     async def _building(
@@ -186,6 +203,12 @@ class DockerHost(Host[DockerInstance]):
         """The name of a session's container: known, so that one whose start failed half-way is found too."""
         plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", session)[:40]
         return f"iact-{owner.data_digest(self._data)}-{plain}-{module}"
+
+
+def _rename(container: Container, name: str) -> None:
+    """Give a container another name, for people; harmless where it can't be had. Blocks."""
+    with suppress(*EngineFailure):
+        container.rename(name)
 
 
 def _engine_failed(error: Exception) -> SandboxUnavailable:

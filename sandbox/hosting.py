@@ -24,6 +24,7 @@ from sandbox.catalogue import Catalogue, Module
 from sandbox.egress import EgressProxy, Outside, targets
 from sandbox.engine import from_thread, in_thread
 from sandbox.health import serves
+from sandbox.pool import CALM, Pool
 from sandbox.restarts import Restarts
 from sandbox.secrets import Secrets
 
@@ -67,6 +68,15 @@ class Instance(ABC):
         if self.ended or self.name != APPS or not re.fullmatch("[0-9a-f]{16}", app):
             return None
         return socket_folder.open_socket(self.folder, f"app-{app}.sock")
+
+    def given(self, session: str) -> None:
+        """It was started for nobody yet, and is this session's from now on."""
+        self.session = session
+        self.since = time.monotonic()
+
+    @abstractmethod
+    async def settle(self) -> None:
+        """What can be done for that session later, when no call waits."""
 
     async def why_lost(self) -> str | None:
         """A sentence if it can no longer serve, else None.
@@ -135,10 +145,12 @@ class Host(ABC, Generic[Running]):
         shipped: Path | None = None,
         folders: Sequence[Path] = (),
         outside: Outside | None = None,
+        pool: int = 0,
     ) -> None:
         """`patience`: seconds that a module has to come up. `shipped`: a folder of modules instead of our own.
         `folders`: modules of the user's, beside those.
         `outside`: how modules that are started with egress get out, and who is told of it.
+        `pool`: for how many sessions modules run before they are called; see `sandbox.pool`.
         """
         self._data = data.resolve()
         self._bounds = bounds or limits.Limits()
@@ -153,6 +165,7 @@ class Host(ABC, Generic[Running]):
         self._running: dict[tuple[str, str], Running] = {}
         self._restarts: dict[tuple[str, str], Restarts] = {}
         self._apps = AppOrigin(self._app)
+        self.pool: Pool[Running] = Pool(pool, self._make, self._fresh, sessions=self._data / "sessions")
         self._closed = False
 
     async def catalogue(self) -> Sequence[CatalogueEntry]:
@@ -191,8 +204,13 @@ class Host(ABC, Generic[Running]):
             ModuleLost: it did not come up, or failed so often that it was withdrawn.
         """
         async with self._starting.setdefault((session, name), asyncio.Lock()):
+            pooled = await self._pooled(
+                name, digest, session, workspace, report, plain=not egress and not secrets
+            )
+            if pooled is not None:
+                return pooled
             module = await asyncio.to_thread(self._catalogue.find, name, digest)
-            given = await asyncio.to_thread(self._secrets.of, secrets)
+            given = await asyncio.to_thread(self._secrets.of, secrets) if secrets else {}
             for missing in sorted(set(secrets) - set(given)):
                 report(
                     f"the module {name} asks for a secret that is not stored; run: iact secret set {missing}"
@@ -213,10 +231,12 @@ class Host(ABC, Generic[Running]):
                     await self._running[key].stop()
             self._starting.pop(key, None)
             self._restarts.pop(key, None)
+        await self.pool.end_session(session)
 
     async def close(self) -> None:
         """Stop everything that this host started; afterwards it starts nothing any more."""
         self._closed = True
+        await self.pool.close()
         await self._apps.close()
         async with asyncio.TaskGroup() as group:
             for instance in list(self._running.values()):
@@ -231,21 +251,65 @@ class Host(ABC, Generic[Running]):
         egress: tuple[str, ...],
         secrets: Mapping[str, str],
     ) -> Running:
-        restarts = await self._restart(module, session, report)
+        restarts = await self._restart(module.name, module.digest, session, report)
+        if module.workspace != "none":
+            self.pool.mounted(session)
+        report(f"starting the module {module.name}")
         try:
             instance = await self._launch(module, session, workspace, report, egress, secrets)
         except ModuleLost as error:
             told = _without(error, secrets)
             restarts.failed(str(told), time.monotonic())
             raise told from None
+        self.pool.fill(after=CALM)
+        return await self._begun(instance, restarts)
+
+    async def _begun(self, instance: Running, restarts: Restarts) -> Running:
         instance.restarts = restarts
-        self._running[(session, module.name)] = instance
+        self._running[(instance.session, instance.name)] = instance
         if self._closed:
             await instance.stop()
             raise SandboxUnavailable(
                 "The sandbox was closed while the module started; start the program again."
             )
         return instance
+
+    async def _pooled(
+        self,
+        name: str,
+        digest: str | None,
+        session: str,
+        workspace: Path,
+        report: Report,
+        *,
+        plain: bool,
+    ) -> Running | None:
+        """What the pool has for a session, without a look at the catalogue: a digest names one source.
+
+        `plain`: it is to be given neither a way out nor secrets.
+        """
+        if not plain or digest is None or (session, name) in self._running:
+            return None
+        if not self.pool.has(name, digest, session):
+            return None
+        restarts = await self._restart(name, digest, session, report)
+        instance = await self.pool.take(name, digest, session, workspace)
+        return None if instance is None else await self._begun(instance, restarts)
+
+    async def _make(self, name: str, session: str, workspace: Path) -> Running | None:
+        """An instance for the pool; None where its image would have to be made first, which takes a minute."""
+        module = await asyncio.to_thread(self._catalogue.find, name, None)
+        if module.origin != "shipped" or not await self._at_hand(module):
+            return None
+        return await self._launch(module, session, workspace, _unheard, (), {})
+
+    def _fresh(self) -> Path:
+        """Where the folder of the pool's next set is to be: beside the sockets, where the reaper looks."""
+        return reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}-set"
+
+    @abstractmethod
+    async def _at_hand(self, module: Module) -> bool:
+        """Whether what a module runs in is there, so that a start takes no longer than that."""
 
     @abstractmethod
     async def _launch(
@@ -290,21 +354,21 @@ class Host(ABC, Generic[Running]):
             key[1]: row.reason for key, row in self._restarts.items() if key[0] == session and row.withdrawn
         }
 
-    async def _restart(self, module: Module, session: str, report: Report) -> Restarts:
+    async def _restart(self, name: str, digest: str, session: str, report: Report) -> Restarts:
         """Wait as long as a module that failed has to.
 
         Raises:
             ModuleLost: it failed too often.
         """
-        row = self._restarts.setdefault((session, module.name), Restarts(module.digest))
-        pause = row.pause(module.digest, time.monotonic())
+        row = self._restarts.setdefault((session, name), Restarts(digest))
+        pause = row.pause(digest, time.monotonic())
         if row.withdrawn:
             raise ModuleWithdrawn(
-                f"The module {module.name} was withdrawn after {row.failures} failures in a row; "
+                f"The module {name} was withdrawn after {row.failures} failures in a row; "
                 f"change it, or use it in a new session. {row.reason}"
             )
         if pause:
-            report(f"the module {module.name} failed; starting it again in {pause:.1f} s")
+            report(f"the module {name} failed; starting it again in {pause:.1f} s")
             await asyncio.sleep(pause)
         return row
 
@@ -393,6 +457,10 @@ class Host(ABC, Generic[Running]):
                     f"The module {name} did not come up within {self._patience:.0f} seconds."
                 ) from error
             raise
+
+
+def _unheard(line: str) -> None:
+    """Nobody waits for the pool."""
 
 
 def _without(error: ModuleLost, secrets: Mapping[str, str]) -> ModuleLost:

@@ -62,7 +62,17 @@ async def measure(rounds: int) -> Found:
         host = DockerHost(place / "data")
         try:
             found["start"] = await starts.starts(host, place / "starts", rounds=rounds, at_once=_AT_ONCE)
-            found["cold"] = await starts.first_calls(host, place / "starts", kind="cold", rounds=rounds)
+            for kind in ("cold", "warmed"):
+                found[kind] = await starts.first_calls(
+                    host, place / "data" / "sessions", kind=kind, rounds=rounds
+                )
+        finally:
+            await host.close()
+        host = DockerHost(place / "data", pool=1)
+        try:
+            found["pool"] = await starts.first_calls(
+                host, place / "data" / "sessions", kind="pool", rounds=rounds
+            )
         finally:
             await host.close()
     found["image"] = await asyncio.to_thread(_image)
@@ -97,7 +107,9 @@ def rows(found: Found) -> list[Row]:
         Row("docker run until the module answers", found["start"]["one"], "ms"),
         Row(f"{_AT_ONCE} of them at once", found["start"][f"{_AT_ONCE}_at_once"], "ms"),
         Row("first call of a session, container to be started", found["cold"]["first"], "ms"),
-        Row("second call of a session", found["cold"]["second"], "ms"),
+        Row("first call of a session, from the pool", found["pool"]["first"], "ms", 50),
+        Row("first call of a session, container started with it", found["warmed"]["first"], "ms", 50),
+        Row("second call of a session", found["pool"]["second"], "ms"),
         Row("artifact of 100 MiB into a blob", found["artifact"]["seconds"], "s"),
         Row("… memory of the core grew by", found["artifact"]["grown_mib"], "MiB", 32),
         Row("… the event loop was blocked for at most", found["artifact"]["blocked_ms"], "ms", 20),

@@ -35,6 +35,7 @@ from core.journal.file import Journal
 from core.modules.client import ArtifactChunk, Completed
 from core.modules.door import Door, FunctionCall
 from core.modules.outcome import Outcome
+from core.modules.registry import Start
 from core.ports import JSON
 from sandbox import DockerHost, socket_folder
 
@@ -60,6 +61,7 @@ async def call(
     function: str,
     arguments: dict[str, JSON],
     *,
+    start: Start | None = None,
     on_artifact: Callable[[ArtifactChunk], Awaitable[None]] = drop,
 ) -> Outcome:
     """One call by the root agent, through the gate."""
@@ -69,7 +71,7 @@ async def call(
     assert isinstance(ticket, Ticket)
     return await door.call(
         ticket,
-        FunctionCall(request, 1, arguments, {}, 60),
+        FunctionCall(request, 1, arguments, {}, 60, start or Start()),
         on_output=ignore,
         on_artifact=on_artifact,
         report=ignore,

@@ -10,6 +10,7 @@ from time import perf_counter
 from benchmarks.modules.calls import call, ignore
 from core.modules.client import Completed
 from core.modules.door import Door
+from core.modules.registry import Start
 from sandbox import DockerHost
 
 
@@ -40,23 +41,41 @@ async def starts(host: DockerHost, place: Path, *, rounds: int, at_once: int) ->
     return {"one": _middle(alone), f"{at_once}_at_once": _middle(together)}
 
 
-async def first_calls(host: DockerHost, place: Path, *, kind: str, rounds: int) -> dict[str, float]:
-    """Milliseconds of the first call of a new session, and of its second, which finds everything running."""
+async def first_calls(host: DockerHost, sessions: Path, *, kind: str, rounds: int) -> dict[str, float]:
+    """Milliseconds of the first call of a new session, and of its second, which finds everything running.
+
+    `cold`: its container is started for it. `pool`: the pool has one; each round waits until it does. `warmed`: the
+    session had the module started when it began (the setting `warm`), and its call comes behind that.
+    """
     first: list[float] = []
     second: list[float] = []
+    digest = next(entry.digest for entry in await host.catalogue() if entry.name == "shell")
+    start = Start(digest)  # as a session calls what it knows
     for number in range(rounds):
         session = f"{kind}-{number}"
-        workspace = place / session
-        workspace.mkdir()
+        workspace = sessions / session / "workspace"
+        workspace.mkdir(parents=True)
         door = Door(host, session, workspace)
         try:
+            if kind == "pool":
+                await _filled(host)
+            if kind == "warmed":
+                await door.warm("shell", ignore, start)
             for times in (first, second):
                 began = perf_counter()
-                assert isinstance(await call(door, "shell.run", {"command": "true"}), Completed)
+                assert isinstance(await call(door, "shell.run", {"command": "true"}, start=start), Completed)
                 times.append(perf_counter() - began)
         finally:
             await door.close()
     return {"first": _middle(first), "worst": round(max(first) * 1000, 1), "second": _middle(second)}
+
+
+async def _filled(host: DockerHost) -> None:
+    """Wait until a set is ready, and until the machine has settled."""
+    host.pool.fill()
+    while not host.pool.ready:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.5)
 
 
 def _middle(seconds: list[float]) -> float:

@@ -13,7 +13,7 @@ import contextlib
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -45,6 +45,28 @@ _TIMED_OUT: Final = 124
 _HIDDEN: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "IACT_WORKSPACE")
 _LAST_WORDS: Final = 1.0
 """Seconds before the call's deadline at which a script is ended, so that its output still arrives."""
+
+
+@module.lifespan
+@contextlib.asynccontextmanager
+async def _warm() -> AsyncIterator[None]:
+    """Run nothing once, beside what is served: in a new container every file of bash and Python is looked up anew."""
+
+    async def once() -> None:
+        with contextlib.suppress(OSError):
+            process = await Process.start(["bash", "-c", ":"], cwd="/", environment=os.environ)
+            try:
+                async for _ in process.output():
+                    pass
+            finally:
+                await process.end()
+
+    task = asyncio.create_task(once())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 @dataclass(slots=True)

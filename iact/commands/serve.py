@@ -39,7 +39,9 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
-    async with open_runtime(settings, workspace, scope=scope) as runtime:
+    # A session in a directory of the user's can be given none of the pool.
+    pool = settings.pool if workspace is None else 0
+    async with open_runtime(settings, workspace, scope=scope, pool=pool) as runtime:
         server = WebServer(runtime, around=Around(settings), host=host, port=port)
         await server.start()
         try:

@@ -29,8 +29,8 @@ ROOT = Path(__file__).parents[2]
 NO_MODULES = {"IACT_SANDBOX": "off"}
 """For tests that need no tool: nothing is asked of the engine."""
 
-_QUIET = {"IACT_MEMORY": "off"}
-"""Tests of memory turn it on; it costs every process a second or two of the machine's time."""
+_QUIET = {"IACT_MEMORY": "off", "IACT_POOL": "0"}
+"""Tests of memory and of the pool turn them on; they cost every process a second or two of the machine's time."""
 
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "DOCKER_HOST", "XDG_DATA_HOME", "TMPDIR", "SYSTEMROOT")
 _PATIENCE = 180.0

@@ -1,0 +1,245 @@
+"""Modules that run already and belong to no session yet, so that the first call of a new one need not wait.
+
+What is mounted in a container can't be changed from outside without rights over its name spaces. So the pool keeps
+*sets*: a fresh, empty folder, and one instance of each pooled module with that folder as its workspace, confined as
+any other. A session takes a whole set, once, by having the set's folder moved to where its own, still empty
+workspace is; a mount is of the folder and not of its name, and goes with it. From then on the set is that
+session's, whatever of it is used, and is never given to another.
+
+A session whose workspace holds something already, or is mounted somewhere, gets nothing from the pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Generic, Protocol, TypeVar
+
+from core.errors import IactError
+from sandbox.health import serves
+
+MODULES: Final = ("shell", "files")
+"""What a set consists of: modules of ours that nearly every session uses."""
+CALM: Final = 1.0
+"""Seconds between a hand-over and the next preparation, which would slow down the call that waits."""
+_UNUSED: Final = 600.0
+"""Seconds after which what a session has not used of its set is stopped."""
+_AT_ONCE: Final = 1.0
+"""Seconds that a module of the pool has to say that it serves; one that doesn't is not given away."""
+
+
+class Pooled(Protocol):
+    """What the pool must know of a running module."""
+
+    digest: str
+
+    @property
+    def target(self) -> str: ...
+
+    def given(self, session: str) -> None:
+        """It is this session's from now on."""
+        ...
+
+    async def settle(self) -> None:
+        """What can be done for that session later, when no call waits."""
+        ...
+
+    async def stop(self) -> None: ...
+
+
+Running = TypeVar("Running", bound=Pooled)
+Make = Callable[[str, str, Path], Awaitable[Running | None]]
+"""Starts the module of a name for a session in a workspace; None if it can't be started without a longer wait."""
+
+
+@dataclass(slots=True)
+class Set(Generic[Running]):
+    """One instance of each module, and the folder that they share."""
+
+    folder: Path
+    modules: dict[str, Running] = field(default_factory=dict)
+
+    async def stop(self) -> None:
+        """Stop all that is left of it."""
+        for one in list(self.modules.values()):
+            await one.stop()
+        self.modules.clear()
+
+
+class Pool(Generic[Running]):
+    """Keeps `size` sets ready; with 0, does nothing.
+
+    `make` starts a module. `folders` names a fresh folder for the next set. `sessions`: the folder below which
+    workspaces may be replaced, because they are ours.
+    """
+
+    def __init__(
+        self, size: int, make: Make[Running], folders: Callable[[], Path], *, sessions: Path
+    ) -> None:
+        self._size = size
+        self._make = make
+        self._folders = folders
+        self._sessions = sessions
+        self._ready: list[Set[Running]] = []
+        self._taken: dict[str, Set[Running]] = {}
+        self._mounted: set[str] = set()
+        """Sessions that can't be given a set any more."""
+        self._handing = asyncio.Lock()
+        self._filling: asyncio.Task[Running | None] | None = None
+        self._tasks: set[asyncio.Task[Running | None]] = set()
+        self._closed = False
+
+    @property
+    def ready(self) -> int:
+        """How many sets wait for a session."""
+        return len(self._ready)
+
+    @property
+    def waiting(self) -> list[Running]:
+        """The modules that wait for a session."""
+        return [one for ready in self._ready for one in ready.modules.values()]
+
+    def fill(self, *, after: float = 0.0) -> None:
+        """Begin to prepare what is missing, in the background."""
+        if self._size and not self._closed and (self._filling is None or self._filling.done()):
+            self._filling = self._begin(self._fill(after))
+
+    def has(self, name: str, digest: str, session: str) -> bool:
+        """Whether there is an instance of the source `digest` that `session` may have."""
+        if session in self._taken:
+            sets = [self._taken[session]]
+        else:
+            sets = [] if session in self._mounted else self._ready
+        return any(name in one.modules and one.modules[name].digest == digest for one in sets)
+
+    async def take(self, name: str, digest: str, session: str, workspace: Path) -> Running | None:
+        """The instance of module `name` for `session`, if the pool has one that can be given away now."""
+        # To its end even if the caller is cancelled: a folder that was moved is the session's.
+        found = await asyncio.shield(self._begin(self._pick(name, digest, session, workspace)))
+        if found is not None and not await serves(found.target, within=_AT_ONCE):
+            await found.stop()
+            return None
+        return found
+
+    def mounted(self, session: str) -> None:
+        """The workspace of `session` is mounted somewhere, so that it can't be another folder any more."""
+        self._mounted.add(session)
+
+    async def end_session(self, session: str) -> None:
+        """Stop what a session has not used of its set."""
+        self._mounted.discard(session)
+        taken = self._taken.pop(session, None)
+        if taken is not None:
+            await taken.stop()
+
+    async def close(self) -> None:
+        """Stop everything that no session uses, and prepare nothing any more."""
+        self._closed = True
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            for one in [*self._ready, *self._taken.values()]:
+                group.create_task(one.stop())
+        for one in self._ready:
+            await asyncio.to_thread(shutil.rmtree, one.folder, ignore_errors=True)
+        self._ready.clear()
+        self._taken.clear()
+
+    async def _pick(self, name: str, digest: str, session: str, workspace: Path) -> Running | None:
+        async with self._handing:
+            if session not in self._mounted:
+                await self._hand_over(name, digest, session, workspace)
+            taken = self._taken.get(session)
+            if taken is None or name not in taken.modules or taken.modules[name].digest != digest:
+                return None
+            return taken.modules.pop(name)
+
+    async def _hand_over(self, name: str, digest: str, session: str, workspace: Path) -> None:
+        while self._ready:
+            given = self._ready.pop(0)
+            if given.modules[name].digest != digest:  # made of other source than there is now
+                self._begin(self._discard(given))
+                continue
+            if not await asyncio.to_thread(_move, given.folder, workspace, self._sessions):
+                self._ready.insert(0, given)
+                return
+            for one in given.modules.values():
+                one.given(session)
+            self._mounted.add(session)
+            self._taken[session] = given
+            self._begin(self._settle(session, given, tuple(given.modules.values())))
+            break
+        self.fill(after=CALM)
+
+    async def _fill(self, after: float) -> None:
+        await asyncio.sleep(after)
+        while len(self._ready) < self._size:
+            prepared = await self._prepare()
+            if prepared is None:
+                return
+            self._ready.append(prepared)
+
+    async def _prepare(self) -> Set[Running] | None:
+        """A new set; None if it can't be had now, which whoever starts the module next is told the reason of."""
+        made = Set[Running](self._folders())
+        complete = False
+        try:
+            await asyncio.to_thread(made.folder.mkdir, parents=True)
+            for name in MODULES:
+                started = await self._make(name, made.folder.name, made.folder)
+                if started is None:
+                    return None
+                made.modules[name] = started
+            complete = True
+        except (IactError, OSError):
+            return None
+        finally:
+            if not complete:
+                await asyncio.shield(self._discard(made))
+        return made
+
+    async def _settle(self, session: str, given: Set[Running], modules: Sequence[Running]) -> None:
+        """What comes behind a hand-over, the end of what is not used included."""
+        await asyncio.sleep(CALM)
+        for one in modules:
+            await one.settle()
+        await asyncio.sleep(_UNUSED)
+        async with self._handing:
+            if self._taken.get(session) is given:
+                del self._taken[session]
+        await given.stop()
+
+    async def _discard(self, one: Set[Running]) -> None:
+        """End a set that no session was given."""
+        await one.stop()
+        await asyncio.to_thread(shutil.rmtree, one.folder, ignore_errors=True)
+
+    def _begin(self, work: Coroutine[None, None, Running | None]) -> asyncio.Task[Running | None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _move(folder: Path, workspace: Path, sessions: Path) -> bool:
+    """Let `folder` take the place of a `workspace` of ours, in one step; whether it did. Blocks.
+
+    The kernel refuses to replace a folder that is not empty, or on another file system.
+    """
+    try:
+        fresh, own = folder.lstat(), workspace.lstat()
+        alike = (fresh.st_uid, fresh.st_gid, fresh.st_mode) == (own.st_uid, own.st_gid, own.st_mode)
+        ours = workspace.resolve().is_relative_to(sessions)
+        if not (alike and ours and stat.S_ISDIR(own.st_mode)) or any(folder.iterdir()):
+            return False
+        os.rename(folder, workspace)
+    except OSError:
+        return False
+    return True
