@@ -10,8 +10,8 @@ from core.fold.plan_run import Ending, PlanRun, variable_of
 from core.fold.tree import Tree
 from core.language import labels
 from core.plan.contracts import as_text
-from core.plan.limits import PlanResult, Status, node_json, versions_json
 from core.plan.model import WORK
+from core.plan.result import PlanResult, Status, node_json, versions_json
 from core.plan.state import NodeRecord
 from core.ports import JSON
 

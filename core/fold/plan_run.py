@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from core.language.variables import Value
-from core.plan.limits import Status
 from core.plan.model import WORK, Plan, PlanVersion
+from core.plan.result import Status
 from core.plan.seams import Outcome, QuestionKind
 from core.plan.state import NodeChange, NodeRecord, PlanState
 from core.ports import JSON

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from core.errors import ModelUnreachable
 from core.plan.engine import PlanEngine
-from core.plan.limits import PlanResult
 from core.plan.model import PlanVersion
+from core.plan.result import PlanResult
 from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
 from core.plan.state import NodeChange
 

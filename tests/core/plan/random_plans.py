@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from core.plan.engine import PlanEngine
 from core.plan.forms import version_from_json, version_to_json
-from core.plan.limits import Limits, PlanResult
+from core.plan.limits import Limits
 from core.plan.model import Contract, Node, Plan, PlanVersion, Ref, make_plan
 from core.plan.modes.base import Mode
+from core.plan.result import PlanResult
 from core.plan.seams import Failure, Firing, Outcome, Success
 from core.plan.state import DEFAULT_RETRIES, NodeChange, PlanState
 from core.plan.states import TERMINAL

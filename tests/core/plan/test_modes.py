@@ -11,7 +11,7 @@ import pytest
 from core.plan.engine import PlanEngine
 from core.plan.expression import Expression, Store
 from core.plan.forms import read_plan
-from core.plan.limits import Limits, PlanResult
+from core.plan.limits import Limits
 from core.plan.model import Node, PlanError
 from core.plan.modes import profile as ptr
 from core.plan.modes.analyze import Analyze
@@ -21,6 +21,7 @@ from core.plan.modes.nreflect import NReflect
 from core.plan.modes.orchestrator import Orchestrator
 from core.plan.modes.profile import Profile, read_profile
 from core.plan.modes.reflect import Reflect
+from core.plan.result import PlanResult
 from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
 from core.plan.state import NodeChange
 from core.plan.validate import levels

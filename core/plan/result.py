@@ -1,0 +1,103 @@
+"""What a plan comes back with, whatever happened."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from core.plan.model import WORK, PlanVersion
+from core.plan.state import NodeChange, NodeRecord, PlanState
+from core.ports import JSON
+
+Status = Literal["concluded", "partial", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """What a plan comes back with, whatever happened.
+
+    `result`: the answer, or what its last steps gave. `missing`: ids of last steps without a result, with
+    why. `trail`: every event in order. `bound`: which bound ended it, "" if none. `flags`: caveats.
+    """
+
+    status: Status
+    result: JSON
+    missing: Mapping[str, str]
+    nodes: Mapping[str, NodeRecord]
+    versions: tuple[PlanVersion, ...]
+    trail: tuple[NodeChange | PlanVersion, ...]
+    model_calls: int
+    tokens: int
+    seconds: float
+    bound: str = ""
+    warnings: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, JSON]:
+        """As `iact plan run --json` prints it."""
+        return {
+            "status": self.status,
+            "result": self.result,
+            "missing": dict(self.missing),
+            "versions": versions_json(self.versions),
+            "nodes": {one: node_json(record) for one, record in self.nodes.items()},
+            "usage": {"model_calls": self.model_calls, "tokens": self.tokens},
+            "seconds": round(self.seconds, 6),
+            "warnings": [*self.warnings, *self.flags],
+        }
+
+
+def versions_json(versions: Iterable[PlanVersion]) -> list[JSON]:
+    """Each version with the ids of all the nodes that it holds."""
+    held: dict[str, None] = {}
+    rows: list[JSON] = []
+    for one in versions:
+        held = {id: None for id in (*held, *(node.id for node in one.add)) if id not in one.drop}
+        rows.append({"version": one.version, "parent": one.parent, "reason": one.reason, "nodes": list(held)})
+    return rows
+
+
+def node_json(record: NodeRecord) -> dict[str, JSON]:
+    """What became of a node; times in seconds from the plan's start."""
+    return {
+        "kind": record.node.kind,
+        "state": record.state,
+        "version": record.version,
+        "attempts": record.attempts,
+        "started": record.started,
+        "ended": record.ended,
+        "output": record.output,
+        "error": record.error or None,
+        "validation": record.validation or None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What the last steps of a plan came to: outputs, and why there is none, by id. `any_done`: of all steps."""
+
+    outputs: Mapping[str, JSON]
+    missing: Mapping[str, str]
+    any_done: bool
+
+    @property
+    def result(self) -> JSON:
+        """The only output, or all of them by id; None if there is none."""
+        return next(iter(self.outputs.values())) if len(self.outputs) == 1 else dict(self.outputs) or None
+
+
+def gather(state: PlanState, superseded: Container[str]) -> Ends:
+    """Look at the steps that nothing followed on, but those that were `superseded` by others."""
+    work = {one: state.nodes[one] for one, node in state.plan.nodes.items() if node.kind in WORK}
+    outputs: dict[str, JSON] = {}
+    missing: dict[str, str] = {}
+    for one, record in work.items():
+        followers = (work.get(other) for other in record.serves)
+        if one in superseded or any(each and each.state != "cancelled" for each in followers):
+            continue
+        if record.state == "executed":
+            outputs[one] = record.output
+        elif record.cause != "concluded":
+            missing[one] = record.error or record.state
+    return Ends(outputs, missing, any(record.state == "executed" for record in work.values()))
