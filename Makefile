@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := run
 .NOTPARALLEL:
-.PHONY: run setup test setup-test lint types unit bench fuzz lock format
+.PHONY: run setup test setup-test lint types unit bench fuzz lock format examples
 
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
@@ -37,6 +37,10 @@ unit: | .venv
 
 bench: setup
 	@$(PY) -m $(BENCH)
+
+# Recorded anew, by playing them on the product; needed when a prompt, a label or a rule has changed.
+examples: setup
+	@$(PY) -m examples.recording $(ARGS)
 
 # MINUTES: how long. New finds are taken into the corpus, which every test run reads.
 fuzz: | .venv

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from examples import EXAMPLES
 from iact.doctor import checks
 from iact.export import page
 from iact.settings import Settings
-from web.ports import Finding, Prices
+from web.ports import Finding, Prices, Recorded
 
 
 class Around:
@@ -43,6 +44,10 @@ class Around:
     def checks(self) -> Sequence[Finding]:
         """What `iact doctor` finds."""
         return [Finding(one.check, one.ok, one.detail, one.remedy) for one in checks(self._settings.data)]
+
+    def examples(self) -> Sequence[Recorded]:
+        """Those that come with the product."""
+        return [Recorded(one.name, one.title, one.about, one.folder) for one in EXAMPLES]
 
     def export(self, journal: Path, at: int | None) -> str:
         """What `iact journal html` writes."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact")
+OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact", "examples")
 
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
 """Rooms of the core that stand side by side, below `core.fold`."""
@@ -37,8 +37,12 @@ ALLOWED: dict[str, set[str]] = {
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
     "hippocampus": set(BASE),
+    "examples": set(),
+    "examples.recording": BASE | EVERY_ROOM | {"core", "examples", "ext_modules"},
     "web": BASE | EVERY_ROOM | {"core", "core.fold", "core.tree"},
-    "iact": BASE | EVERY_ROOM | {"core", "core.fold", "core.tree", "web", "sandbox", "hippocampus", "protos"},
+    "iact": BASE
+    | EVERY_ROOM
+    | {"core", "core.fold", "core.tree", "web", "sandbox", "hippocampus", "protos", "examples"},
     "iact.setup": set(),
 }
 
@@ -85,7 +89,8 @@ def room_of(module: str) -> str:
     parts = module.split(".")
     if parts[0] == "core" and len(parts) > 1:
         return ".".join(parts[:2])
-    return "iact.setup" if parts[:2] == ["iact", "setup"] else parts[0]
+    apart = ".".join(parts[:2])
+    return apart if apart in ("iact.setup", "examples.recording") else parts[0]
 
 
 def module_name(path: Path) -> str:

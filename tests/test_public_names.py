@@ -17,7 +17,15 @@ REQUIRED = {
     ".ci", ".gitignore", "Makefile", "README.md", "core", "docs", "ext_modules", "iact",
     "protos", "pyproject.toml", "requirements.lock", "sandbox", "tests", "web",
 }  # fmt: skip
-PERMITTED = REQUIRED | {"LICENSE", "benchmarks", "hippocampus"}
+PERMITTED = REQUIRED | {
+    "CHANGELOG.md",
+    "Containerfile",
+    "LICENSE",
+    "benchmarks",
+    "compose.yaml",
+    "examples",
+    "hippocampus",
+}
 
 TARGETS = ("setup", "run", "test", "lint", "types", "bench")
 

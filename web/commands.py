@@ -31,6 +31,7 @@ from web.messages import (
     Fork,
     Hello,
     Inject,
+    ListExamples,
     ListModules,
     ListSessions,
     ListVariables,
@@ -243,6 +244,12 @@ async def _about(client: Client, message: About) -> Fields:
     }
 
 
+async def _examples(client: Client, message: ListExamples) -> Fields:
+    return {
+        "list": [{"id": one.id, "title": one.title, "about": one.about} for one in client.around().examples()]
+    }
+
+
 async def _context(client: Client, message: ShowContext) -> Fields:
     return looking.context_fields(await client.past().context(message.path, message.at))
 
@@ -335,6 +342,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "download": _command(Download, _download),
     "export": _command(Export, _export),
     "about": _command(About, _about),
+    "examples": _command(ListExamples, _examples),
     "context": _command(ShowContext, _context),
     "variables": _command(ListVariables, _variables),
     "variable": _command(ShowVariable, _variable),

@@ -198,7 +198,8 @@ class Connection:
 
     async def open(self, journal: str, since: int, *, lazy: bool) -> None:
         """Look at a stored session from now on."""
-        stored = await asyncio.to_thread(read_stored, self._runtime, journal)
+        examples = () if self._desk.around is None else self._desk.around.examples()
+        stored = await asyncio.to_thread(read_stored, self._runtime, journal, examples)
         await self._leave()
         self._lazy = lazy
         self._follow(stored, since)
@@ -271,7 +272,7 @@ class Connection:
         """Fork the watched session, say `text` in the new one and watch that; gives its id and the record."""
         self.past()
         source = await self.session()
-        identity = await self._runtime.fork(source.journal.parent.name, at)
+        identity = await self._runtime.fork(source.journal.parent, at)
         session = await self._runtime.open(identity)
         # Nothing may be awaited between: what the shared records left under way would go on first.
         said = await session.say(text)

@@ -54,6 +54,7 @@ class Follower:
         self._session = session
         self._rendered = rendered
         self._prices: Fields = {} if prices is None else {"prices": asdict(prices)}
+        self._kind: Fields = {"example": True} if isinstance(session, Stored) and session.example else {}
         last = _last(session)
         self._since = since if since <= last else 0
         self._bare_until = last - NEWEST if lazy else 0
@@ -142,6 +143,7 @@ class Follower:
                 "last": _last(self._session),
                 "readonly": isinstance(self._session, Stored),
                 **self._prices,
+                **self._kind,
             }
         )
 

@@ -49,9 +49,9 @@ class Render(Message):
 class Open(Message):
     """Look at a stored session without running or changing it, from behind record `since`; `lazy` as in `hello`.
 
-    `journal`: a session's id, or the path of its directory or journal below the data directory's sessions.
-    From then on the connection is as after `hello`, but the `session` message has `readonly`, there is no
-    news, and what would change the session is refused.
+    `journal`: a session's id, an example's, or the path of a directory or journal below the data directory's
+    sessions. From then on the connection is as after `hello`, but the `session` message has `readonly` (and `example`
+    for one), there is no news, and what would change the session is refused.
     """
 
     journal: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
@@ -153,6 +153,10 @@ class About(Message):
 
     The `ok` has `settings`, pairs of name and value, and `checks`, each with `check`, `ok`, `detail`, `remedy`.
     """
+
+
+class ListExamples(Message):
+    """Recorded sessions to look at. The `ok` has `list`, each with `id`, for `open`, and `title` and `about`."""
 
 
 class OnAgent(Message):

@@ -115,6 +115,16 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded session that comes with the product. `id`: under which it is opened; `about`: a sentence."""
+
+    id: str
+    title: str
+    about: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Prices:
     """What a million tokens cost, in whatever money the user counts: read anew, reused, and written."""
 
@@ -136,6 +146,10 @@ class Surroundings(Protocol):
 
     def checks(self) -> Sequence[Finding]:
         """What works on this machine and what doesn't."""
+        ...
+
+    def examples(self) -> Sequence[Recorded]:
+        """Recorded sessions to look at."""
         ...
 
     def export(self, journal: Path, at: int | None) -> str:
@@ -165,8 +179,11 @@ class Runtime(Protocol):
 
     async def open(self, session_id: str | None) -> Session: ...
 
-    async def fork(self, session_id: str, at: int) -> str:
-        """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it."""
+    async def fork(self, source: str | Path, at: int) -> str:
+        """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it.
+
+        `source`: a session's id, or the directory of a journal anywhere.
+        """
         ...
 
     async def modules(self) -> Sequence[Known]:

@@ -18,16 +18,19 @@ from core.journal.record import Record
 from core.ports import JSON
 from core.tree.events import Event
 from core.tree.replay import Replay, replay
-from web.ports import InjectMode, Intent, Runtime
+from web.ports import InjectMode, Intent, Recorded, Runtime
+
+EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
 
 
 class Stored:
-    """One journal. The model's label is what the journal says."""
+    """One journal. The model's label is what the journal says. `example`: it is none of the user's own sessions."""
 
     failure: Final = None
 
-    def __init__(self, read: Replay) -> None:
+    def __init__(self, read: Replay, *, example: bool = False) -> None:
         self._read = read
+        self.example = example
 
     @property
     def id(self) -> str:
@@ -47,6 +50,8 @@ class Stored:
     @property
     def model_label(self) -> str:
         """The names of its models."""
+        if self.example:
+            return EXAMPLE_MODEL
         return ", ".join(dict.fromkeys(role.model for role in self._read.tree.roles.values()))
 
     @property
@@ -117,13 +122,18 @@ class Stored:
         _refuse()
 
 
-def read_stored(runtime: Runtime, journal: str) -> Stored:
+def read_stored(runtime: Runtime, journal: str, examples: Sequence[Recorded] = ()) -> Stored:
     """The stored session with this id, or whose directory or journal stands at this path.
+
+    `examples`: found by their ids as well.
 
     Raises:
         UsageError: it is not one of the runtime's sessions.
         JournalError: it can't be read.
     """
+    for example in examples:
+        if journal == example.id:
+            return Stored(replay(example.folder / FILE), example=True)
     return Stored(replay(_file(runtime, journal)))
 
 

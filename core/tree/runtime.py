@@ -178,19 +178,20 @@ class Runtime:
             session.start()
             return session
 
-    async def fork(self, session_id: str, at: int) -> str:
+    async def fork(self, source: str | Path, at: int) -> str:
         """Make a session that shares records 1…`at` of a stored one, which may be running; gives its id.
 
         It is not opened. What had no outcome at `at` is treated as after a crash when it is.
+        `source`: a session's id, or the directory of a journal anywhere.
 
         Raises:
             UsageError: no such session or record.
             JournalError: the session is damaged before `at`, or the new one can't be stored.
         """
         now = self._clock.now()
-        source = self.path_of(session_id)
+        place = source if isinstance(source, Path) else self.path_of(source)
         made = await asyncio.to_thread(
-            fork, self._sessions_path, source, at, session=new_session(now), now=now, versions=self._versions
+            fork, self._sessions_path, place, at, session=new_session(now), now=now, versions=self._versions
         )
         return made.session
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import examples
 from core.errors import JournalCorrupt, JournalError, UsageError
 from core.fold.agent import Agent
 from core.fold.plan_report import plan_json
@@ -32,7 +33,7 @@ _LOOK: Final = 0.1
 
 
 def find(settings: Settings, name: str) -> Path:
-    """A journal by its file, its session's directory, or its session's id.
+    """A journal by its file, its session's directory, its session's id, or the name of an example.
 
     Raises:
         UsageError: there is none.
@@ -40,6 +41,8 @@ def find(settings: Settings, name: str) -> Path:
     for path in (Path(name), settings.data / "sessions" / name):
         if path.is_file() or (path / "journal.md").is_file():
             return path
+    if (example := examples.find(name)) is not None:
+        return example.folder
     raise UsageError(f"There is no journal {name}: give its file, or the id of a session in {settings.data}.")
 
 

@@ -20,7 +20,8 @@ from core.journal.record import Record
 from core.modules.catalogue import Known
 from core.ports import JSON, CatalogueEntry, Memory, ModuleSource
 from core.tree.events import Delta, Event, Output, RecordAppended, TreeChanged
-from web.ports import Finding, InjectMode, Intent, Prices
+from examples import EXAMPLES
+from web.ports import Finding, InjectMode, Intent, Prices, Recorded
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
 
@@ -263,7 +264,7 @@ class FakeRuntime:
             raise UsageError(f"There is no session {session_id}.")
         return self.known[session_id]
 
-    async def fork(self, session_id: str, at: int) -> str:
+    async def fork(self, source: str | Path, at: int) -> str:
         raise UsageError("Sessions in memory can't be forked.")
 
     async def modules(self) -> Sequence[Known]:
@@ -305,6 +306,9 @@ class FakeAround:
             Finding("python", True, "Python 3.11", ""),
             Finding("engine", False, "It is not there.", "apt-get install docker.io"),
         ]
+
+    def examples(self) -> Sequence[Recorded]:
+        return [Recorded(one.name, one.title, one.about, one.folder) for one in EXAMPLES]
 
     def export(self, journal: Path, at: int | None) -> str:
         raise UsageError("Sessions in memory can't be exported.")

@@ -5,17 +5,13 @@ import { showDraft } from "./draft.js";
 import { entryOf } from "./entries.js";
 import { agentName, timeOfDay } from "./format.js";
 import { countUpTo } from "./store.js";
+import { welcome } from "./welcome.js";
 import { EntryWindow } from "./window.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
 
 const NEAR_THE_END = 80;
-const SUGGESTIONS = [
-  "Show me the disk usage of /tmp in your sandbox",
-  "Which kernel and distribution does your sandbox run?",
-  "Write a small file in your workspace and count its lines",
-];
 
 export class Dialogue {
   #list = part("dialogue");
@@ -36,15 +32,15 @@ export class Dialogue {
 
   /**
    * @param {Store} store
-   * @param {(text: string) => void} suggest puts a text into the composer
+   * @param {Parameters<typeof welcome>[2]} actions
    * @param {(record: JournalRecord) => void} amend asks for another wording of what was said
-   * @param {() => void} explain shows what works on this machine
+   * @param {import("./pictures.js").Pictures} pictures
    */
-  constructor(store, suggest, amend, explain) {
-    this.explain = explain;
+  constructor(store, actions, amend, pictures) {
     this.store = store;
-    this.suggest = suggest;
+    this.actions = actions;
     this.amend = amend;
+    this.pictures = pictures;
     this.#scroll.insertBefore(this.#earlier, this.#list);
     this.#list.after(this.#later);
     this.window = new EntryWindow(this.#list, this.#scroll, (record) => this.#entry(record), (earlier, later) => {
@@ -64,7 +60,7 @@ export class Dialogue {
       this.#following = true;
       update();
     };
-    for (const what of ["records", "live", "tree", "session"]) store.addEventListener(what, update);
+    for (const what of ["records", "live", "tree", "session", "examples"]) store.addEventListener(what, update);
     for (const what of ["selected", "reset"]) store.addEventListener(what, rebuild);
     store.addEventListener("moved", moved);
     // Also on a new connection: what was asked for on the old one will not come.
@@ -183,6 +179,7 @@ export class Dialogue {
     }
     body.classList.remove("awaited");
     insert(body, html);
+    this.pictures.fill(body, source.agent);
   }
 
   /** HTML came for entries that stand in the page without. */
@@ -249,26 +246,15 @@ export class Dialogue {
   #showEmpty() {
     const blank = !this.#list.querySelector(".entry") && !this.#drafts.childElementCount;
     const { id, model } = this.store.session;
+    const { examples } = this.store;
     const shown = this.#list.querySelector(".empty");
     if (!blank || id !== null) shown?.remove();
     else if (!shown) this.#list.append(this.#welcome());
-    else if (model && !shown.querySelector(".aside")) shown.replaceWith(this.#welcome());
+    else if ((model && !shown.querySelector(".aside")) || (examples.length && !shown.querySelector(".examples"))) shown.replaceWith(this.#welcome());
   }
 
   #welcome() {
-    const welcome = el("div", { className: "empty" }, el("h3", {}, "What should be done?"),
-      el("p", {}, "The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree."));
-    const { model } = this.store.session;
-    if (model) welcome.append(el("p", { className: "aside" }, `Model: ${model}`));
-    const more = el("button", { className: "link", type: "button" }, "What works here, and how to have another model answer");
-    more.addEventListener("click", () => this.explain());
-    welcome.append(el("p", {}, more));
-    for (const text of SUGGESTIONS) {
-      const button = el("button", { className: "suggestion", type: "button" }, text);
-      button.addEventListener("click", () => this.suggest(text));
-      welcome.append(button);
-    }
-    return welcome;
+    return welcome(this.store.session.model, this.store.examples, this.actions);
   }
 
   #scrolled() {
@@ -286,7 +272,8 @@ export class Dialogue {
     this.#toBottom();
   }
 
+  /** To the newest entry; what stands there before the first one is read from its top. */
   #toBottom() {
-    this.#scroll.scrollTop = this.#scroll.scrollHeight;
+    this.#scroll.scrollTop = this.#list.querySelector(".empty") ? 0 : this.#scroll.scrollHeight;
   }
 }

@@ -14,6 +14,7 @@ import { Inspector } from "./inspector.js";
 import { MemoriesDialog } from "./memories.js";
 import { ModulesDialog } from "./modules.js";
 import { Palette } from "./palette.js";
+import { Pictures } from "./pictures.js";
 import { Replay } from "./replay.js";
 import { Sessions } from "./sessions.js";
 import { SettingsDialog } from "./settings.js";
@@ -56,16 +57,18 @@ const composer = new Composer(store, (path, text, mode) => {
   return mode === "say" ? connection.request("say", { text }) : connection.request("inject", { path, text, mode });
 });
 store.fetchHtml = (numbers) => connection.request("render", { numbers });
-const dialogue = new Dialogue(store, (text) => composer.put(text), (record) => {
-  store.move(record.n - 1);
-  composer.put(record.said ?? "");
-}, () => settings.show());
 /** @type {import("./inspector.js").Ask} */
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
+const pictures = new Pictures(ask);
+const openExample = (/** @type {string} */ id) => openSession(id, true);
+const dialogue = new Dialogue(store, { suggest: (text) => composer.put(text), explain: () => settings.show(), open: openExample }, (record) => {
+  store.move(record.n - 1);
+  composer.put(record.said ?? "");
+}, pictures);
 const fetchFile = (/** @type {string} */ type, /** @type {Record<string, unknown>} */ fields) =>
   attempt(ask(type, fields).then(({ href }) => download(href)));
 const variable = new VariableDialog(ask, (path, name) => fetchFile("download", { path, name }),
-  (path, name) => connection.request("declassify", { path, name }));
+  (path, name) => connection.request("declassify", { path, name }), pictures);
 new Tree(store, actions, choose);
 const inspector = new Inspector(store, ask, (n) => {
   closeDrawers();
@@ -84,7 +87,7 @@ const memories = new MemoriesDialog((type, fields) => connection.request(type, f
 const modules = new ModulesDialog((type, fields) => connection.request(type, fields));
 store.addEventListener("modules", onceAFrame(() => modules.changed()));
 const settings = new SettingsDialog(() => connection.request("about"), () => store.session.model);
-const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), () => openSession(store.session.id));
+const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), () => openSession(store.session.example ? null : store.session.id));
 const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);
 
 // A chip in a dialogue stands in a record, whose agent has the variable.
@@ -224,6 +227,8 @@ store.addEventListener("session", () => {
   writeAddress();
 });
 store.addEventListener("selected", writeAddress);
+// A server without the product around it has none, and says so.
+store.addEventListener("session", () => connection.request("examples").then(({ list }) => store.offer(list), () => undefined), { once: true });
 part("unlock").addEventListener("click", () => attempt(connection.request("lockdown", { value: false })));
 const showLock = onceAFrame(() => {
   part("lockdown").hidden = !store.locked;

@@ -162,7 +162,7 @@ export class Replay {
       this.#play.dataset.shape = String(playing);
       this.#play.replaceChildren(icon(playing ? "pause" : "resume"), el("span", { className: "sr" }, playing ? "Stop playing" : "Play"));
     }
-    setText(this.#close, session.readonly ? "Open it live" : "Back to now");
+    setText(this.#close, session.example ? "Close" : session.readonly ? "Open it live" : "Back to now");
     this.#mark(last);
   }
 

@@ -2,12 +2,14 @@
 
 import { el, part } from "./dom.js";
 import { dateTime } from "./format.js";
+import { exampleList } from "./welcome.js";
 
 /** @typedef {import("./store.js").Store} Store */
 
 export class Sessions {
   #dialog = /** @type {HTMLDialogElement} */ (part("sessions-dialog"));
   #list = part("sessions-list");
+  #examples = part("sessions-examples");
   #search = /** @type {HTMLInputElement} */ (part("sessions-search"));
 
   /**
@@ -29,6 +31,10 @@ export class Sessions {
   }
 
   show() {
+    const { examples } = this.store;
+    this.#examples.hidden = !examples.length;
+    this.#examples.querySelector("ul")?.remove();
+    this.#examples.append(exampleList(examples, (id) => this.#choose(id, true)));
     this.#search.value = "";
     this.#update();
     this.#dialog.showModal();

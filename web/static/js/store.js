@@ -5,7 +5,7 @@
 //
 // Records of long ago come without HTML; `html` asks for it when one of them is to be shown.
 //
-// Events: "session", "tree", "records", "rendered", "live", "modules", "selected", "notice", "alert", "sessions", "reset", "moved".
+// Events: "session", "tree", "records", "rendered", "live", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
 
 import { snippet } from "./format.js";
 
@@ -38,6 +38,7 @@ export class Store extends EventTarget {
   /** The records of each agent, in order. @type {Map<string, JournalRecord[]>} */ #own = new Map();
   /** With which record each agent began. @type {Map<string, JournalRecord>} */ #births = new Map();
   /** @type {SessionInfo[]} */ sessions = [];
+  /** Recorded sessions that come with the product. @type {import("./welcome.js").Example[]} */ examples = [];
   /** Text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
   /** What running tools printed, by the number of their `call` record.
    * @type {Map<number, {agent: string, text: string}>} */
@@ -175,6 +176,12 @@ export class Store extends EventTarget {
     this.#tell("session");
   }
 
+  /** @param {import("./welcome.js").Example[]} list */
+  offer(list) {
+    this.examples = list;
+    this.#tell("examples");
+  }
+
   /** What is expected will not come; take what does. */
   waitNoMore() {
     this.#awaited = null;
@@ -208,7 +215,7 @@ export class Store extends EventTarget {
   #session(message) {
     if (message.id !== this.session.id && this.session.id !== null) this.#reset();
     if (message.since < this.last) this.#reset();
-    this.session = { ...this.session, journal: "", last: 0, readonly: false, ...message };
+    this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, ...message };
     this.#tell("session");
   }
 

@@ -59,6 +59,7 @@
  * @property {string} journal
  * @property {number} last number of the newest record when it was asked for
  * @property {boolean} readonly
+ * @property {boolean} [example] it comes with the product and is none of the user's own
  * @property {Prices} [prices] what a million tokens cost, if that is known
  *
  * @typedef {{prompt: number, cached: number, completion: number}} Prices

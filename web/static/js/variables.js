@@ -36,8 +36,10 @@ export class VariableDialog {
    * @param {Ask} ask
    * @param {(path: string, name: string) => void} download
    * @param {(path: string, name: string) => Promise<unknown>} vouch
+   * @param {import("./pictures.js").Pictures} pictures
    */
-  constructor(ask, download, vouch) {
+  constructor(ask, download, vouch, pictures) {
+    this.pictures = pictures;
     this.ask = ask;
     this.download = download;
     this.vouch = vouch;
@@ -55,7 +57,8 @@ export class VariableDialog {
     this.#content.replaceChildren();
     if (!this.#dialog.open) this.#dialog.showModal();
     try {
-      this.#fill(path, await this.ask("variable", { path, name }));
+      const value = await this.ask("variable", { path, name });
+      this.#fill(path, value, await this.pictures.of(path, value, name));
     } catch (error) {
       this.#content.replaceChildren(el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error)));
     }
@@ -77,8 +80,9 @@ export class VariableDialog {
   /**
    * @param {string} path
    * @param {Variable & {text: string|null, sha256: string}} value
+   * @param {HTMLElement|null} picture
    */
-  #fill(path, value) {
+  #fill(path, value, picture) {
     const button = el("button", { type: "button" }, "Download");
     button.addEventListener("click", () => this.download(path, value.name));
     const vouch = el("button", { type: "button", title: "It then counts as yours, and may reach calls that what comes from outside may not" }, "Vouch for it");
@@ -86,9 +90,9 @@ export class VariableDialog {
     vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name));
 
     const facts = [value.media, bytes(value.size), value.origin && `from ${value.origin}`, `SHA-256 ${value.sha256.slice(0, 12)}…`];
-    const content = value.text === null
+    const content = picture ?? (value.text === null
       ? el("p", { className: "nothing" }, "This content is no text, so it can't be shown here.")
-      : el("pre", { tabIndex: 0 }, value.text);
+      : el("pre", { tabIndex: 0 }, value.text));
     this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button, " ", vouch));
   }
 }

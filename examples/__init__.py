@@ -1,0 +1,66 @@
+"""Recorded sessions to look at: what the product does, for someone who has no model yet.
+
+Each is a folder with a journal as any session has one. The model was scripted (`examples/recording/`); all else
+was real: the server, the gate, the containers, every result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One recorded session. `name`: of its folder; `about`: a sentence for people."""
+
+    name: str
+    title: str
+    about: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its journal is."""
+        return HERE / self.name
+
+
+EXAMPLES: Final = (
+    Example(
+        "research",
+        "Research in parallel",
+        "Three agents measure side by side, one has its work checked, one asks back; the root decides.",
+    ),
+    Example(
+        "analysis",
+        "Data with plots",
+        "A file becomes a variable, a statistician looks into it, and charts pass between agents by name.",
+    ),
+    Example(
+        "bugfix",
+        "A bug, found and mended",
+        "A failing test, a change in one place, a green run, and a reviewer who may look but not touch.",
+    ),
+    Example(
+        "plan",
+        "A plan that needs your yes",
+        "Steps run as a graph, in parallel where they can; what leaves the house waits for a person.",
+    ),
+    Example(
+        "module",
+        "An agent writes its own tool",
+        "It deploys a module, reads the stack trace, mends it, uses it, and a second agent finds it there.",
+    ),
+    Example(
+        "correction",
+        "Corrected in mid-flight",
+        "You stop an agent two levels down in the middle of a sentence, tell it better, and it goes on.",
+    ),
+)
+
+
+def find(name: str) -> Example | None:
+    """The example of this name."""
+    return next((one for one in EXAMPLES if one.name == name), None)

@@ -1,0 +1,1 @@
+"""Records the examples anew; see `__main__`."""

@@ -1,0 +1,63 @@
+"""Records the examples anew: `python -m examples.recording [NAME…]`, or `make examples`.
+
+Every scene is played on the running product (`iact serve`, real containers) with the scripted endpoint of the tests
+in place of a model. A journal holds every context's digest, so a change of a prompt, a label or a rule means that
+the examples no longer verify and are recorded again with this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from core.journal.file import FILE
+from examples import EXAMPLES, HERE
+from examples.recording import analysis, bugfix, correction, module, plan, research
+from tests.acceptance.laws import journal_law
+
+Play = Callable[[Path], Path]
+"""Plays a scene in a data directory; gives its session's directory."""
+
+SCENES: Final[Mapping[str, Play]] = {
+    "research": research.play,
+    "analysis": analysis.play,
+    "bugfix": bugfix.play,
+    "plan": plan.play,
+    "module": module.play,
+    "correction": correction.play,
+}
+
+
+def record(name: str) -> None:
+    """Play a scene and keep its journal as the example of this name."""
+    with tempfile.TemporaryDirectory(prefix="iact-example-") as folder:
+        data = Path(folder) / "data"
+        data.mkdir()
+        session = SCENES[name](data)
+        journal_law(session / FILE)
+        target = HERE / name
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        shutil.copyfile(session / FILE, target / FILE)
+        blobs = session / "blobs"
+        if blobs.is_dir() and any(blobs.iterdir()):
+            shutil.copytree(blobs, target / "blobs", copy_function=shutil.copyfile)
+
+
+def main() -> int:
+    """Record those that are named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m examples.recording", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SCENES))
+    for name in parser.parse_args().names or [one.name for one in EXAMPLES]:
+        record(name)
+        print(f"{name}: recorded in {HERE / name}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

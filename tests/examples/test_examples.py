@@ -1,0 +1,191 @@
+"""The recorded examples: they verify, show what they promise, and can be looked at by somebody without a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import expect
+
+from core.errors import IactError
+from core.journal import Record, read_journal
+from core.journal.record import blobs_of
+from core.tree.replay import replay
+from examples import EXAMPLES, HERE, Example
+from tests.acceptance.conftest import Stage, stage
+from tests.acceptance.product import NO_MODULES, acknowledged
+from tests.acceptance.test_browser import page_of
+
+__all__ = ["stage"]
+
+AGAIN: Final = (
+    "If a prompt, a label or a rule was changed on purpose, record the examples anew with: make examples"
+)
+
+LARGEST: Final = 2_000_000
+"""Bytes of all of them; they come with every installation."""
+
+
+def _named(one: Example) -> str:
+    return one.name
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=_named)
+def test_an_example_verifies(example: Example) -> None:
+    try:
+        replay(example.folder, verify=True)
+    except IactError as error:
+        pytest.fail(f"The example {example.name} does not verify: {error} {AGAIN}")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=_named)
+def test_all_of_an_example_is_there_and_nothing_else(example: Example) -> None:
+    wanted = {digest for record in read_journal(example.folder).records for digest in blobs_of(record)}
+    assert {path.name for path in example.folder.glob("blobs/*")} == wanted
+    assert {path.name for path in example.folder.iterdir()} <= {"journal.md", "blobs"}
+
+
+def test_together_they_are_small() -> None:
+    files = [path for one in EXAMPLES for path in one.folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < LARGEST
+
+
+def test_every_folder_is_an_example() -> None:
+    assert {path.parent.name for path in HERE.glob("*/journal.md")} == {one.name for one in EXAMPLES}
+
+
+# --- what each of them promises -----------------------------------------------------------------------
+
+
+def _paths(records: Sequence[Record]) -> set[str]:
+    return {one.agent for one in records}
+
+
+def _results(records: Sequence[Record], function: str) -> list[Record]:
+    return [one for one in records if one.kind == "result" and one.text("function") == function]
+
+
+def _research(records: Sequence[Record]) -> bool:
+    """Three children were at work before the first of them replied."""
+    spawned = [one.n for one in records if one.kind == "spawn" and one.agent.count("/") == 1]
+    replied = [one.n for one in records if one.kind == "reply" and one.agent != "/"]
+    return len(spawned) == 3 and max(spawned) < min(replied) and "/lzma/checker" in _paths(records)
+
+
+def _analysis(records: Sequence[Record]) -> bool:
+    """Three charts were drawn, and all are in the answer."""
+    pictures = [one for one in records if one.kind == "result" and one.text("media") == "image/png"]
+    answer = next(one.body for one in records if one.kind == "reply" and one.agent == "/")
+    return len(pictures) == 3 and answer.count("](") == 3
+
+
+def _bugfix(records: Sequence[Record]) -> bool:
+    """Red, then green, and the reviewer did nothing that writes."""
+    runs = [one.body for one in _results(records, "shell.run") if "Ran " in one.body]
+    impacts = [one.number("impact") for one in records if one.kind == "gate" and one.agent == "/reviewer"]
+    return "FAILED" in runs[0] and runs[-1].endswith("OK\n") and set(impacts) == {0}
+
+
+def _plan(records: Sequence[Record]) -> bool:
+    """The call that sends was asked about, and made after the answer."""
+    asked = [one.n for one in records if one.kind == "clearance"]
+    sent = _results(records, "notices.send")
+    return len(asked) == 2 and len(sent) == 1 and sent[0].text("status") == "ok" and asked[-1] < sent[0].n
+
+
+def _module(records: Sequence[Record]) -> bool:
+    """The first version failed; the second served both agents."""
+    checks = _results(records, "ean.check")
+    return checks[0].text("status") == "error" and {
+        one.agent for one in checks if one.text("status") == "ok"
+    } == {
+        "/",
+        "/auditor",
+    }
+
+
+def _correction(records: Sequence[Record]) -> bool:
+    """What was stopped was thrown away."""
+    modes = [one.text("mode") for one in records if one.kind == "control" and one.text("op") == "inject"]
+    left = [one.agent for one in records if one.kind == "discard"]
+    return modes == ["interrupt", "deliver"] and left == ["/editor/writer"]
+
+
+PROMISES: Final[dict[str, Callable[[Sequence[Record]], bool]]] = {
+    "research": _research,
+    "analysis": _analysis,
+    "bugfix": _bugfix,
+    "plan": _plan,
+    "module": _module,
+    "correction": _correction,
+}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=_named)
+def test_an_example_shows_what_it_promises(example: Example) -> None:
+    assert PROMISES[example.name](read_journal(example.folder).records)
+
+
+# --- for somebody without a model ---------------------------------------------------------------------
+
+
+def test_an_example_is_named_on_the_command_line(stage: Stage) -> None:
+    product = stage.product(None, **NO_MODULES)
+    ran = product.run("replay", "research", "--verify", "--json")
+    assert ran.status == 0, ran
+    assert json.loads(ran.stdout)["verified"] is True
+
+
+def test_a_folder_of_that_name_without_a_journal_does_not_hide_it(stage: Stage, tmp_path: Path) -> None:
+    product = stage.product(None, **NO_MODULES)
+    (product.data.parent / "research").mkdir()
+    assert product.run("replay", "research").status == 0
+
+
+def test_the_first_page_leads_to_them(stage: Stage) -> None:
+    """No model, no session, no sandbox: the list, a picture in a dialogue and in its own dialog, and the way back."""
+    product = stage.product(None, **NO_MODULES)
+    with product.serving() as server, page_of(server) as page:
+        listed = page.locator("[data-role=dialogue] .examples button")
+        expect(listed).to_have_count(len(EXAMPLES))
+        listed.filter(has_text="Data with plots").click()
+        expect(page.locator("[data-role=model]")).to_contain_text("scripted")
+        picture = page.locator(".entry[data-kind=reply][data-agent='/'] img.picture").first
+        expect(picture).to_have_js_property("naturalWidth", 640)
+        expect(picture).to_have_attribute("alt", "Every day, as the counter has them")
+
+        page.get_by_role("tab", name="Variables").click()
+        page.get_by_role("button", name="$line_1", exact=True).click()
+        expect(page.locator("[data-role=variable-content] img.picture")).to_be_visible()
+        page.keyboard.press("Escape")
+
+        page.get_by_role("button", name="Close", exact=True).and_(
+            page.locator("[data-role=replay-close]")
+        ).click()
+        expect(listed).to_have_count(len(EXAMPLES))
+        page.locator("[data-role=sessions]").click()
+        page.get_by_text("Recorded examples").click()
+        page.locator("[data-role=sessions-examples] button").filter(has_text="mid-flight").click()
+        expect(page.locator("[data-role=tree]")).to_contain_text("writer")
+    assert not product.journals(), "looking makes no session"
+
+
+def test_an_example_is_gone_on_with_in_a_fork(stage: Stage) -> None:
+    """Whoever has a model can ask on, with their own; the example stays as it is."""
+    before = (HERE / "research" / "journal.md").read_bytes()
+    last = read_journal(HERE / "research").records[-1].n
+    endpoint = stage.endpoint({"/": ["Because of the window size."]})
+    product = stage.product(endpoint, **NO_MODULES)
+    with product.serving() as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": None, "since": 0})
+        acknowledged(socket, {"type": "open", "journal": "research"})
+        acknowledged(socket, {"type": "fork", "at": last, "text": "Why is lzma behind?"})
+        while True:
+            frame = json.loads(socket.recv(timeout=60))
+            if frame.get("type") == "record" and frame["n"] > last and frame["kind"] == "reply":
+                break
+    assert frame["body"] == "Because of the window size."
+    assert (HERE / "research" / "journal.md").read_bytes() == before

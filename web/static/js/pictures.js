@@ -1,0 +1,75 @@
+// Variables that hold a picture, shown where they are embedded. Only what the server gives, by name, of formats that cannot
+// hold a script; no address in a text is ever fetched.
+
+import { el } from "./dom.js";
+
+/** @typedef {import("./inspector.js").Ask} Ask */
+
+const MEDIA = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const LARGEST = 8 << 20;
+const KEPT = 40;
+
+export class Pictures {
+  /** Object URLs by the digest of their content. @type {Map<string, Promise<string>>} */
+  #kept = new Map();
+
+  /** @param {Ask} ask */
+  constructor(ask) {
+    this.ask = ask;
+  }
+
+  /**
+   * The picture that a variable of agent `path` holds; null if it holds none that is shown.
+   * @param {string} path
+   * @param {{name: string, media: string, size: number, sha256: string}} value
+   * @param {string} caption
+   * @returns {Promise<HTMLElement|null>}
+   */
+  async of(path, { name, media, size, sha256 }, caption) {
+    if (!MEDIA.includes(media) || size > LARGEST) return null;
+    let address = this.#kept.get(sha256);
+    if (!address) {
+      address = this.#fetch(path, name, media);
+      this.#kept.set(sha256, address);
+      this.#makeRoom();
+    }
+    return el("img", { src: await address, alt: caption, className: "picture" });
+  }
+
+  /**
+   * Put pictures behind the embeds in `body`, which stands in the dialogue of agent `path`. Without an answer they stay tags.
+   * @param {Element} body
+   * @param {string} path
+   */
+  async fill(body, path) {
+    for (const embed of body.querySelectorAll(".embed")) {
+      const name = /^\$([A-Za-z_]\w*)$/.exec(embed.querySelector(".address")?.textContent ?? "")?.[1];
+      if (!name) continue;
+      try {
+        const value = await this.ask("variable", { path, name });
+        const picture = await this.of(path, value, embed.querySelector(".embed-caption")?.textContent ?? name);
+        if (picture) embed.append(picture);
+      } catch {
+        // There is no such variable, or no line to the server: the tag says what it is.
+      }
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {string} name
+   * @param {string} media
+   */
+  async #fetch(path, name, media) {
+    const { href } = await this.ask("download", { path, name });
+    const answer = await fetch(href);
+    return URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type: media }));
+  }
+
+  #makeRoom() {
+    const [oldest] = this.#kept;
+    if (this.#kept.size <= KEPT || !oldest) return;
+    this.#kept.delete(oldest[0]);
+    oldest[1].then((address) => URL.revokeObjectURL(address), () => undefined);
+  }
+}

@@ -1,0 +1,46 @@
+// What stands in a dialogue before anything was said: suggestions, and recorded sessions to look at.
+
+import { el } from "./dom.js";
+
+/** @typedef {{id: string, title: string, about: string}} Example */
+
+const SUGGESTIONS = [
+  "Show me the disk usage of /tmp in your sandbox",
+  "Which kernel and distribution does your sandbox run?",
+  "Write a small file in your workspace and count its lines",
+];
+
+/**
+ * @param {string} model which model answers, in words; "" if that is not known yet
+ * @param {Example[]} examples
+ * @param {{suggest: (text: string) => void, explain: () => void, open: (id: string) => void}} actions `suggest` puts a
+ *   text into the composer, `explain` shows what works on this machine, `open` an example
+ * @returns {HTMLElement}
+ */
+export function welcome(model, examples, { suggest, explain, open }) {
+  const more = el("button", { className: "link", type: "button" }, "What works here, and how to have another model answer");
+  more.addEventListener("click", () => explain());
+  return el("div", { className: "empty" }, el("h3", {}, "What should be done?"),
+    el("p", {}, "The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree."),
+    ...(model ? [el("p", { className: "aside" }, `Model: ${model}`)] : []), el("p", {}, more),
+    ...SUGGESTIONS.map((text) => {
+      const button = el("button", { className: "suggestion", type: "button" }, text);
+      button.addEventListener("click", () => suggest(text));
+      return button;
+    }),
+    ...(examples.length ? [el("h3", {}, "Look at a recorded session"),
+      el("p", {}, "Played on this product with a scripted model; the sandbox and all results were real. None needs a model of yours."),
+      exampleList(examples, open)] : []));
+}
+
+/**
+ * @param {Example[]} examples
+ * @param {(id: string) => void} open
+ */
+export function exampleList(examples, open) {
+  return el("ul", { className: "examples" }, ...examples.map(({ id, title, about }) => {
+    const button = el("button", { type: "button" }, el("strong", {}, title), el("span", {}, about));
+    button.addEventListener("click", () => open(id));
+    return el("li", {}, button);
+  }));
+}
