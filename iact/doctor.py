@@ -17,7 +17,7 @@ from pathlib import Path
 
 from core.errors import SandboxUnavailable
 from core.models import weights
-from sandbox import bubblewrap_host, image
+from sandbox import bubblewrap_host, image, isolation
 from sandbox.engine import EngineFailure, connect
 from sandbox.versions import available
 
@@ -79,10 +79,12 @@ def _isolation() -> Check:
     except (SandboxUnavailable, *EngineFailure):
         return Check("isolation", False, "There is no engine to isolate anything.", "mend the engine first")
     options = [str(option) for option in engine.get("SecurityOptions") or ()]
+    used = isolation.of(engine)
+    mapped = f"to {used.mapped.first}" if used.mapped else "no"
     detail = (
         f"system calls filtered: {_yes('seccomp' in part for part in options)}; "
-        f"user 0 mapped to another: {_yes('userns' in part for part in options)}; "
-        f"gVisor: {_yes('runsc' in name for name in engine.get('Runtimes') or ())}"
+        f"user 0 mapped to another: {mapped}; "
+        f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(engine)}"
     )
     ok = any("seccomp" in part for part in options)
     return Check("isolation", ok, detail, "" if ok else "install an engine with seccomp")

@@ -27,6 +27,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_TAKES": "takes",
     "IACT_DIALECT": "dialect",
     "IACT_SANDBOX": "sandbox",
+    "IACT_RUNTIME": "runtime",
     "IACT_WARM": "warm",
     "IACT_POOL": "pool",
     "IACT_IDLE": "idle",
@@ -93,6 +94,8 @@ class Settings(BaseModel):
     price_completion: float | None = Field(default=None, ge=0)
     """Likewise, of those that it writes. Without prices the page shows no cost."""
     sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
+    runtime: str = "auto"
+    """The Docker engine's runtime for modules, by its name there; "auto" takes gVisor if the engine is set up for it."""
     warm: tuple[str, ...] = ()
     """Modules that are started with a session, so that their first call need not wait for a container."""
     pool: int = Field(default=1, ge=0, le=16)

@@ -118,7 +118,7 @@ async def open_runtime(
     """
     make_data_directory(settings)
     models = open_models(settings)
-    host = await open_host(settings.data, backend=settings.sandbox, pool=pool)
+    host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool)
     endpoint = (
         HttpClearance(settings.clearance_url, seconds=settings.clearance_url_seconds)
         if settings.clearance_url

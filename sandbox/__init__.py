@@ -1,7 +1,7 @@
 """Where tools run: root inside, zero trust outside.
 
-Implements `core.ports.ModuleHost` with containers, or with name spaces of bubblewrap's. `core` is never imported by what runs inside, and
-knows nothing of what is in here.
+Implements `core.ports.ModuleHost` with containers, or with name spaces of bubblewrap's. `core` is never imported by
+what runs inside, and knows nothing of what is in here.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from core.ports import ModuleHost
 from sandbox.bubblewrap_host import BubblewrapHost
 from sandbox.docker_host import DockerHost
 from sandbox.egress import EgressLine, OnEgress, Outside
+from sandbox.isolation import AUTO
 from sandbox.off import OffHost
 
 __all__ = ["Backend", "BubblewrapHost", "DockerHost", "EgressLine", "OffHost", "OnEgress", "open_host"]
@@ -22,12 +23,18 @@ Backend = Literal["auto", "docker", "bubblewrap", "off"]
 
 
 async def open_host(
-    data: Path, *, backend: Backend = "auto", on_egress: OnEgress | None = None, pool: int = 0
+    data: Path,
+    *,
+    backend: Backend = "auto",
+    runtime: str = AUTO,
+    on_egress: OnEgress | None = None,
+    pool: int = 0,
 ) -> ModuleHost:
     """The module host for this machine. `data`: the product's data directory.
 
-    `on_egress` hears of every connection that a module made, or tried to make, to the outside. `pool`: for how many
-    sessions modules run before they are called.
+    `runtime`: the engine's name of the one that containers run in; "auto" takes gVisor if the engine is set up for
+    it. `on_egress` hears of every connection that a module made, or tried to make, to the outside. `pool`: for how
+    many sessions modules run before they are called.
 
     "auto" gives Docker if an engine answers, otherwise bubblewrap if that works here, whose isolation is weaker,
     and otherwise a host that says what to install.
@@ -38,13 +45,13 @@ async def open_host(
     if backend == "off":
         return OffHost("Modules are switched off by the setting IACT_SANDBOX=off.")
     outside = Outside(on_egress) if on_egress else None
-    docker = DockerHost(data, outside=outside, pool=pool)
+    docker = DockerHost(data, outside=outside, pool=pool, runtime=runtime)
     bubblewrap = BubblewrapHost(data, outside=outside, pool=pool)
     host: DockerHost | BubblewrapHost = bubblewrap if backend == "bubblewrap" else docker
     try:
         await host.open()
     except SandboxUnavailable as no_engine:
-        if backend != "auto":
+        if backend != "auto" or runtime != AUTO:  # who names one wants nothing weaker
             raise
         host = bubblewrap
         try:

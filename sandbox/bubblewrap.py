@@ -35,8 +35,18 @@ _ALWAYS: Final = (
 )
 
 
-def arguments(place: Place, tree: Path, bounds: Limits, environment: Mapping[str, str]) -> list[str]:
-    """The arguments of `bwrap` before the command. `tree`: the base system; `environment`: all that it gets."""
+def arguments(
+    place: Place,
+    tree: Path,
+    bounds: Limits,
+    environment: Mapping[str, str],
+    temporary: Path | None = None,
+) -> list[str]:
+    """The arguments of `bwrap` before the command. `tree`: the base system; `environment`: all that it gets.
+
+    `temporary`: a bounded file system for its temporary files; without one, their size alone is bounded.
+    """
+    own = ("--perms", "1777", "--size", str(bounds.tmp_size), "--tmpfs", "/tmp")
     return [
         *_ALWAYS,
         *_rights(place),
@@ -44,7 +54,7 @@ def arguments(place: Place, tree: Path, bounds: Limits, environment: Mapping[str
         *("--ro-bind", str(tree), "/", "--proc", "/proc"),
         *_masks(),
         *("--dev", "/dev", "--remount-ro", "/dev"),
-        *("--perms", "1777", "--size", str(bounds.tmp_size), "--tmpfs", "/tmp"),
+        *(("--bind", str(temporary), "/tmp") if temporary else own),
         *("--ro-bind", str(place.code), "/module", "--bind", str(place.sockets), SOCKET_FOLDER),
         *_given(place),
         *("--chdir", "/workspace" if place.workspace is not None else "/tmp"),

@@ -1,7 +1,8 @@
 """Runs modules under bubblewrap, for machines without an engine: the same interface, weaker isolation.
 
 A module is one process tree in name spaces of its own. It dies with us, whatever kills us. Weaker means: for an
-ordinary user, memory is bounded for each process and not for all together, and processor time not at all.
+ordinary user, memory is bounded for each process and not for all together, and neither processor time nor the
+number of temporary files at all.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Jail:
     group: cgroups.Group
     end_of_log: bytearray
     said: asyncio.Task[None]
+    temporary: Path
+    """Where its temporary files are, if they have a file system of their own."""
 
     async def why_ended(self, name: str) -> str | None:
         """A sentence on how it ended; None while it runs."""
@@ -61,6 +64,7 @@ class Jail:
         done = asyncio.ensure_future(self.process.wait())
         await asyncio.wait([done, self.said], timeout=_PATIENCE)
         self.said.cancel()
+        await in_thread(socket_folder.remove, self.temporary)
         await in_thread(self.group.remove)
 
 
@@ -177,9 +181,13 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         environment = {**image.ENVIRONMENT, **self._environment(module, place)}
         inner = ["python3", "-m", "ext_modules.sdk", "serve", "/module/module.py"]
         inner += ["--socket", f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}"]
-        options = bubblewrap.arguments(place, base, bounds, environment)
+        temporary = place.sockets.with_name(f"{place.sockets.name}-tmp")
         group = await in_thread(_group, bounds)
         try:
+            mounted = await in_thread(
+                socket_folder.make_temporary, temporary, size=bounds.tmp_size, files=bounds.tmp_files
+            )
+            options = bubblewrap.arguments(place, base, bounds, environment, temporary if mounted else None)
             with _told("\0".join(options).encode()) as said, _told(syscalls.program()) as calls:
                 started = await asyncio.create_subprocess_exec(
                     *("/bin/sh", "-c", cgroups.ENTER, "sh", *map(str, group.folders), "--"),
@@ -192,10 +200,11 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                     pass_fds=(said, calls),
                 )
         except BaseException:
+            await asyncio.shield(in_thread(socket_folder.remove, temporary))
             await asyncio.shield(in_thread(group.remove))
             raise
         log = bytearray()
-        return Jail(started, group, log, asyncio.create_task(_keep_end(started.stdout, log)))
+        return Jail(started, group, log, asyncio.create_task(_keep_end(started.stdout, log)), temporary)
 
 
 def check() -> None:

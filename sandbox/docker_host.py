@@ -8,13 +8,14 @@ is collected by the next host on the same data directory.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import docker
 from docker.errors import NotFound
@@ -22,13 +23,15 @@ from docker.models.containers import Container
 
 from core.errors import SandboxUnavailable
 from core.ports import Report
-from sandbox import image, limits, owner, reaper, socket_folder
+from sandbox import image, isolation, limits, owner, reaper, socket_folder
 from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy, Outside
 from sandbox.engine import NO_ENGINE, EngineFailure, connect, from_thread, in_thread, knock
 from sandbox.health import printed, why_ended
 from sandbox.hosting import APPS, Host, Instance, Ways
 from sandbox.removal import remove
+from sandbox.stdio import Stdio
+from sandbox.stdio import possible as stdio_possible
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,11 +41,15 @@ class DockerInstance(Instance):
     container: Container
     known_as: Callable[[str], str]
     """The name of its container in a session."""
+    stdio: Stdio | None = None
+    """What leads to its socket, where that can't be shared."""
 
     async def _why_ended(self) -> str | None:
         return await in_thread(why_ended, self.container, self.name)
 
     async def _end(self) -> None:
+        if self.stdio is not None:
+            await self.stdio.close()
         await remove(self.container, self.folder)
 
     async def settle(self) -> None:
@@ -64,7 +71,9 @@ class DockerHost(Host[DockerInstance]):
         folders: Sequence[Path] = (),
         outside: Outside | None = None,
         pool: int = 0,
+        runtime: str = isolation.AUTO,
     ) -> None:
+        """As every host, and `runtime`: the engine's name of the one to use; left to us, gVisor if it has that."""
         super().__init__(
             data,
             bounds=bounds,
@@ -74,6 +83,8 @@ class DockerHost(Host[DockerInstance]):
             outside=outside,
             pool=pool,
         )
+        self._runtime = runtime
+        self._isolation = isolation.Isolation()
         self._connecting = asyncio.Lock()
 
     @property
@@ -84,7 +95,7 @@ class DockerHost(Host[DockerInstance]):
         """Connect to the engine and collect what dead processes left; `start` does it if nobody else did.
 
         Raises:
-            SandboxUnavailable: no engine answers.
+            SandboxUnavailable: no engine answers, or it lacks the runtime.
         """
         await self._engine()
 
@@ -100,6 +111,7 @@ class DockerHost(Host[DockerInstance]):
                 raise SandboxUnavailable("The sandbox is closed; start the program again.")
             if self._client is None:
                 client = await in_thread(connect)
+                self._isolation = isolation.of(await in_thread(client.info), self._runtime)
                 with suppress(*EngineFailure):
                     await in_thread(reaper.reap, client, self._data)
                 self._client = client
@@ -122,7 +134,7 @@ class DockerHost(Host[DockerInstance]):
             python = await in_thread(image.python_of, client, base.reference)
             ways = await self._ways(module, python, workspace, report, egress, secrets)
         async with self._building(client, module, session, ways, base.reference) as built:
-            container, folder, proxy = built
+            container, folder, proxy, stdio = built
             checked = await self._await_service(
                 folder,
                 module.name,
@@ -133,6 +145,7 @@ class DockerHost(Host[DockerInstance]):
                 name=module.name,
                 session=session,
                 container=container,
+                stdio=stdio,
                 folder=folder,
                 socket=checked,
                 forget=self._forget,
@@ -149,14 +162,17 @@ class DockerHost(Host[DockerInstance]):
     @asynccontextmanager
     async def _building(
         self, client: docker.DockerClient, module: Module, session: str, ways: Ways, reference: str
-    ) -> AsyncIterator[tuple[Container, Path, EgressProxy | None]]:
+    ) -> AsyncIterator[tuple[Container, Path, EgressProxy | None, Stdio | None]]:
         """A started container with its socket folder and its proxy; all are removed again if the block raises."""
         folder = self._new_folder()
         container: Container | None = None
         proxy: EgressProxy | None = None
+        stdio: Stdio | None = None
         try:
             place, uid, gid = await in_thread(self._place, module, folder, ways)
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
+            if not place.shares_sockets:
+                _check_reach(module, ways)
             if ways.egress:
                 proxy = self._proxy(folder, ways, session=session, module=module.name)
                 await proxy.open()
@@ -165,8 +181,13 @@ class DockerHost(Host[DockerInstance]):
                 await self._apps.open()
             container = await in_thread(self._create, client, module, session, place, reference)
             await in_thread(container.start)
-            yield container, folder, proxy
+            if not place.shares_sockets:
+                stdio = Stdio(container, folder)
+                await stdio.open()
+            yield container, folder, proxy, stdio
         except BaseException as error:
+            if stdio is not None:
+                await asyncio.shield(stdio.close())
             if proxy is not None:
                 await asyncio.shield(proxy.close())
             await asyncio.shield(remove(container or self._name(session, module.name), folder, client=client))
@@ -187,7 +208,10 @@ class DockerHost(Host[DockerInstance]):
             client.api.remove_container(name, force=True, v=True)
         command = ["python3", "-m", "ext_modules.sdk", "serve", "/module/module.py"]
         command += ["--socket", f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}"]
-        host_config = client.api.create_host_config(**limits.host_options(place, self._bounds_of(module)))
+        bounds = self._isolation.bounds(self._bounds_of(module))
+        host_config = client.api.create_host_config(
+            **limits.host_options(place, bounds, self._isolation.runtime)
+        )
         host_config["MaskedPaths"] = list(limits.MASKED)  # the client has no argument for it
         made = client.api.create_container(
             reference,
@@ -199,6 +223,19 @@ class DockerHost(Host[DockerInstance]):
         )
         return client.containers.get(made["Id"])
 
+    def _place(self, module: Module, folder: Path, ways: Ways) -> tuple[limits.Place, int, int]:
+        place, uid, gid = super()._place(module, folder, ways)
+        place = replace(place, shares_sockets=self._isolation.shares_sockets)
+        mapped, root = self._isolation.mapped, os.geteuid() == 0
+        if mapped is not None and root and uid == 0 and self._ours(place.workspace):
+            uid, gid = mapped.first, mapped.group
+            isolation.give(place.workspace, uid, gid)
+        return isolation.seat(place, mapped, uid, gid, root=root)
+
+    def _ours(self, workspace: Path | None) -> TypeGuard[Path]:
+        """Whether it is a session's own, and no live directory of the user's."""
+        return workspace is not None and workspace.is_relative_to(self._data)
+
     def _name(self, session: str, module: str) -> str:
         """The name of a session's container: known, so that one whose start failed half-way is found too."""
         plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", session)[:40]
@@ -209,6 +246,24 @@ def _rename(container: Container, name: str) -> None:
     """Give a container another name, for people; harmless where it can't be had. Blocks."""
     with suppress(*EngineFailure):
         container.rename(name)
+
+
+def _check_reach(module: Module, ways: Ways) -> None:
+    """Refuse what can't be done where no socket is shared.
+
+    Raises:
+        SandboxUnavailable: the module needs one besides its own, or the engine's connection can't carry it.
+    """
+    if ways.egress or module.name == APPS:
+        raise SandboxUnavailable(
+            f"The module {module.name} needs a socket that this engine can't share with it; use an engine on this "
+            "machine, or set IACT_RUNTIME to a runtime that shares sockets."
+        )
+    if not stdio_possible():
+        raise SandboxUnavailable(
+            "The engine is reached in a way that can't carry a module's bytes; use its unix socket, or TCP "
+            "behind an SSH tunnel."
+        )
 
 
 def _engine_failed(error: Exception) -> SandboxUnavailable:

@@ -30,7 +30,7 @@ NO_RIGHTS = (
     'run `sudo usermod -aG docker "$USER"` and log in again.'
 )
 
-_DEFAULT = "/var/run/docker.sock"
+DEFAULT = "/var/run/docker.sock"
 _THREADS = 16
 
 EngineFailure = (DockerException, RequestException)
@@ -62,7 +62,7 @@ def knock() -> None:
     Raises:
         SandboxUnavailable: nobody listens, or we may not talk to them.
     """
-    host = os.environ.get("DOCKER_HOST", "") or f"unix://{_DEFAULT}"
+    host = os.environ.get("DOCKER_HOST", "") or f"unix://{DEFAULT}"
     if not host.startswith("unix://"):
         return
     try:

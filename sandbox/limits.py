@@ -51,6 +51,8 @@ class Limits:
     tmp_files: int = 32_768
     most_memory: int = 1536 * _MIB
     """What a module that we ship gets if it asks for more than `memory`."""
+    own_processes: int = 0
+    """What a kernel of the container's own holds it to, if it has one; 0: it has none."""
 
 
 def within(most: Limits, *, memory: int, cpus: float, processes: int, shipped: bool = False) -> Limits:
@@ -82,6 +84,10 @@ class Place:
     """The folder with the packages of a program that it runs beside itself; None if there is none."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What its process is told, by the names of environment variables."""
+    shares_sockets: bool = True
+    """Whether `sockets` is mounted; else the container has a folder of its own for them."""
+    own_users: bool = True
+    """Whether this container's users are mapped, where the engine maps any; otherwise they are the host's."""
 
 
 class HostOptions(TypedDict):
@@ -100,6 +106,8 @@ class HostOptions(TypedDict):
     security_opt: list[str]
     ipc_mode: str
     init: bool
+    userns_mode: str
+    runtime: str | None
     log_config: LogConfig
 
 
@@ -122,12 +130,17 @@ def options(place: Place, environment: Mapping[str, str]) -> Options:
     )
 
 
-def host_options(place: Place, limits: Limits) -> HostOptions:
-    """What confines a container at `place`, within `limits`."""
+def host_options(place: Place, limits: Limits, runtime: str = "") -> HostOptions:
+    """What confines a container at `place`, within `limits`. `runtime`: the engine's name of it; "": its default."""
     mounts = [
         Mount("/module", str(place.code), type="bind", read_only=True),
-        Mount(SOCKET_FOLDER, str(place.sockets), type="bind"),
     ]
+    own = {"/tmp": f"rw,exec,nosuid,nodev,size={limits.tmp_size},nr_inodes={limits.tmp_files},mode=1777"}
+    if place.shares_sockets:
+        mounts.append(Mount(SOCKET_FOLDER, str(place.sockets), type="bind"))
+    else:
+        uid, _, gid = place.user.partition(":")
+        own[SOCKET_FOLDER] = f"rw,noexec,nosuid,nodev,size=64k,nr_inodes=8,mode=0700,uid={uid},gid={gid}"
     if place.workspace is not None:
         mounts.append(Mount("/workspace", str(place.workspace), type="bind", read_only=place.read_only))
     if place.egress is not None:
@@ -139,7 +152,7 @@ def host_options(place: Place, limits: Limits) -> HostOptions:
     return HostOptions(
         network_mode="none",
         read_only=True,
-        tmpfs={"/tmp": f"rw,exec,nosuid,nodev,size={limits.tmp_size},nr_inodes={limits.tmp_files},mode=1777"},
+        tmpfs=own,
         mounts=mounts,
         mem_limit=limits.memory,
         memswap_limit=limits.memory,  # equal: no swap on top of it
@@ -149,13 +162,22 @@ def host_options(place: Place, limits: Limits) -> HostOptions:
             Ulimit(name="nofile", soft=limits.open_files, hard=limits.open_files),
             Ulimit(name="fsize", soft=limits.file_size, hard=limits.file_size),
             Ulimit(name="core", soft=0, hard=0),
+            *_own_processes(limits),
         ],
         cap_drop=["ALL"],
         security_opt=["no-new-privileges", f"seccomp={seccomp_profile()}"],
         ipc_mode="none",
         init=True,
+        userns_mode="" if place.own_users else "host",
+        runtime=runtime or None,
         log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
     )
+
+
+def _own_processes(limits: Limits) -> list[Ulimit]:
+    """Never for containers on the host's kernel: it would count what else their user runs, in every container."""
+    most = limits.own_processes
+    return [Ulimit(name="nproc", soft=most, hard=most)] if most else []
 
 
 def environment(place: Place, base: Mapping[str, str]) -> dict[str, str]:

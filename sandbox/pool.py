@@ -235,7 +235,9 @@ def _move(folder: Path, workspace: Path, sessions: Path) -> bool:
     """
     try:
         fresh, own = folder.lstat(), workspace.lstat()
-        alike = (fresh.st_uid, fresh.st_gid, fresh.st_mode) == (own.st_uid, own.st_gid, own.st_mode)
+        # On an engine that maps users the fresh one was given to a mapped one, as the session's would be.
+        owners = {(fresh.st_uid, fresh.st_gid), (os.geteuid(), os.getegid())}
+        alike = fresh.st_mode == own.st_mode and (own.st_uid, own.st_gid) in owners
         ours = workspace.resolve().is_relative_to(sessions)
         if not (alike and ours and stat.S_ISDIR(own.st_mode)) or any(folder.iterdir()):
             return False

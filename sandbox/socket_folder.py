@@ -76,6 +76,20 @@ def make(folder: Path, *, uid: int, gid: int) -> None:
         _mount(folder, _QUIET, bounds)
 
 
+def make_temporary(folder: Path, *, size: int, files: int) -> bool:
+    """Make `folder`, which must not exist, a file system for temporary files: at most `size` bytes in `files` files.
+
+    False, and nothing is made, where we may not mount.
+    """
+    if os.geteuid() != 0:
+        return False
+    folder.mkdir(mode=0o700, parents=True)
+    if _mount(folder, _MS_NOSUID | _MS_NODEV, f"size={size},nr_inodes={files},mode=1777"):
+        return True
+    folder.rmdir()
+    return False
+
+
 def remove(folder: Path) -> None:
     """Unmount and delete `folder`; harmless when it is gone already."""
     if os.geteuid() == 0:

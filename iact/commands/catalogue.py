@@ -60,7 +60,7 @@ async def _known(settings: Settings, host: ModuleHost) -> list[Known]:
 @asynccontextmanager
 async def _hosting(settings: Settings) -> AsyncIterator[ModuleHost]:
     make_data_directory(settings)
-    host = await open_host(settings.data, backend=settings.sandbox)
+    host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime)
     try:
         yield host
     finally:

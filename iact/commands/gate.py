@@ -197,7 +197,7 @@ async def _look_up(settings: Settings, function: str) -> _Known:
 async def _entry(settings: Settings, module: str) -> CatalogueEntry | None:
     """What the catalogue says of a module."""
     try:
-        host = await open_host(settings.data, backend=settings.sandbox)
+        host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime)
     except SandboxError:
         return None
     try:

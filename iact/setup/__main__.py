@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from iact.setup import browser, bubblewrap, engine, environment, git, image, model
+from iact.setup import browser, bubblewrap, engine, environment, git, gvisor, image, model
 from iact.setup.report import ROOT, Missing, SetupFailed, say
 
 
@@ -26,10 +26,11 @@ _STEPS: dict[str, Callable[[], Missing | None]] = {
     "image": image.ensure,
     "browser": browser.ensure,
     "bubblewrap": bubblewrap.ensure,
+    "gvisor": gvisor.ensure,
 }
 _GROUPS: dict[str, Sequence[str]] = {
     "setup": ("environment", "engine", "git", "model", "image"),
-    "test": ("environment", "engine", "git", "model", "image", "browser", "bubblewrap"),
+    "test": ("environment", "engine", "git", "model", "image", "browser", "bubblewrap", "gvisor"),
 }
 
 

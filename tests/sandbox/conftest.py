@@ -12,9 +12,9 @@ import pytest
 from docker.errors import APIError
 
 from core.errors import SandboxUnavailable
-from sandbox import DockerHost, owner, reaper, socket_folder
-from sandbox.docker_host import DockerInstance
+from sandbox import owner, reaper, socket_folder
 from sandbox.engine import connect
+from tests.sandbox.backends import AnyHost, AnyInstance, Backend, OwnEngine, present
 
 
 def sweep(engine: docker.DockerClient, data: Path) -> None:
@@ -62,23 +62,47 @@ def engine() -> Iterator[docker.DockerClient]:
     client.close()
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
+@pytest.fixture(scope="session")
+def own_engine() -> Iterator[OwnEngine]:
+    made = OwnEngine()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("workspace")
+def backend(request: pytest.FixtureRequest, own_engine: OwnEngine) -> Iterator[Backend]:
+    """The machine's own engine; in files that are marked with `each_backend`, one backend after the other."""
+    with present(getattr(request, "param", "docker"), own_engine) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
-def host(loop: asyncio.Runner, data: Path) -> Iterator[DockerHost]:
-    made = DockerHost(data)
+def data(tmp_path_factory: pytest.TempPathFactory, backend: Backend) -> Path:
+    return tmp_path_factory.mktemp(f"data-{backend.name}")
+
+
+@pytest.fixture(scope="module")
+def workspace(data: Path) -> Path:
+    """Where sessions have theirs, so that it counts as ours."""
+    folder = data / "sessions" / "one" / "workspace"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def host(loop: asyncio.Runner, data: Path, backend: Backend) -> Iterator[AnyHost]:
+    made = backend.host(data)
     yield made
     loop.run(made.close())
 
 
-@pytest.fixture(scope="module")
-def shell_module(loop: asyncio.Runner, host: DockerHost, workspace: Path) -> DockerInstance:
-    return loop.run(host.start("shell", session="one", workspace=workspace, report=print))
+@pytest.fixture
+def shell_module(
+    loop: asyncio.Runner, host: AnyHost, workspace: Path, backend: Backend, request: pytest.FixtureRequest
+) -> Iterator[AnyInstance]:
+    """One shell for a file; under gVisor, which a bomb may end with the module, one for each test."""
+    own = backend.name == "gvisor"
+    session = f"of-{request.node.name}"[:60] if own else "one"
+    yield loop.run(backend.start(host, "shell", session=session, workspace=workspace))
+    if own:
+        loop.run(host.end_session(session))

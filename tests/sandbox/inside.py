@@ -19,6 +19,7 @@ from core.modules.client import (
 from core.ports import JSON, ModuleInstance
 from sandbox import DockerHost
 from sandbox.egress import Outside
+from tests.sandbox.backends import AnyHost, Backend
 
 _NUMBERS = itertools.count(1)
 
@@ -74,6 +75,18 @@ async def hosting(
 ) -> AsyncIterator[DockerHost]:
     """A host that is closed however the test ends."""
     host = DockerHost(data, shipped=shipped, outside=outside)
+    try:
+        yield host
+    finally:
+        await host.close()
+
+
+@asynccontextmanager
+async def hosting_on(
+    backend: Backend, data: Path, *, shipped: Path | None = None, outside: Outside | None = None
+) -> AsyncIterator[AnyHost]:
+    """Likewise, on a backend."""
+    host = backend.host(data, shipped=shipped, outside=outside)
     try:
         yield host
     finally:

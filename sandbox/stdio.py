@@ -1,0 +1,162 @@
+"""Reaches a module's socket through `exec` in its container, where a socket can't be shared.
+
+Some engines run containers behind a wall that no unix socket passes: in a virtual machine (Docker Desktop, Kata), or
+under a gVisor that was registered without sockets. There the core dials a socket of ours, and for each connection
+the engine starts a small relay in the container (`relay`), whose standard streams carry the same bytes. Nothing is
+published and the container has no network, as always.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import docker
+from docker.models.containers import Container
+
+from core.errors import SandboxUnavailable
+from sandbox.engine import DEFAULT, EngineFailure, in_thread
+from sandbox.limits import SOCKET_FOLDER
+from sandbox.socket_folder import SOCKET
+
+_CHUNK: Final = 64 * 1024
+_CONNECTIONS: Final = 8
+"""At once: the core needs one, and one for each question after its health."""
+_OUTPUT: Final = 1
+"""The engine's number of the stream that carries standard output."""
+
+
+class Stdio:
+    """Listens in `folder`, as the module would, for connections to the one in `container`, until it is closed."""
+
+    def __init__(self, container: Container, folder: Path) -> None:
+        self._folder = folder
+        self._container = container
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Begin to listen.
+
+        Raises:
+            OSError: the socket can't be made.
+        """
+        self._server = await asyncio.start_unix_server(self._serve, self._folder / SOCKET, limit=_CHUNK)
+
+    async def close(self) -> None:
+        """Stop listening and end all connections."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        for connection in self._connections:
+            connection.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        this = asyncio.current_task()
+        assert this is not None
+        self._connections.add(this)
+        try:
+            if len(self._connections) <= _CONNECTIONS:
+                with suppress(
+                    OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, *EngineFailure
+                ):
+                    await self._join(reader, writer)
+        except asyncio.CancelledError:
+            pass  # by `close`, which waits for it
+        finally:
+            self._connections.discard(this)
+            writer.close()
+
+    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass bytes on in both directions until either end has no more."""
+        identity = await in_thread(_prepare, self._container)
+        far_reader, far_writer = await _dial()
+        try:
+            await _begin(identity, far_reader, far_writer)
+            async with asyncio.TaskGroup() as group:
+                sending = group.create_task(_in(reader, far_writer))
+                await _out(far_reader, writer)
+                sending.cancel()
+        finally:
+            far_writer.close()
+
+
+def possible() -> bool:
+    """Whether the engine listens in a way that we can speak with here: a unix socket, or TCP without TLS."""
+    scheme = urlsplit(os.environ.get("DOCKER_HOST", "") or f"unix://{DEFAULT}").scheme
+    return scheme == "unix" or (scheme in ("tcp", "http") and not os.environ.get("DOCKER_TLS_VERIFY"))
+
+
+def frames(header: bytes) -> tuple[int, int]:
+    """The stream and the length that the engine's eight bytes before a piece of output say."""
+    return header[0], int.from_bytes(header[4:8], "big")
+
+
+@cache
+def _command() -> Sequence[str]:
+    source = Path(__file__).with_name("relay.py").read_text(encoding="utf-8")
+    return ("python3", "-I", "-S", "-c", source, f"{SOCKET_FOLDER}/{SOCKET}")
+
+
+def _prepare(container: Container) -> str:
+    """The identity of a relay that is to be started. Blocks."""
+    client = container.client
+    assert isinstance(client, docker.DockerClient)
+    made = client.api.exec_create(container.id, list(_command()), stdin=True, stdout=True, stderr=False)
+    return str(made["Id"])
+
+
+async def _dial() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    address = urlsplit(os.environ.get("DOCKER_HOST", "") or f"unix://{DEFAULT}")
+    if address.scheme == "unix":
+        return await asyncio.open_unix_connection(address.path, limit=_CHUNK)
+    if not possible():
+        raise SandboxUnavailable("The engine's connection can't carry a module's; use its unix socket.")
+    return await asyncio.open_connection(address.hostname, address.port or 2375, limit=_CHUNK)
+
+
+async def _begin(identity: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Ask the engine to start the relay and to make this connection its standard streams.
+
+    The client's own way to do it may take the first bytes of the stream for the answer's, so it is done here.
+    """
+    body = json.dumps({"Detach": False, "Tty": False}).encode("ascii")
+    head = (
+        f"POST /exec/{identity}/start HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\n"
+        f"Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode("ascii") + body)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    if answer.split(maxsplit=2)[1] not in (b"101", b"200"):
+        raise ConnectionRefusedError("the engine did not start the relay")
+
+
+async def _in(reader: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
+    """A connection that breaks ends this way; the other has the last word."""
+    with suppress(OSError):
+        while data := await reader.read(_CHUNK):
+            far.write(data)
+            await far.drain()
+        far.write_eof()
+
+
+async def _out(far: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """What the relay writes comes in pieces, each behind eight bytes of the engine's."""
+    with suppress(OSError, asyncio.IncompleteReadError):
+        while True:
+            stream, left = frames(await far.readexactly(8))
+            while left:
+                data = await far.readexactly(min(left, _CHUNK))
+                left -= len(data)
+                if stream == _OUTPUT:
+                    writer.write(data)
+                    await writer.drain()

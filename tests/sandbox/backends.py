@@ -1,0 +1,160 @@
+"""Every backend that a module can run under, so that one suite can be held against each of them.
+
+Docker's is the machine's own engine. For gVisor and for mapped users an engine of the tests' own is started, since
+both are set for an engine as a whole: it listens on a socket of its own, keeps its images and containers in a folder
+of its own, and has no network. bubblewrap needs none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import docker
+import pytest
+
+from core.errors import SandboxUnavailable
+from sandbox import BubblewrapHost, DockerHost, image
+from sandbox.bubblewrap_host import BubblewrapInstance
+from sandbox.docker_host import DockerInstance
+from sandbox.egress import Outside
+from sandbox.engine import connect
+from tests.sandbox.calling import need_bubblewrap
+
+Name = Literal["docker", "gvisor", "mapped", "bubblewrap"]
+AnyHost = DockerHost | BubblewrapHost
+AnyInstance = DockerInstance | BubblewrapInstance
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One backend. `runtime`: of its engine."""
+
+    name: Name
+    runtime: str = "runc"
+
+    def host(
+        self,
+        data: Path,
+        *,
+        shipped: Path | None = None,
+        folders: Sequence[Path] = (),
+        outside: Outside | None = None,
+        patience: float = 60,
+    ) -> AnyHost:
+        """A host on data directory `data`."""
+        if self.name == "bubblewrap":
+            return BubblewrapHost(data, shipped=shipped, folders=folders, outside=outside, patience=patience)
+        return DockerHost(
+            data, shipped=shipped, folders=folders, outside=outside, patience=patience, runtime=self.runtime
+        )
+
+    async def start(self, host: AnyHost, name: str, *, session: str, workspace: Path) -> AnyInstance:
+        """Start module `name`, or give the instance of it that runs."""
+        if isinstance(host, DockerHost):
+            return await host.start(name, session=session, workspace=workspace, report=print)
+        return await host.start(name, session=session, workspace=workspace, report=print)
+
+
+DOCKER: Final = Backend("docker")
+ALL: Final[Mapping[Name, Backend]] = {
+    each.name: each
+    for each in (
+        DOCKER,
+        Backend("gvisor", "runsc"),
+        Backend("mapped"),
+        Backend("bubblewrap"),
+    )
+}
+
+
+class OwnEngine:
+    """An engine of the tests' own, started when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def address(self) -> str:
+        """Where it listens. Skips where we may not start one; where we may, a failure is a failure."""
+        if os.geteuid() != 0 or shutil.which("dockerd") is None:
+            pytest.skip("only root can start an engine of the tests' own")
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="iact-engine-"))
+            self._folder.chmod(0o711)  # mapped users pass it
+            self._start(self._folder)
+        return f"unix://{self._folder}/engine.sock"
+
+    def _start(self, folder: Path) -> None:
+        shared = {"path": shutil.which("runsc"), "runtimeArgs": ["--network=none", "--host-uds=all"]}
+        runtimes = {"runsc": shared} if shared["path"] else {}
+        (folder / "engine.json").write_text(json.dumps({"runtimes": runtimes}), encoding="utf-8")
+        options = {
+            "config-file": folder / "engine.json", "data-root": folder / "data", "exec-root": folder / "run",
+            "pidfile": folder / "pid", "host": f"unix://{folder}/engine.sock", "userns-remap": "default",
+            "bridge": "none", "iptables": "false", "ip-forward": "false",
+        }  # fmt: skip
+        with (folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "TERM", "dockerd", *(f"--{key}={each}" for key, each in options.items())],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+            )  # fmt: skip
+        until = time.monotonic() + 120
+        while not self._answers(folder):
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise AssertionError((folder / "log").read_text(encoding="utf-8", errors="replace")[-2000:])
+            time.sleep(0.1)
+        self._bring_image(folder)
+
+    def _answers(self, folder: Path) -> bool:
+        with socket.socket(socket.AF_UNIX) as connection:
+            return connection.connect_ex(str(folder / "engine.sock")) == 0
+
+    def _bring_image(self, folder: Path) -> None:
+        """The base image of the machine's engine, which takes seconds less than to build another."""
+        try:
+            with (
+                closing(connect()) as theirs,
+                closing(docker.DockerClient(f"unix://{folder}/engine.sock", version="auto")) as ours,
+            ):
+                made = image.ensure(theirs, print)
+                ours.images.load(b"".join(theirs.images.get(made.reference).save(named=True)))
+        except SandboxUnavailable:
+            return  # without one, the hosts build it
+
+    def close(self) -> None:
+        """End it, with all that it runs and keeps."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait(timeout=120)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextmanager
+def present(name: Name, own_engine: OwnEngine) -> Iterator[Backend]:
+    """The backend, ready; its engine is the one that hosts find while the block runs. Skips where there is none."""
+    backend = ALL[name]
+    with pytest.MonkeyPatch.context() as environment:
+        if name == "bubblewrap":
+            need_bubblewrap()
+        elif name != "docker":
+            if name == "gvisor" and shutil.which("runsc") is None:
+                pytest.skip("there is no gVisor: apt-get install runsc")
+            environment.setenv("DOCKER_HOST", own_engine.address())
+        yield backend
+
+
+each_backend = pytest.mark.parametrize("backend", list(ALL), indirect=True, scope="module")
+"""Marks a test, or a file of tests, that every backend must pass."""

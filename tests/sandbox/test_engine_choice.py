@@ -1,0 +1,122 @@
+"""Which of its engine's ways of isolating a host uses, from what engines say of themselves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import SandboxUnavailable
+from core.ports import JSON
+from sandbox import isolation, limits
+from sandbox.isolation import Isolation, UserMap
+from sandbox.limits import Limits, Place
+
+RUNC: dict[str, JSON] = {"path": "runc"}
+GVISOR: dict[str, JSON] = {"path": "/usr/bin/runsc", "runtimeArgs": ["--network=none", "--host-uds=all"]}
+MAPPED = UserMap(100_000, 100_000)
+
+
+def engine(**runtimes: JSON) -> dict[str, JSON]:
+    return {"Runtimes": {"runc": RUNC, **runtimes}, "SecurityOptions": ["name=seccomp,profile=default"]}
+
+
+def mapping(info: dict[str, JSON]) -> dict[str, JSON]:
+    options: list[JSON] = ["name=seccomp,profile=default", "name=userns"]
+    return {**info, "SecurityOptions": options, "DockerRootDir": "/var/lib/docker/100000.100000"}
+
+
+@pytest.mark.parametrize(
+    ("info", "wanted", "used"),
+    [
+        (engine(), "auto", Isolation()),
+        (engine(runsc=GVISOR), "auto", Isolation("runsc", gvisor=True)),
+        (engine(strict=GVISOR), "auto", Isolation("strict", gvisor=True)),
+        (engine(runsc={"path": "/usr/bin/runsc"}), "auto", Isolation()),
+        (
+            engine(runsc={"path": "/usr/bin/runsc"}),
+            "runsc",
+            Isolation("runsc", gvisor=True, shares_sockets=False),
+        ),
+        (engine(runsc={**GVISOR, "runtimeArgs": ["--host-uds=all"]}), "auto", Isolation()),
+        (engine(runsc=GVISOR), "runc", Isolation("runc")),
+        (engine(kata={"path": "/usr/bin/kata-runtime"}), "kata", Isolation("kata", shares_sockets=False)),
+        (engine(vm={"runtimeType": "io.containerd.kata.v2"}), "vm", Isolation("vm", shares_sockets=False)),
+        ({**engine(), "OperatingSystem": "Docker Desktop"}, "auto", Isolation(shares_sockets=False)),
+        (mapping(engine()), "auto", Isolation(mapped=MAPPED)),
+        (mapping(engine(runsc=GVISOR)), "auto", Isolation("runsc", gvisor=True)),
+        (mapping(engine(runsc=GVISOR)), "runc", Isolation("runc", mapped=MAPPED)),
+        ({"SecurityOptions": ["name=userns"], "DockerRootDir": "/var/lib/docker"}, "auto", Isolation()),
+        ({}, "auto", Isolation()),
+    ],
+)
+def test_what_is_used(info: dict[str, JSON], wanted: str, used: Isolation) -> None:
+    assert isolation.of(info, wanted) == used
+
+
+def test_a_runtime_that_the_engine_lacks_is_named_with_those_it_has() -> None:
+    with pytest.raises(SandboxUnavailable, match=r"no runtime 'kata', only runc, runsc; .*IACT_RUNTIME"):
+        isolation.of(engine(runsc=GVISOR), "kata")
+
+
+def test_why_gvisor_is_not_used() -> None:
+    assert isolation.without_gvisor(engine()) == "no"
+    assert "--host-uds" in isolation.without_gvisor(engine(runsc={"path": "/usr/bin/runsc"}))
+
+
+def test_its_own_kernel_holds_a_module_to_the_number_of_processes() -> None:
+    bounds = Limits(processes=64)
+    assert Isolation().bounds(bounds) == bounds
+    place = Place(Path("/c"), Path("/s"), None, "0:0")
+    told = limits.host_options(place, Isolation("runsc", gvisor=True).bounds(bounds), "runsc")
+    assert (told["pids_limit"], told["runtime"]) == (1500, "runsc")
+    assert {"Name": "nproc", "Soft": 64, "Hard": 64} in told["ulimits"]
+
+
+PLACE = Place(Path("/c"), Path("/s"), Path("/w"), "1000:1000")
+
+
+def test_who_is_outside_the_map_stays_who_they_are() -> None:
+    place, uid, gid = isolation.seat(PLACE, MAPPED, 1000, 1000, root=True)
+    assert (place.user, place.own_users, uid, gid) == ("1000:1000", False, 1000, 1000)
+    assert limits.host_options(place, Limits())["userns_mode"] == "host"
+
+
+def test_an_ordinary_user_can_give_nothing_away() -> None:
+    place, uid, _ = isolation.seat(PLACE, MAPPED, 100_000, 100_000, root=False)
+    assert (place.own_users, uid) == (False, 100_000)
+
+
+@given(st.integers(0, 65_535), st.integers(0, 65_535))
+def test_the_owner_of_a_workspace_is_found_inside(user: int, group: int) -> None:
+    uid, gid = MAPPED.first + user, MAPPED.group + group
+    place, *outside = isolation.seat(PLACE, MAPPED, uid, gid, root=True)
+    assert (place.user, place.own_users) == (f"{user}:{group}", True)
+    assert outside == [uid, gid]
+
+
+def test_without_a_workspace_it_is_nobody_of_the_hosts() -> None:
+    place, uid, gid = isolation.seat(Place(Path("/c"), Path("/s"), None, "0:0"), MAPPED, 0, 0, root=True)
+    assert (place.user, place.own_users, uid, gid) == ("0:0", True, 100_000, 100_000)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_what_is_roots_is_given_and_no_link_is_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("ours", encoding="utf-8")
+    workspace = tmp_path / "workspace"
+    (workspace / "deep").mkdir(parents=True)
+    (workspace / "deep" / "file").write_text("x", encoding="utf-8")
+    (workspace / "link").symlink_to(outside)
+    (workspace / "folder").symlink_to(tmp_path)
+    theirs = workspace / "theirs"
+    theirs.write_text("x", encoding="utf-8")
+    os.chown(theirs, 4711, 4711)
+    isolation.give(workspace, 100_000, 100_001)
+    for path in (workspace, workspace / "deep", workspace / "deep" / "file", workspace / "link"):
+        assert (path.lstat().st_uid, path.lstat().st_gid) == (100_000, 100_001)
+    assert outside.stat().st_uid == tmp_path.stat().st_uid == 0
+    assert theirs.stat().st_uid == 4711
