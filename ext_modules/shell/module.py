@@ -1,4 +1,4 @@
-"""`shell.run`: a bash script or a Python program, in the agent's own working directory.
+"""`shell.run`: a bash script or a Python program, in the agent's own working directory, and jobs in the background.
 
 Each script is a fresh process; what lasts from one to the next, for one agent, is the working directory
 and the exported environment, both noted by `prologue.bash`. A script that fails is a result like any
@@ -23,6 +23,7 @@ from ext_modules.sdk.process import Process, Status
 from ext_modules.sdk.values import JSON
 
 from . import memory
+from .jobs import BUSY, MOST, READY, Job, Jobs
 from .kept import Kept
 
 module = Module(
@@ -36,6 +37,10 @@ module = Module(
         "date", "time", "kernel", "version", "uname", "hostname", "user", "environment", "variable",
         "install", "package", "test", "tests", "build", "compile", "git", "log", "calculate", "compute",
     ],
+    states={
+        READY: "No job runs in the background.",
+        BUSY: "Jobs run in the background, or have ended and were not read to their end.",
+    },
 )  # fmt: skip
 
 _PROLOGUE: Final = str(Path(__file__).with_name("prologue.bash"))
@@ -84,12 +89,14 @@ async def run(
     command: str,
     timeout: float = 120,  # noqa: ASYNC109
     language: Literal["bash", "python"] = "bash",
+    background: bool = False,
 ) -> Result:
     """Runs the block's body as a bash script; `language=python` runs it as a Python program.
     The working directory (at first /workspace) and exported variables last from call to call.
     You get stdout and stderr in order, and the exit status. There is no terminal and no input.
-    `timeout`: seconds after which it is killed (default 120). What it leaves running in the
-    background ends with it. Very long output is shortened in the middle.
+    `timeout`: seconds after which it is killed (default 120). What it leaves running ends with
+    it. `background=true` starts it as a job that runs on, without a time limit, and returns at
+    once. Very long output is shortened in the middle.
 
     ```shell.run timeout=20
     ls -la
@@ -99,16 +106,13 @@ async def run(
     if "\0" in command:
         raise ValueError("The script holds a NUL character; write it without.")
     place = _place(call)
+    if background:
+        return await _start(call, place, command, language)
     kept = Kept()
     killed_before = memory.kills()
     limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
     with _descriptors(place) as (entering, leaving), _script(command) as script:
-        process = await Process.start(
-            _arguments(command, script, language),
-            cwd=place.cwd,
-            environment=_environment(entering, leaving),
-            descriptors=[entering, leaving, *([] if script is None else [script])],
-        )
+        process = await _process(place, command, script, language, entering, leaving)
         try:
             timed_out = await _stream(process, call, kept, limit)
         finally:
@@ -117,6 +121,77 @@ async def run(
             _note(place, leaving)
     oom_killed = memory.kills() != killed_before
     return _result(call, kept, place, status, timeout=limit if timed_out else None, oom_killed=oom_killed)
+
+
+@module.function(impact=0, summary="List the jobs that run in the background.", states=[BUSY])
+async def jobs(call: Call) -> str:
+    """Lists your jobs: those that run, and those whose end you have not read."""
+    return "".join(f"{job.line()}\n" for job in _jobs(call).all())
+
+
+@module.function(impact=0, summary="Read what a background job wrote.", states=[BUSY], idempotent=False)
+async def output(call: Call, job: int, wait: float = 0) -> Result:
+    """What job number `job` wrote since you last read it, and whether it ended.
+    `wait`: seconds to wait for its end, if it runs (default 0)."""
+    found = _jobs(call).find(job)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, min(wait, call.remaining() - _LAST_WORDS))):
+            await found.ended.wait()
+    return _read(call, found)
+
+
+@module.function(impact=1, summary="Stop a background job.", states=[BUSY], idempotent=False)
+async def stop(call: Call, job: int) -> Result:
+    """Kills job number `job` with all its processes. You get what it wrote since you last read it."""
+    found = _jobs(call).find(job)
+    await _jobs(call).stop(found)
+    return _read(call, found)
+
+
+def _jobs(call: Call) -> Jobs:
+    found = call.state.setdefault("jobs", Jobs(call.agent_state))
+    assert isinstance(found, Jobs)
+    return found
+
+
+async def _start(call: Call, place: Place, command: str, language: Literal["bash", "python"]) -> Result:
+    """Start a job, which inherits what lasts and leaves nothing behind."""
+    if _jobs(call).full:
+        raise RuntimeError(f"There are {MOST} jobs already; stop one, or read one that ended to its end.")
+    with _descriptors(place) as (entering, leaving), _script(command) as script:
+        process = await _process(place, command, script, language, entering, leaving)
+    job = _jobs(call).add(process, command)
+    call.move(BUSY, note=f"job {job.number} runs")
+    return Result(f"Job {job.number} runs in the background.\n", data={"job": job.number, "cwd": place.cwd})
+
+
+def _read(call: Call, job: Job) -> Result:
+    text = job.read()
+    if text and not text.endswith("\n"):
+        text += "\n"
+    if job.status is not None and _jobs(call).forget(job):
+        call.move(READY)
+    how = "still runs" if job.status is None else f"ended with exit status {job.exit_status}"
+    data: dict[str, JSON] = {"job": job.number, "running": job.status is None}
+    if job.status is not None:
+        data["exit_status"] = job.exit_status
+    return Result(f"{text}[Job {job.number} {how}.]\n", data=data)
+
+
+async def _process(
+    place: Place,
+    command: str,
+    script: int | None,
+    language: Literal["bash", "python"],
+    entering: int,
+    leaving: int,
+) -> Process:
+    return await Process.start(
+        _arguments(command, script, language),
+        cwd=place.cwd,
+        environment=_environment(entering, leaving),
+        descriptors=[entering, leaving, *([] if script is None else [script])],
+    )
 
 
 def _workspace() -> str:

@@ -1,0 +1,125 @@
+"""Programs that run on behind the call that started them, until they end, are stopped, or the module is.
+
+Each belongs to one agent. What it writes is kept until it is read, the head and the tail of it at least. An agent
+that has a job, or has not read the end of one, is in the state `jobs`, so its module is known to be in use; the
+end of a job is a change of that state, of which the agent is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from ext_modules.sdk.call import AgentState
+from ext_modules.sdk.process import Process, Status
+
+from .kept import Kept
+
+READY: Final = "ready"
+BUSY: Final = "jobs"
+MOST: Final = 8
+"""Jobs of one agent at a time, those that ended unread among them."""
+
+
+class NoSuchJob(Exception):
+    """The agent has no job of that number."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One program. `unread`: what it wrote since somebody read it; `status`: None while it runs."""
+
+    number: int
+    title: str
+    process: Process
+    began: float = field(default_factory=time.monotonic)
+    unread: Kept = field(default_factory=Kept)
+    status: Status | None = None
+    ending: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def exit_status(self) -> int | None:
+        """As a shell tells it; None while it runs."""
+        if self.status is None:
+            return None
+        code = self.status.code
+        return 137 if code is None else code if code >= 0 else 128 - code
+
+    def line(self) -> str:
+        """One line about it."""
+        how = "runs" if self.status is None else f"ended with exit status {self.exit_status}"
+        seconds = time.monotonic() - self.began
+        return (
+            f"job {self.number}: {how}; {self.unread.size:,} bytes unread; {seconds:.0f} s ago: {self.title}"
+        )
+
+    def read(self) -> str:
+        """What it wrote since the last time."""
+        text, self.unread = self.unread.text(), Kept()
+        return text
+
+
+class Jobs:
+    """The jobs of one agent, whose `state` says whether there are any."""
+
+    def __init__(self, state: AgentState) -> None:
+        self._state = state
+        self._jobs: dict[int, Job] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._last = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether no more can be started."""
+        return len(self._jobs) >= MOST
+
+    def add(self, process: Process, title: str) -> Job:
+        """Take over a program that was just started."""
+        self._last += 1
+        job = self._jobs[self._last] = Job(self._last, " ".join(title.split())[:100], process)
+        self._tasks[job.number] = asyncio.create_task(self._follow(job))
+        return job
+
+    def all(self) -> list[Job]:
+        """Those that run, and those whose end was not read."""
+        return list(self._jobs.values())
+
+    def find(self, number: int) -> Job:
+        """Raises `NoSuchJob`, with what there is."""
+        if number not in self._jobs:
+            there = ", ".join(map(str, self._jobs)) or "none"
+            raise NoSuchJob(f"There is no job {number}; there is {there}.")
+        return self._jobs[number]
+
+    def forget(self, job: Job) -> bool:
+        """Let go of a job that ended; whether it was the last one."""
+        del self._jobs[job.number]
+        return not self._jobs
+
+    async def stop(self, job: Job) -> None:
+        """End a job with all its processes, and wait until they are gone."""
+        if not job.ending:
+            job.ending = True
+            self._tasks[job.number].cancel()
+        await job.ended.wait()
+
+    async def _follow(self, job: Job) -> None:
+        """Keep what a job writes, and note its end; cancelling this ends it."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        stopped = False
+        try:
+            async for chunk in job.process.output():
+                job.unread.feed(decoder.decode(chunk))
+        except asyncio.CancelledError:
+            stopped = True
+        job.ending = True
+        job.status = await job.process.end()
+        job.unread.feed(decoder.decode(b"", final=True))
+        del self._tasks[job.number]
+        job.ended.set()
+        if not stopped:
+            self._state.move(BUSY, note=f"job {job.number} ended with exit status {job.exit_status}")

@@ -1,0 +1,71 @@
+"""Background jobs of the shell in its real container: they keep it from resting, and die with it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from core.gate.gate import CallRequest, Denial, decide
+from core.gate.grant import Grant, Scope
+from core.modules.client import Completed
+from core.modules.door import Door, FunctionCall
+from core.ports import JSON
+from sandbox.engine import connect
+from sandbox.owner import SESSION
+from tests.core.modules.clock import HeldClock
+from tests.sandbox.calling import until
+from tests.sandbox.test_rest import IDLE, Starts, _drop
+
+PATIENCE = 120.0
+
+
+async def call(door: Door, function: str, arguments: dict[str, JSON]) -> Completed:
+    request = CallRequest("/", f"shell.{function}", "")
+    ticket = decide(request, 1, Grant(Scope("all", (("*",),)), 1))
+    assert not isinstance(ticket, Denial)
+    outcome = await door.call(
+        ticket,
+        FunctionCall(request, 1, arguments, {}, 60, initial="ready"),
+        on_output=lambda _: None,
+        on_artifact=_drop,
+        report=lambda _: None,
+    )
+    assert isinstance(outcome, Completed), outcome
+    return outcome
+
+
+def test_a_job_keeps_its_module_and_ends_with_it(
+    loop: asyncio.Runner, tmp_path: Path, workspace: Path
+) -> None:
+    async def scenario() -> None:
+        clock, host = HeldClock(), Starts(tmp_path)
+        host.started = []
+        door = Door(host, "jobs", workspace, clock=clock, idle=IDLE)
+        try:
+            begun = await call(door, "run", {"command": "sleep 4711", "background": True})
+            assert begun.state is not None
+            assert begun.state.state == "jobs"
+            (shell,) = host.started
+            clock.advance(IDLE + 1)
+            assert "job 1: runs" in (await call(door, "jobs", {})).output
+            assert not shell.ended
+            stopped = await call(door, "stop", {"job": 1})
+            assert stopped.state is not None
+            assert stopped.state.state == "ready"
+            clock.advance(IDLE + 1)
+
+            async def ended() -> bool:
+                return shell.ended
+
+            await until(ended, seconds=PATIENCE)
+            again = await call(door, "run", {"command": "sleep 4712", "background": True})
+            assert again.anew
+        finally:
+            await door.close()
+            await host.close()
+        engine = connect()
+        left = engine.containers.list(all=True, filters={"label": f"{SESSION}=jobs"})
+        engine.close()
+        assert left == []
+
+    loop.run(scenario())
