@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Final
 
 import pytest
 
@@ -60,6 +61,53 @@ def test_every_pair_is_an_arrow_or_raises(source: State, cause: Cause) -> None:
     else:
         assert source not in TERMINAL
         assert step(source, cause, at, "n", "syntactic") == arrow.target
+
+
+_: Final = None
+WHERE_TO = {
+    #                    pending      ready     blocked    running             waiting_human       failed_retryable
+    "joined":            ("ready",    _,         _,         _,                  _,                  _),
+    "join_failed":       ("failed",   _,         _,         _,                  _,                  _),
+    "dependency_failed": ("skipped",  _,         "skipped", _,                  _,                  _),
+    "gated":             ("blocked",  "blocked", _,         _,                  _,                  _),
+    "released":          (_,          _,         "pending", _,                  _,                  _),
+    "dispatched":        (_,          "running", _,         _,                  _,                  _),
+    "ref_missing":       (_,          "failed",  _,         _,                  _,                  _),
+    "needs_human":       (_,          _,         _,         "waiting_human",    _,                  _),
+    "approved":          (_,          _,         _,         _,                  "running",          _),
+    "expired":           (_,          _,         _,         _,                  "failed",           _),
+    "succeeded":         (_,          _,         _,         "executed",         _,                  _),
+    "transient":         (_,          _,         _,         "failed_retryable", _,                  _),
+    "interrupted":       (_,          _,         _,         "failed_retryable", "failed_retryable", _),
+    "broke":             (_,          _,         _,         "failed",           _,                  _),
+    "retried":           (_,          _,         _,         _,                  _,                  "ready"),
+    "exhausted":         (_,          _,         _,         _,                  _,                  "failed"),
+    "lost_race":         ("skipped",) * 6,
+    "concluded":         ("skipped",  "skipped", "skipped", _,                  _,                  "skipped"),
+    "dropped":           ("cancelled",) * 6,
+    "cancelled":         ("cancelled",) * 6,
+}  # fmt: skip
+"""The table, written a second time, the other way round."""
+GUARDED = {"joined", "join_failed", "dependency_failed", "dispatched", "succeeded", "retried", "lost_race"}
+
+
+def test_the_table_is_the_one_that_is_meant() -> None:
+    columns = ("pending", "ready", "blocked", "running", "waiting_human", "failed_retryable")
+    meant = {
+        (source, cause): target
+        for cause, row in WHERE_TO.items()
+        for source, target in zip(columns, row, strict=True)
+        if target is not None
+    }
+    assert {pair: arrow.target for pair, arrow in TABLE.items()} == meant
+    assert {arrow.cause for arrow in ARROWS if arrow.says} == GUARDED
+
+
+@pytest.mark.parametrize("cause", sorted(set(CAUSES) - GUARDED))
+def test_what_has_no_guard_happens_in_any_situation(cause: Cause) -> None:
+    for arrow in ARROWS:
+        if arrow.cause == cause:
+            assert step(arrow.source, cause, Says("open", 0, False, False), "n") == arrow.target
 
 
 def test_no_two_arrows_share_a_state_and_a_cause_and_every_state_and_cause_is_used() -> None:

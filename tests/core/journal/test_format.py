@@ -1,0 +1,107 @@
+"""The bytes of records, written out: what other programs and later versions rely on, and people read."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+
+import pytest
+
+from core.errors import UsageError
+from core.journal import record as format_of
+from core.journal.record import Parser, Record, encode, timestamp
+from core.ports import JSON
+
+AT = "2026-05-04T03:02:01.123456Z"
+
+
+def encoded(record: Record) -> str:
+    return encode(record)[0].decode()
+
+
+def heading(kind: str, agent: str = "/a", **fields: JSON) -> str:
+    return encoded(Record(3, AT, kind, agent, 1, "", fields)).split("\n")[1]
+
+
+def test_a_record_byte_by_byte() -> None:
+    before = (
+        '<!-- iact {"n":3,"at":"2026-05-04T03:02:01.123456Z","kind":"call","agent":"/a","step":7,'
+        '"function":"t.read","text":"a\\u003eb\\u2028c\\u2029dé","bytes":6,"prev":"0badcafe"} -->\n'
+        "### 3 · /a · call t.read\n\nhellö"
+    ).encode()
+    digest = hashlib.sha256(before).hexdigest()[:8]
+    one = Record(
+        3, AT, "call", "/a", 7, "hellö", {"function": "t.read", "text": "a>b\u2028c\u2029dé"}, "0badcafe"
+    )
+    assert encode(one) == (before + f"\n\n<!-- /3 {digest} -->\n\n".encode(), digest)
+
+
+@pytest.mark.parametrize(
+    ("body", "wrapped"),
+    [
+        ("```\nopen", "~~~text\n```\nopen\n~~~"),
+        ("~~~\nopen", "~~~~text\n~~~\nopen\n~~~~"),
+        ("~~~~~\nopen", "~~~~~~text\n~~~~~\nopen\n~~~~~~"),
+    ],
+)
+def test_a_body_that_leaves_something_open_stands_in_a_fence(body: str, wrapped: str) -> None:
+    head, _, rest = encoded(Record(1, AT, "turn", "/", 1, body)).partition("\n")
+    assert '"wrapped":true' in head
+    assert f'"bytes":{len(wrapped)},' in head
+    assert rest.startswith(f"### 1 · /\n\n{wrapped}\n\n<!-- /1 ")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (heading("say"), "user → /"),
+        (heading("reply"), "/a → user"),
+        (heading("reply", to="/b"), "/a → /b"),
+        (heading("call", function="t.read"), "/a · call t.read"),
+        (heading("result", function="t.read"), "/a · result t.read"),
+        (heading("gate", function="t.read"), "/a · gate t.read"),
+        (heading("clearance", function="t.read"), "/a · clearance t.read"),
+        (heading("turn"), "/a"),
+        (heading("notice", function="t.read"), "/a · notice"),
+        (heading("turn", "/*a*`b`"), "/\\*a\\*\\`b\\`"),
+        (heading("turn", "/a\nb\u202e"), "/a�b�"),
+        (heading("turn", "a" * 200), "a" * 200),
+        (heading("turn", "a" * 201), "a" * 199 + "…"),
+        (heading("call", "a" * 300, function="f"), "a" * 199 + "…"),
+    ],
+)
+def test_the_line_for_people(line: str, expected: str) -> None:
+    assert line == f"### 3 · {expected}"
+
+
+def test_fields_of_another_type_are_read_as_nothing() -> None:
+    fields: dict[str, JSON] = {"text": "x", "number": 3, "true": True, "list": ["x"]}
+    one = Record(1, AT, "say", "/", 1, "", fields)
+    assert [one.text(name) for name in (*fields, "none")] == ["x", "", "", "", ""]
+    assert [one.number(name) for name in (*fields, "none")] == [0, 3, 0, 0, 0]
+
+
+def test_times_have_microseconds_and_a_z() -> None:
+    assert timestamp(datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)) == "2026-05-04T03:02:01.000000Z"
+
+
+def test_bounds_of_what_a_record_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(format_of, "_MAX_BODY", 10)
+    encode(Record(1, AT, "say", "/", 1, "x" * 10))
+    with pytest.raises(UsageError, match=r"^A journal can't store a body of 11 bytes; keep it as a blob\.$"):
+        encode(Record(1, AT, "say", "/", 1, "x" * 11))
+    with pytest.raises(UsageError, match=r"^A journal can't store a body that holds a lone surrogate\.$"):
+        encode(Record(1, AT, "say", "/", 1, "\ud800"))
+
+    plain: dict[str, JSON] = {"zshort": "x", "long": "x" * 50, "among": "x" * 20}
+    size = len(encoded(Record(1, AT, "say", "/", 1, "", plain)).partition("\n\n")[0].encode()) + 2
+    monkeypatch.setattr(format_of, "_MAX_HEADER", size)
+    encode(Record(1, AT, "say", "/", 1, "", plain))
+    monkeypatch.setattr(format_of, "_MAX_HEADER", size - 1)
+    with pytest.raises(UsageError, match="the field 'long': it is too long; put it in the body"):
+        encode(Record(1, AT, "say", "/", 1, "", plain))
+
+
+def test_a_parser_that_was_fed_nothing_holds_nothing() -> None:
+    parser = Parser()
+    assert (parser.pending, parser.offset) == (0, 0)
