@@ -1,28 +1,121 @@
-"""`make bench`: run every comparison, or those named on the command line, one after another."""
+"""`make bench`: run every benchmark, or those named, and write the report `docs/benchmarks.md` from what they found.
+
+    python -m benchmarks [NAME …] [--write-only]
+
+Each benchmark is a process of its own that prints Markdown; what it printed, its numbers and charts, when
+and on which machine are kept in `docs/benchmarks/NAME.json`. A part that is run again replaces its own
+file alone, and the page is always made from all that is kept. A part that fails or takes too long says so
+in the report, and the others go on.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import platform
+import signal
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
+
+from benchmarks import page
+from benchmarks.kept import VARIABLE
+from benchmarks.page import PARTS, Kept
+
+ROOT: Final = Path(__file__).parents[1]
 
 
-def main(names: list[str]) -> int:
-    """Run each benchmark as a process of its own; 0 if all of them ran to their end."""
-    here = Path(__file__).parent
-    known = sorted(path.parent.name for path in here.glob("*/__main__.py"))
-    unknown = [name for name in names if name not in known]
+def run(name: str) -> Kept:
+    """One benchmark, with what it printed shown as it comes."""
+    part = PARTS[name]
+    before, began = os.getloadavg()[0], time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        handed = Path(folder) / "handed"
+        command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{name}", *part.arguments]
+        text, status, wrong = _process(command, {**os.environ, VARIABLE: str(handed)}, part.seconds)
+        lines = handed.read_text(encoding="utf-8").splitlines() if handed.exists() else []
+    given = [json.loads(line) for line in lines]
+    return Kept(
+        name=name,
+        at=datetime.now(UTC).isoformat(timespec="minutes"),
+        seconds=round(time.monotonic() - began),
+        machine=_machine(),
+        load=[round(before, 1), round(os.getloadavg()[0], 1)],
+        status=status,
+        wrong=wrong,
+        text=text,
+        charts=[one["chart"] for one in given if "chart" in one],
+        numbers={key: value for one in given for key, value in one.get("numbers", {}).items()},
+    )
+
+
+def _process(command: Sequence[str], around: dict[str, str], seconds: float) -> tuple[str, int, str]:
+    """What it wrote, its status, and why it did not end well, if it did not."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        running = subprocess.Popen(
+            command, cwd=ROOT, env=around, stdout=subprocess.PIPE, stderr=errors, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            text, _ = running.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            text, _ = running.communicate()
+            return text, running.returncode, f"It did not end within {seconds:g} seconds."
+        errors.seek(0)
+        said = [line for line in errors.read().splitlines() if line.strip()]
+    print(text, flush=True)
+    if running.returncode and said and "Traceback" in "\n".join(said):
+        return text, running.returncode, said[-1]
+    return text, running.returncode, ""
+
+
+def _machine() -> str:
+    gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return (
+        f"{os.cpu_count()} processors ({_processor()}), {gigabytes:.0f} GB of memory, "
+        f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}, Python {platform.python_version()}"
+    )
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+            names = [line.partition(":")[2].strip() for line in stream if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run, keep, and write the page; 1 if a benchmark broke, which a missed target is not."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)}; all of them without"
+    )
+    parser.add_argument("--write-only", action="store_true", help="write the page from what is kept")
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.names if name not in PARTS]
     if unknown:
-        print(f"benchmarks: there is no {unknown[0]!r}; there are {', '.join(known)}.", file=sys.stderr)
-        return 2
-    failed = []
-    for name in names or known:
+        parser.error(f"there is no {unknown[0]!r}; there are {', '.join(PARTS)}")
+    broken = []
+    for name in () if chosen.write_only else chosen.names or PARTS:
         print(f"\n== {name}", flush=True)
-        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode != 0:
-            failed.append(name)
-    if failed:
-        print(f"benchmarks: {', '.join(failed)} did not run to the end.", file=sys.stderr)
-    return 1 if failed else 0
+        made = run(name)
+        page.keep(made)
+        page.write()
+        if made.wrong:
+            broken.append(name)
+            print(f"benchmarks: {name}: {made.wrong}", file=sys.stderr)
+    page.write()
+    print(f"\n{page.PAGE.relative_to(ROOT)} is written.")
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

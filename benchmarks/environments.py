@@ -32,6 +32,19 @@ class Unavailable(Exception):
     """A framework's environment can't be made; the text says why."""
 
 
+def installed(*names: str) -> list[str]:
+    """Those whose environments are there or can be made; of the others a line says why they are left out."""
+    found = []
+    for name in names:
+        try:
+            interpreter(name)
+        except Unavailable as error:
+            print(f"\n{name} is left out: {error}", flush=True)
+        else:
+            found.append(name)
+    return found
+
+
 def interpreter(name: str) -> Path:
     """The Python that has a peer's packages; the environment is made if it is not there, or holds others.
 

@@ -17,6 +17,8 @@ import venv
 from pathlib import Path
 from typing import Any
 
+from benchmarks import kept
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PACKAGE = "agentdojo==0.1.35"
@@ -84,7 +86,8 @@ def main() -> int:
         "goals_without_a_gate": sum(row["goals"] for row in off),
         "pairs": sum(row["pairs"] for row in off),
     }
-    print(json.dumps(summary))
+    print("\n" + ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in summary.items()))
+    kept.numbers(summary)
     return (
         0 if summary["goals_without_a_gate"] == summary["pairs"] == PAIRS and summary["solved"] == 97 else 1
     )

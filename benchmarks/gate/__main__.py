@@ -1,4 +1,4 @@
-"""What a decision of the gate costs: `python -m benchmarks.gate` prints a table and JSON.
+"""What a decision of the gate costs: `python -m benchmarks.gate` prints a table.
 
 Decision: scope, impact, intent and provenance with 1,000 functions in scope, each with its own cap, over random
 functions in and out of scope. Shell: a 200-character command through the classifier.
@@ -6,13 +6,13 @@ functions in and out of scope. Shell: a 200-character command through the classi
 
 from __future__ import annotations
 
-import json
 import random
 import statistics
 import sys
 import time
 from collections.abc import Callable
 
+from benchmarks import kept
 from core.gate.gate import CallRequest, consider
 from core.gate.grant import Grant
 from core.gate.policy import Policy, Require
@@ -88,7 +88,7 @@ def main() -> int:
             f"{name:10}{got['p50']:>10}{got['p99']:>10}   {', '.join(f'{k} ≤ {v:g}' for k, v in goal.items())}"
         )
         missed = missed or any(got[key] > most for key, most in goal.items())
-    print(json.dumps({name: got for name, (got, _) in rows.items()}))
+    kept.numbers({name: got for name, (got, _) in rows.items()})
     return 1 if missed else 0
 
 

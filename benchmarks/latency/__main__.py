@@ -17,7 +17,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.environments import interpreter
+from benchmarks import kept
+from benchmarks.environments import installed, interpreter
 from benchmarks.latency.dialogue import dialogue
 from benchmarks.latency.plans import MODES, plan, routed
 from benchmarks.latency.work import COUNTS, Measured
@@ -84,8 +85,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     rows, chosen = asyncio.run(ours())
-    if options.peers:
+    if options.peers and installed("langgraph"):
         rows |= peer()
+    kept.numbers({name: [[one.seconds, one.tokens, one.calls] for one in row] for name, row in rows.items()})
+    lines = [
+        (name, [(n, one.seconds) for n, one in zip(COUNTS, row, strict=True)]) for name, row in rows.items()
+    ]
+    kept.chart(kept.Chart("Seconds of a request", "calls of tools that it takes", "seconds", lines, log=True))
     if options.json:
         table = {name: [[one.seconds, one.tokens, one.calls] for one in row] for name, row in rows.items()}
         print(json.dumps({"counts": COUNTS, "rows": table, "auto": chosen}, indent=2))

@@ -13,7 +13,7 @@ it says follows from the task in the request alone, so it needs no state and a r
 
 Calls are made in the form that the request asks for: function calls if it brings `tools`, else our
 action blocks. A stream says a reply in one event; by the model named `tokens` in pieces of four
-characters. /seen tells how many bytes of prompts came in, and how many of them stood in the same place of
+characters, and with a command of the shell in place of `read`. /seen tells how many bytes of prompts came in, and how many of them stood in the same place of
 an earlier request: what a cache of prefixes could have kept.
 """
 
@@ -36,6 +36,7 @@ LOOK: Final = "Look through {count} files, one after the other."
 FAN: Final = "Have {count} parts done, {how}."
 DOWN: Final = "Go down {count} levels."
 PART: Final = "Do part {number} {how}."
+READ: Final = "echo file {number}"
 AFTER: Final = "after {ms} ms"
 WHEN_TOLD: Final = "when told"
 
@@ -43,6 +44,7 @@ _TASKS: Final = re.compile(
     r"Look through (?P<look>\d+) files|Have (?P<fan>\d+) parts done, (?P<each>when told|after \d+ ms)"
     r"|Go down (?P<down>\d+) levels|Do part (?P<part>\d+) (?P<how>when told|after \d+ ms)"
 )
+TOKENS: Final = "tokens"
 _TOKEN: Final = 4
 _HEAD_END: Final = b"\r\n\r\n"
 
@@ -96,7 +98,7 @@ def reply_to(task: Task, turn: int) -> Said:
     """What the model says at its turn-th turn (from 0) on this task."""
     match task.kind:
         case "look" if turn < task.number:
-            return Said(TEXT.format(number=turn), [("read", f"file {turn}")])
+            return Said(TEXT.format(number=turn), [("read", READ.format(number=turn))])
         case "fan" if turn == 0:
             parts = [PART.format(number=number, how=task.how) for number in range(task.number)]
             return Said("All at once.", [("call", part) for part in parts])
@@ -109,12 +111,12 @@ def reply_to(task: Task, turn: int) -> Said:
             return Said(DONE)
 
 
-def as_blocks(said: Said) -> str:
-    """The reply in our language."""
+def as_blocks(said: Said, read: str = "t.read") -> str:
+    """The reply in our language; `read` is the function that reads."""
     several = len(said.calls) > 1
     blocks = []
     for number, (function, text) in enumerate(said.calls):
-        opened = "t.read" if function == "read" else f"{'CALL_ASYNC' if several else 'CALL'} child{number}"
+        opened = read if function == "read" else f"{'CALL_ASYNC' if several else 'CALL'} child{number}"
         blocks.append(f"```{opened}\n{text}\n```")
     if several:
         blocks.append("```WAIT\n```")
@@ -264,7 +266,8 @@ class Connection(asyncio.Protocol):
             return
         if body.get("stream"):
             # Whoever brings no tools and wants a stream is ours.
-            text = as_blocks(said) if not body.get("tools") else said.text
+            shell = body.get("model") == TOKENS
+            text = said.text if body.get("tools") else as_blocks(said, "shell.run" if shell else "t.read")
             self._send(200, "text/event-stream", _stream(body, text, message))
         else:
             whole = {**_frame(body, "chat.completion"), "usage": _USAGE}
@@ -294,7 +297,7 @@ def _frame(body: Mapping[str, JSON], kind: str) -> dict[str, JSON]:
 
 def _stream(body: Mapping[str, JSON], text: str, message: Mapping[str, JSON]) -> bytes:
     """The reply as server-sent events."""
-    size = _TOKEN if body.get("model") == "tokens" else len(text)
+    size = _TOKEN if body.get("model") == TOKENS else len(text)
     deltas: list[JSON] = [
         {"role": "assistant", "content": text[at : at + size]} for at in range(0, len(text), size)
     ]

@@ -39,7 +39,7 @@ AT: Final = (50, 200, 1000)
 
 _AROUND: Final = 21
 _PATIENCE: Final = 180
-_LONGEST: Final = 75
+LONGEST: Final = 150
 """Seconds of a run of steps."""
 
 
@@ -116,7 +116,7 @@ async def _told(ask: Ask, text: str) -> None:
 async def steps(framework: Framework, count: int) -> Numbers:
     """Steps of one agent with a tool; nothing is stored, where that can be had. Milliseconds of processor time.
 
-    `at_N`: of a step behind N others, the median of some around it. A run that lasts too long is ended, and
+    `at_N`: of the N-th step, the median of some before it; `last`: of the last one. A run that lasts too long is ended, and
     `came` tells how far it came.
     """
     ask = await framework.reader(count + 5)
@@ -124,14 +124,15 @@ async def steps(framework: Framework, count: int) -> Numbers:
     framework.marks.clear()
     with Stopwatch() as watch:
         running = asyncio.ensure_future(_once(ask, LOOK.format(count=count)))
-        done, _ = await asyncio.wait([running], timeout=_LONGEST)
+        done, _ = await asyncio.wait([running], timeout=LONGEST)
     came = len(framework.marks)
     if done:
         assert DONE in running.result(), f"the run ended with {running.result()!r}"
         assert came == count, f"{came} of {count} reads"
     between = [(later - one) * 1000 for one, later in pairwise(framework.marks)]
     found = {f"at_{at}": statistics.median(between[at - _AROUND : at - 1]) for at in AT if at <= came}
-    found |= {"came": came, "wall": watch.wall * 1000 / came, "peak": peak()}
+    found |= {"came": came, "last": statistics.median(between[-_AROUND:])}
+    found |= {"wall": watch.wall * 1000 / came, "peak": peak()}
     if not done:
         report(found)
         os._exit(0)  # what runs in threads can't be cancelled

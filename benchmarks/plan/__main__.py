@@ -21,7 +21,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.environments import interpreter
+from benchmarks import kept
+from benchmarks.environments import installed, interpreter
 from core.plan.engine import PlanEngine
 from core.plan.limits import Limits
 from core.plan.model import Node, Plan, PlanVersion, make_plan
@@ -263,7 +264,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--peers", action="store_true", help="measure LangGraph beside ours")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    rows = measure(options.rounds, options.peers)
+    rows = measure(options.rounds, options.peers and bool(installed("langgraph")))
+    kept.numbers(rows)
+    fans = {title: row for title, row in rows.items() if "branches" in title}
+    names = list(dict.fromkeys(name for row in fans.values() for name in row))
+    bars = [
+        (name, [(title.partition(" of")[0], row[name]) for title, row in fans.items() if name in row])
+        for name in names
+    ]
+    kept.chart(kept.Chart("Fan-out of 50 ms branches", "", "makespan, ms", bars, kind="bars"))
     if options.json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return 0

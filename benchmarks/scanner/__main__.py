@@ -21,6 +21,7 @@ from typing import Final
 
 from markdown_it import MarkdownIt
 
+from benchmarks import kept
 from core.language.scanner import Scanner
 
 ROUNDS: Final = 5
@@ -188,6 +189,9 @@ def main(arguments: list[str]) -> int:
     missed += ["less than 15 times markdown-it-py"] if ratio < 15 else []
     missed += [f"not linear {name}" for name, cost in costs.items() if cost > LINEAR]
     print("targets: " + ("; ".join(missed) if missed else "all reached"))
+    kept.numbers({"mb_per_s": speeds, "ratio": ratio, "growing_2kB_s": grown, "linear": costs})
+    bars = [(name, [("", speed)]) for name, speed in speeds.items()]
+    kept.chart(kept.Chart("Reading a reply", "", "MB/s", bars, kind="bars", log=True))
     if chosen.json is not None:
         result = {
             "mb_per_s": speeds,

@@ -17,6 +17,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
+from benchmarks import kept
 from benchmarks.seven_groups.endpoint import Real
 from benchmarks.seven_groups.groups import GROUPS, Ran, run_group
 from benchmarks.seven_groups.model import Rates, Simulated
@@ -146,6 +147,7 @@ def main(arguments: list[str]) -> int:
         else simulate(Rates().scaled(options.mistakes), options.seeds)
     )
     found = summary(ran)
+    kept.numbers(found)
     if options.json:
         print(json.dumps(found, indent=2))
         return 0

@@ -31,6 +31,7 @@ from typing import Final
 
 import httpx
 
+from benchmarks import kept
 from benchmarks.tail.layouts import CHILDREN, LAYOUTS, Layout, Turn, changes, conversation
 from benchmarks.tail.product import play
 from core.models import weights
@@ -310,6 +311,9 @@ def main(arguments: Sequence[str]) -> int:
     print(f"\nLoad of the machine before and after: {load:.1f}, {os.getloadavg()[0]:.1f}.")
     if product is not None:
         print("\n".join(missed) or f"{PRODUCT}: targets reached.")
+    reused = [(row.layout, [("", 100 * row.reused)]) for row in ([product.row] if product else []) + rows]
+    kept.chart(kept.Chart("Prompt tokens found in the cache", "", "% of those sent", reused, kind="bars"))
+    kept.numbers({"layouts": [asdict(row) for row in rows], "product": asdict(product) if product else None})
     if options.json:
         data = {
             "turns": options.turns,

@@ -1,6 +1,6 @@
 """What the tree and its journal cost, ours beside AutoGen and LangGraph: tables, and JSON with `--json FILE`.
 
-    python -m benchmarks.tree [--peers] [--short] [--json FILE]
+    python -m benchmarks.tree [--peers] [--short] [--rounds N] [--json FILE]
 
 Every measurement is a process of its own, with a model that answers at once and, for ours, the real
 runtime with a durable journal. With `--peers` the same work is done by AutoGen, whose agents store
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import kept
-from benchmarks.environments import PACKAGES, interpreter
+from benchmarks.environments import PACKAGES, installed, interpreter
 from benchmarks.kept import Target
 from benchmarks.tree.measure import Numbers
 
@@ -46,7 +46,7 @@ class Bench:
     """One run: its rounds, all that was measured, and the targets so far."""
 
     rounds: int
-    peers: bool
+    peers: Sequence[str]
     short: bool
     found: dict[str, Numbers] = field(default_factory=dict)
     targets: list[Target] = field(default_factory=list)
@@ -86,7 +86,7 @@ def steps(bench: Bench) -> None:
     ours = {"ours, durable": "reading", "ours, waiting for the disk at each call": "writing"}
     runs = [(name, "ours", what, count) for count in counts for name, what in ours.items()]
     runs += [("ours, durable", "ours", "reading", longest)]
-    peers = PEERS if bench.peers else {}
+    peers = {name: run for name, run in PEERS.items() if run[0] in bench.peers}
     for name, (framework, what) in peers.items():
         runs += [(name, framework, what, n) for n in counts if what != "storing" or n <= _MOST_STORED]
     runs.sort(key=lambda run: run[3])
@@ -103,6 +103,11 @@ def steps(bench: Bench) -> None:
         [name, *(cell(name, count) for count in (*counts, longest)), _stored(bench, name)] for name in names
     ]
     kept.table(heads, rows)
+    lines = [
+        (name, [(count, found[f"{name} {count}"]["cpu_ms"]) for count in (*counts, longest) if f"{name} {count}" in found])
+        for name in names
+    ]  # fmt: skip
+    kept.chart(kept.Chart("A step of a run", "steps of the run", "ms of processor time", lines, log=True))
     last, end = found[f"ours, durable {counts[-1]}"], found[f"ours, durable {longest}"]
     flat = end["cpu_ms"] / found["ours, durable 50"]["cpu_ms"]
     bench.aim(f"a step of a run of {longest:,}, as a multiple of one of 50", flat, _FLAT)
@@ -123,7 +128,7 @@ def _stored(bench: Bench, name: str) -> str:
 def children(bench: Bench) -> None:
     """Processor time per child agent, and memory per agent."""
     count, many = 200, 300 if bench.short else 1000
-    frameworks = ["ours", *PEER_NAMES] if bench.peers else ["ours"]
+    frameworks = ["ours", *bench.peers]
     bench.take([(f"{one} children", one, "children", count) for one in frameworks], _cpu)
     bench.take([(f"{one} agents", one, "agents", many) for one in frameworks], lambda made: made["thinking"])
     rows = []
@@ -181,12 +186,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--peers", action="store_true", help="measure AutoGen and LangGraph beside ours")
     parser.add_argument("--short", action="store_true", help="one round, small sizes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
+    parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args(arguments)
-    bench = Bench(1 if chosen.short else 3, chosen.peers, chosen.short)
+    peers = installed(*PEER_NAMES) if chosen.peers else []
+    bench = Bench(1 if chosen.short else chosen.rounds, peers, chosen.short)
     load = os.getloadavg()[0]
     for part in (steps, children, journal):
         part(bench)
     kept.targets(bench.targets)
+    kept.numbers(bench.found)
     after = os.getloadavg()[0]
     print(f"\nLoad of the machine before and after, on {os.cpu_count()} processors: {load:.1f}, {after:.1f}.")
     if chosen.json:
@@ -196,7 +204,7 @@ def main(arguments: Sequence[str]) -> int:
             "machine": platform.platform(),
             "processors": os.cpu_count(),
             "load": [load, after],
-            "peers": {name: list(PACKAGES[name]) for name in PEER_NAMES} if chosen.peers else {},
+            "peers": {name: list(PACKAGES[name]) for name in peers},
         }
         targets = [{**asdict(target), "met": target.met} for target in bench.targets]
         result = {"about": about, "found": bench.found, "targets": targets}

@@ -1,0 +1,251 @@
+"""The report: from what each benchmark left in `docs/benchmarks/` to `docs/benchmarks.md`, its charts, and the
+few figures in the README.
+
+Nothing is measured here, so the page can be made again at any time, and a test holds it to what is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from benchmarks.kept import Chart
+from benchmarks.svg import draw
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs" / "benchmarks.md"
+README: Final = ROOT / "README.md"
+FOLDER: Final = ROOT / "docs" / "benchmarks"
+_BEGIN, _END = "<!-- from docs/benchmarks -->", "<!-- end -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A benchmark's place in the report. `seconds`: after so many it is ended."""
+
+    title: str
+    about: str
+    arguments: tuple[str, ...] = ()
+    seconds: float = 300
+
+
+PARTS: Final[Mapping[str, Part]] = {
+    "peers": Part(
+        "Side by side with other frameworks",
+        "Every framework speaks to the same scripted endpoint over HTTP and does the same work, in a process and an "
+        "environment of its own, in the way that its documentation recommends. Ours always writes its durable journal. "
+        "Times are processor time of all threads of the framework's process.",
+        seconds=1200,
+    ),
+    "tree": Part(
+        "The tree and its journal",
+        "In one process, with a model that answers at once: what the runtime itself costs, and how it grows. "
+        "[Why it is so](design/cost.md).",
+        ("--peers", "--rounds", "2"),
+        seconds=420,
+    ),
+    "plan": Part(
+        "Plans",
+        "Scheduler overhead, makespan and fan-out beside a bare loop over asyncio and LangGraph. "
+        "[Plans](topics/plans.md).",
+        ("--peers", "--rounds", "3"),
+    ),
+    "latency": Part(
+        "Time and tokens by way of working",
+        "How the cost of a request grows with its calls, for a dialogue, plans and LangGraph. The model is simulated. "
+        "[How it is meant](design/latency.md).",
+        ("--peers",),
+    ),
+    "modules": Part(
+        "Modules",
+        "Calls, starts and artifacts in real containers. [What a module costs](design/modules-cost.md).",
+        ("--rounds", "5"),
+    ),
+    "gate": Part("The gate", "What a decision costs. [The gate](topics/gate.md)."),
+    "scanner": Part("The scanner", "How fast a reply is read, beside markdown-it-py."),
+    "memory": Part(
+        "Memory",
+        "What it finds and what it costs. [How it was measured](design/memory.md).",
+        ("--cost", "20000", "--asks", "300"),
+    ),
+    "tail": Part(
+        "Contexts and caches",
+        "Prompt tokens that a real inference engine evaluated anew, by where the changing part of a context stands. "
+        "[How it was measured](design/tail.md).",
+        ("--only", "the product", "kept", "changes", "--children", "2"),
+        seconds=600,
+    ),
+    "agentdojo": Part(
+        "AgentDojo",
+        "The whole suite with a planner that does everything the attacker wants: what the gate lets through. "
+        "[The gate and its threat model](threat-model.md).",
+    ),
+    "seven_groups": Part(
+        "The seven-group experiment",
+        "What each step from a loop to a plan that mends itself brings. The model is simulated. "
+        "[How it is meant](design/seven-groups.md).",
+    ),
+}
+
+
+@dataclass
+class Kept:
+    """What one run of a benchmark left. `status`: of its process; `wrong`: why it broke, if it did."""
+
+    name: str
+    at: str
+    seconds: int
+    machine: str
+    load: Sequence[float]
+    status: int
+    wrong: str
+    text: str
+    charts: Sequence[Mapping[str, object]] = ()
+    numbers: Mapping[str, object] = field(default_factory=dict)
+
+
+def keep(made: Kept) -> None:
+    """Write what a benchmark found, in place of what it found before."""
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{made.name}.json").write_text(
+        json.dumps(asdict(made), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+
+
+def kept() -> dict[str, Kept]:
+    """All that is kept, in the order of the report."""
+    files = {name: FOLDER / f"{name}.json" for name in PARTS}
+    return {
+        name: Kept(**json.loads(file.read_text(encoding="utf-8")))
+        for name, file in files.items()
+        if file.exists()
+    }
+
+
+def write() -> None:
+    """Make the page, its charts and the README's figures from what is kept."""
+    found = kept()
+    for path, text in files(found).items():
+        path.write_text(text, encoding="utf-8")
+    if "peers" in found:
+        README.write_text(with_figures(README.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+def files(found: Mapping[str, Kept]) -> dict[Path, str]:
+    """The page and its charts."""
+    made = {PAGE: render(found)}
+    for name, one in found.items():
+        for number, chart in enumerate(one.charts):
+            made[FOLDER / f"{name}-{number}.svg"] = draw(Chart(**chart))  # type: ignore[arg-type]
+    return made
+
+
+def render(found: Mapping[str, Kept]) -> str:
+    """The page."""
+    machines = list(dict.fromkeys(one.machine for one in found.values()))
+    parts = [_part(PARTS[name], one, machines) for name, one in found.items()]
+    contents = " · ".join(f"[{PARTS[name].title}](#{_anchor(PARTS[name].title)})" for name in found)
+    where = "\n".join(f"{at + 1}. {machine}" for at, machine in enumerate(machines))
+    return (
+        "# What was measured\n\n"
+        "This page is written by `make bench` (`python -m benchmarks`), which runs every comparison on one machine; "
+        "`python -m benchmarks NAME` renews one part. What is kept of each run stands beside it in "
+        "[benchmarks/](benchmarks/). Ratios within a table can be compared; absolute times belong to the machine:\n\n"
+        f"{where}\n\n{contents}\n\n" + "\n".join(parts)
+    )
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
+
+
+def _part(part: Part, one: Kept, machines: Sequence[str]) -> str:
+    command = " ".join(["python -m", f"benchmarks.{one.name}", *(_quoted(word) for word in part.arguments)])
+    which = f", machine {machines.index(one.machine) + 1}" if len(machines) > 1 else ""
+    when = (
+        f"Measured on {one.at[:10]} with `{command}` in {one.seconds} s{which}; "
+        f"load of the machine {one.load[0]} before, {one.load[1]} after."
+    )
+    pieces = [f"## {part.title}", f"{part.about} {when}"]
+    if one.wrong:
+        pieces.append(f"**This part did not run to its end:** {one.wrong}")
+    pieces.append(markdown(one.text))
+    for number, chart in enumerate(one.charts):
+        pieces.append(f"![{chart['title']}](benchmarks/{one.name}-{number}.svg)")
+    return "\n\n".join(piece for piece in pieces if piece) + "\n"
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if " " in word else word
+
+
+def markdown(text: str) -> str:
+    """What a benchmark printed: tables as they stand, aligned columns as preformatted text, each other line alone."""
+    blocks: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        kind = _kind(line)
+        if kind in ("table", "columns") and blocks and blocks[-1][0] == kind:
+            blocks[-1][1].append(line)
+        elif kind != "none":
+            blocks.append((kind, [line]))
+    return "\n\n".join(
+        "\n".join(["```text", *lines, "```"] if kind == "columns" else lines) for kind, lines in blocks
+    )
+
+
+def _kind(line: str) -> str:
+    if not line.strip() or _is_json(line):  # a line for programs: its numbers are kept
+        return "none"
+    if line.startswith("|"):
+        return "table"
+    return "columns" if re.search(r"\S {2,}\S|^ {2,}\S", line) else "text"
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def with_figures(readme: str, found: Mapping[str, Kept]) -> str:
+    """The README with the few figures that matter, between their marks."""
+    before, begun, rest = readme.partition(_BEGIN)
+    _, ended, after = rest.partition(_END)
+    if not begun or not ended:
+        raise ValueError("the README has no place for figures")
+    return f"{before}{_BEGIN}\n{figures(found['peers'])}\n{_END}{after}"
+
+
+_SHOWN: Final[Sequence[tuple[str, str]]] = (
+    ("ours", "**iact**, every step durable"),
+    ("openai_agents", "OpenAI Agents SDK"),
+    ("pydantic_ai", "pydantic-ai"),
+    ("autogen", "AutoGen"),
+    ("langgraph", "LangGraph"),
+    ("smolagents", "smolagents"),
+)
+
+
+def figures(peers: Kept) -> str:
+    """The table of the README."""
+    found = peers.numbers["found"]
+    assert isinstance(found, dict)
+    columns: Sequence[tuple[str, str, str, Callable[[float], str]]] = (
+        ("a step behind 200 others", "steps 1000", "at_200", lambda ms: f"{ms:.1f} ms"),
+        ("stored per step", "stored 200", "bytes", lambda size: f"{size / 1000:.1f} kB"),
+        ("a level of nesting", "down 8", "cpu_ms", lambda ms: f"{ms:.1f} ms"),
+    )
+    rows = ["| | " + " | ".join(head for head, *_ in columns) + " |", "|" + "---|" * (len(columns) + 1)]
+    for name, title in _SHOWN:
+        cells = []
+        for _, job, which, told in columns:
+            value = found.get(name, {}).get(job, {}).get(which)
+            cells.append("–" if value is None else told(value))
+        rows.append(f"| {title} | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
