@@ -1,6 +1,6 @@
 """`make bench`: run every benchmark, or those named, and write the report `docs/benchmarks.md` from what they found.
 
-    python -m benchmarks [NAME …] [--write-only]
+    python -m benchmarks [NAME …] [--write-only | --short]
 
 Each benchmark is a process of its own that prints Markdown; what it printed, its numbers and charts, when
 and on which machine are kept in `docs/benchmarks/NAME.json`. A part that is run again replaces its own
@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from benchmarks import page
+from benchmarks import page, ratios
 from benchmarks.kept import VARIABLE
 from benchmarks.page import PARTS, Kept
 
@@ -100,7 +100,12 @@ def main(arguments: Sequence[str]) -> int:
         "names", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)}; all of them without"
     )
     parser.add_argument("--write-only", action="store_true", help="write the page from what is kept")
+    parser.add_argument(
+        "--short", action="store_true", help="only the ratios that must not slip, in a minute"
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.short:
+        return ratios.main()
     unknown = [name for name in chosen.names if name not in PARTS]
     if unknown:
         parser.error(f"there is no {unknown[0]!r}; there are {', '.join(PARTS)}")

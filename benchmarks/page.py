@@ -237,7 +237,7 @@ def figures(peers: Kept) -> str:
     found = peers.numbers["found"]
     assert isinstance(found, dict)
     columns: Sequence[tuple[str, str, str, Callable[[float], str]]] = (
-        ("a step behind 200 others", "steps 1000", "at_200", lambda ms: f"{ms:.1f} ms"),
+        ("a step behind 200 others", "steps 200", "at_200", lambda ms: f"{ms:.1f} ms"),
         ("stored per step", "stored 200", "bytes", lambda size: f"{size / 1000:.1f} kB"),
         ("a level of nesting", "down 8", "cpu_ms", lambda ms: f"{ms:.1f} ms"),
     )
