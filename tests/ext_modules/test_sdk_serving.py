@@ -67,6 +67,12 @@ def shell() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
+def files() -> Iterator[str]:
+    with served(ROOT / "ext_modules/files/module.py") as target:
+        yield target
+
+
+@pytest.fixture(scope="module")
 def probe() -> Iterator[str]:
     with served(PROBE) as target:
         yield target
@@ -228,9 +234,9 @@ async def _invoke(stub: stubs.ExtModuleStub, function: str) -> None:
         pass
 
 
-def test_a_module_without_states_can_not_be_watched(shell: str) -> None:
+def test_a_module_without_states_can_not_be_watched(files: str) -> None:
     async def watch() -> grpc.StatusCode:
-        async with grpc.aio.insecure_channel(shell) as channel:
+        async with grpc.aio.insecure_channel(files) as channel:
             call = stubs.ExtModuleStub(channel).Watch(pb.WatchRequest(), wait_for_ready=True, timeout=20)
             return await call.code()
 
