@@ -43,7 +43,8 @@ function agentFacts(store, node) {
     ["State", node.paused ? `${node.state}, held here` : node.state],
     ["Model", node.model],
     ["Turns", String(node.turns)],
-    ...grantFacts(birth?.grant ?? birth),
+    // The root's intent is the session's, which a person changes.
+    ...grantFacts(birth?.grant ? { ...birth.grant, intent: null } : birth),
   ];
 }
 
