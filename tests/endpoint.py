@@ -43,182 +43,31 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final
 
 from core.ports import JSON
+from tests.http_protocol import Connection, Head
 from tests.prefix import Conversation
+from tests.scripted import (
+    CHARACTERS_PER_TOKEN,
+    Gate,
+    HttpError,
+    Player,
+    Reply,
+    Request,
+    Script,
+    Unforeseen,
+    settle,
+    tokens,
+)
 
-CHARACTERS_PER_TOKEN: Final = 4
+__all__ = ["Endpoint", "Gate", "HttpError", "Reply", "Request", "Script", "load", "tokens"]
+
 _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)
-
-
-def tokens(text: str) -> int:
-    """How many tokens this endpoint says that `text` has."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
-class Gate:
-    """Holds a stream until the test releases it. Each gate is for one reply; all methods are thread-safe."""
-
-    def __init__(self, name: str = "") -> None:
-        self.name = name
-        self.arrived: Future[None] = Future()
-        self.released: Future[None] = Future()
-
-    def wait(self, timeout: float = 60.0) -> bool:
-        """Block until a stream stands at this gate; False after `timeout` seconds."""
-        return bool(wait([self.arrived], timeout).done)
-
-    async def reached(self, within: float = 60.0) -> None:
-        """As `wait`, for a test on an event loop; raises TimeoutError."""
-        async with asyncio.timeout(within):
-            await asyncio.shield(asyncio.wrap_future(self.arrived))
-
-    def release(self) -> None:
-        """Let the stream go on."""
-        _settle(self.released)
-
-    async def pass_through(self) -> None:
-        """The endpoint's side: say that the stream is here, and wait for the release."""
-        _settle(self.arrived)
-        await asyncio.shield(asyncio.wrap_future(self.released))
-
-
-def _settle(future: Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-class HttpError(NamedTuple):
-    """An HTTP status other than 200. A `body` that is text becomes the `message` of an OpenAI error object."""
-
-    status: int
-    body: JSON = "scripted error"
-    headers: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What to answer to one request. Positions are in characters of `text`.
-
-    `chunk` characters per event, `delay` seconds before each event, `first_delay` before the headers.
-    `deltas`: sent behind the text as they are, one event each, for function calls.
-    `reasoning`: sent first, as `reasoning_content`. `usage`: send usage when the request asks for it.
-    `finish`: the finish reason, or None to leave it out. `done`: whether "[DONE]" closes the stream.
-    `error`: an HTTP error instead. `cut_after`: break the connection there. `hang`: take the request and
-    never answer; `hang_after`: fall silent there. `garbage`: raw bytes instead of a body, of type
-    `content_type`, or, with `garbage_after`, in the middle of the stream, after which the body just ends.
-    `gates`: position → gate. `repeat`: serves every further request as well.
-    """
-
-    text: str = ""
-    _: KW_ONLY
-    chunk: int = 8
-    delay: float = 0.0
-    first_delay: float = 0.0
-    deltas: Sequence[dict[str, JSON]] = ()
-    reasoning: str = ""
-    usage: bool = True
-    finish: Literal["stop", "length", "content_filter", "tool_calls"] | None = "stop"
-    done: bool = True
-    error: HttpError | None = None
-    cut_after: int | None = None
-    hang: bool = False
-    hang_after: int | None = None
-    garbage: bytes | None = None
-    garbage_after: int | None = None
-    content_type: str = "text/event-stream"
-    gates: Mapping[int, Gate] = field(default_factory=dict)
-    repeat: bool = False
-
-
-@dataclass(slots=True)
-class Request:
-    """One chat request as it came in, and what became of it.
-
-    `agent`: the path in the opening, or "" if there is none. `turn`: how many replies of its own the
-    history holds. `sent`: characters of text that went out. `disconnected`: the client went away before
-    the reply was complete. `ended`: set when the endpoint is through with it.
-    """
-
-    number: int
-    headers: Mapping[str, str]
-    body: Mapping[str, JSON]
-    messages: tuple[tuple[str, str], ...]
-    agent: str
-    turn: int
-    prompt_tokens: int
-    cached_tokens: int
-    sent: int = 0
-    disconnected: bool = False
-    ended: Future[None] = field(default_factory=Future, repr=False)
-
-    @property
-    def last(self) -> str:
-        """The content of the newest message."""
-        return self.messages[-1][1] if self.messages else ""
-
-    def wait(self, timeout: float = 60.0) -> bool:
-        """Block until the endpoint is through with this request; False after `timeout` seconds."""
-        return bool(wait([self.ended], timeout).done)
-
-    async def over(self, within: float = 60.0) -> None:
-        """As `wait`, for a test on an event loop; raises TimeoutError."""
-        async with asyncio.timeout(within):
-            await asyncio.shield(asyncio.wrap_future(self.ended))
-
-
-Script: TypeAlias = Mapping[str, Sequence[Reply | str]] | Callable[[Request], Reply | str]
-
-
-class _Unforeseen(Exception):
-    """The script has no reply for a request."""
-
-
-class _Player:
-    """Chooses the reply to a request, and knows what of the script is left."""
-
-    def __init__(self, script: Script, by_turn: bool) -> None:
-        self._function = script if callable(script) else None
-        self._by_turn = by_turn
-        self._replies: dict[str, list[Reply]] = {}
-        if not callable(script):
-            self._replies = {path: [_reply(item) for item in replies] for path, replies in script.items()}
-        self._next = dict.fromkeys(self._replies, 0)
-        self._used: set[tuple[str, int]] = set()
-
-    def choose(self, request: Request) -> Reply:
-        if self._function is not None:
-            return _reply(self._function(request))
-        key = request.agent if request.agent in self._replies else "*"
-        replies = self._replies.get(key, [])
-        index = request.turn if self._by_turn else self._next.get(key, 0)
-        if index >= len(replies) and replies and replies[-1].repeat:
-            index = len(replies) - 1
-        if index >= len(replies):
-            raise _Unforeseen(f"The script has no reply number {index + 1} for agent {request.agent!r}.")
-        self._used.add((key, index))
-        if not replies[index].repeat:
-            self._next[key] = index + 1
-        return replies[index]
-
-    def unused(self) -> list[str]:
-        """A line for each reply that nobody asked for."""
-        return [
-            f"{path} reply {index + 1}: {reply}"
-            for path, replies in self._replies.items()
-            for index, reply in enumerate(replies)
-            if (path, index) not in self._used
-        ]
-
-
-def _reply(item: Reply | str) -> Reply:
-    return Reply(item) if isinstance(item, str) else item
 
 
 class _Cache:
@@ -297,14 +146,14 @@ class Endpoint:
         self.conversation = Conversation(crashes=crashes)
         self.problems: list[str] = []
         self.connections = 0
-        self._player = _Player(script, by_turn)
+        self._player = Player(script, by_turn)
         self._cache = _Cache()
         self._port = port
         self._api_key = api_key
         self._models = tuple(models)
         self._reject = tuple(reject)
         self._gates = dict(gates or {})
-        self._open: set[_Connection] = set()
+        self.open: set[Connection] = set()
         self._ready: Future[int] = Future()
         self._changed = threading.Condition()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -370,15 +219,15 @@ class Endpoint:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         async with asyncio.TaskGroup() as group:
             server = await self._loop.create_server(
-                lambda: _Connection(self, group), "127.0.0.1", self._port, backlog=4096
+                lambda: Connection(self, group), "127.0.0.1", self._port, backlog=4096
             )
             self._ready.set_result(server.sockets[0].getsockname()[1])
             await self._stop.wait()
             server.close()
-            for connection in list(self._open):
+            for connection in list(self.open):
                 connection.abort()
 
-    async def handle(self, connection: _Connection, head: _Head, content: bytes) -> None:
+    async def handle(self, connection: Connection, head: Head, content: bytes) -> None:
         """Answer one HTTP request."""
         if not self._admits(head):
             return connection.answer(401, _error(401, "Incorrect API key provided."))
@@ -396,12 +245,12 @@ class Endpoint:
                 connection.answer(404, _error(404, f"There is no {head.method} {head.path} here."))
         return None
 
-    def _admits(self, head: _Head) -> bool:
+    def _admits(self, head: Head) -> bool:
         if self._api_key is None or not head.path.startswith("/v1/"):
             return True
         return head.headers.get("authorization") == f"Bearer {self._api_key}"
 
-    def _control(self, connection: _Connection, what: str) -> None:
+    def _control(self, connection: Connection, what: str) -> None:
         if what == "requests":
             listed: list[JSON] = [_listed(request) for request in self.requests]
             connection.answer(200, listed)
@@ -423,7 +272,7 @@ class Endpoint:
         else:
             connection.answer(404, _error(404, f"There is no control {what!r} here."))
 
-    async def _chat(self, connection: _Connection, head: _Head, content: bytes) -> None:
+    async def _chat(self, connection: Connection, head: Head, content: bytes) -> None:
         try:
             body: JSON = json.loads(content)
         except ValueError:
@@ -438,17 +287,17 @@ class Endpoint:
         try:
             reply = self._player.choose(request)
             await _Answer(connection, request, reply).play()
-        except _Unforeseen as error:
+        except Unforeseen as error:
             self.problems.append(str(error))
             connection.answer(400, _error(400, str(error)))
         except asyncio.CancelledError:
             request.disconnected = True
             raise
         finally:
-            _settle(request.ended)
+            settle(request.ended)
         return None
 
-    def _record(self, head: _Head, body: dict[str, JSON]) -> Request:
+    def _record(self, head: Head, body: dict[str, JSON]) -> Request:
         messages = _messages(body)
         agent, start = _opening(messages)
         prompt = "".join(f"<{role}>{content}" for role, content in messages)
@@ -490,7 +339,7 @@ def _error(status: int, message: str) -> JSON:
 class _Answer:
     """Plays one reply on one connection."""
 
-    def __init__(self, connection: _Connection, request: Request, reply: Reply) -> None:
+    def __init__(self, connection: Connection, request: Request, reply: Reply) -> None:
         self._connection = connection
         self._request = request
         self._reply = reply
@@ -596,121 +445,6 @@ class _Answer:
         choice: JSON = {"index": 0, "message": message, "finish_reason": self._reply.finish}
         self._request.sent = len(self._reply.text)
         return self._frame("chat.completion") | {"choices": [choice], "usage": self._usage()}
-
-
-class _Head(NamedTuple):
-    """A request line and its headers, names in lower case."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-
-    @classmethod
-    def parse(cls, raw: bytes) -> _Head:
-        first, *lines = raw.decode("latin-1").split("\r\n")
-        method, path, _ = first.split(" ", 2)
-        pairs = (line.split(":", 1) for line in lines if ":" in line)
-        return cls(
-            method, path.split("?", 1)[0], {name.strip().lower(): value.strip() for name, value in pairs}
-        )
-
-
-class _Connection(asyncio.Protocol):
-    """One keep-alive connection: bytes in, one request at a time to the endpoint, bytes out.
-
-    A protocol rather than a stream, because it learns at once when the client goes away.
-    """
-
-    def __init__(self, endpoint: Endpoint, group: asyncio.TaskGroup) -> None:
-        self._endpoint = endpoint
-        self._group = group
-        self._buffer = b""
-        self._transport: asyncio.Transport | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    # --- from the event loop --------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._endpoint.connections += 1
-        self._endpoint._open.add(self)
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        self._next()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._endpoint._open.discard(self)
-        if self._task is not None:
-            self._task.cancel()
-
-    def _next(self) -> None:
-        if self._task is not None:
-            return
-        raw, found, rest = self._buffer.partition(b"\r\n\r\n")
-        if not found:
-            return
-        head = _Head.parse(raw)
-        size = int(head.headers.get("content-length", "0"))
-        if len(rest) < size:
-            return
-        self._buffer = rest[size:]
-        self._task = self._group.create_task(self._handle(head, rest[:size]))
-
-    async def _handle(self, head: _Head, content: bytes) -> None:
-        try:
-            await self._endpoint.handle(self, head, content)
-        except Exception as error:
-            self._endpoint.problems.append(f"the endpoint failed at a request: {error!r}")
-            self.abort()
-        self._task = None
-        self._next()
-
-    # --- answers ----------------------------------------------------------------------------------
-
-    def answer(self, status: int, body: JSON, headers: Mapping[str, str] = {}) -> None:
-        """A whole response: text as plain text, anything else as JSON."""
-        kind = "text/plain" if isinstance(body, str) else "application/json"
-        self.answer_raw(status, (body if isinstance(body, str) else json.dumps(body)).encode(), kind, headers)
-
-    def answer_raw(self, status: int, body: bytes, kind: str, headers: Mapping[str, str]) -> None:
-        self._head(status, {"content-type": kind, "content-length": str(len(body)), **headers})
-        self._write(body)
-
-    def start_stream(self, kind: str) -> None:
-        self._head(200, {"content-type": kind, "transfer-encoding": "chunked", "cache-control": "no-cache"})
-
-    def send_event(self, data: str) -> None:
-        self.send_chunk(f"data: {data}\n\n".encode())
-
-    def send_chunk(self, data: bytes) -> None:
-        self._write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-
-    def end_stream(self) -> None:
-        self._write(b"0\r\n\r\n")
-
-    async def hang(self) -> None:
-        """Never come back; ends when the client goes away or the endpoint stops."""
-        await asyncio.Event().wait()
-
-    def cut(self) -> None:
-        """Break off: what was written goes out, the end of the body never comes."""
-        self._task = None  # it is the endpoint that went away, not the client
-        if self._transport is not None:
-            self._transport.close()
-
-    def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-
-    def _head(self, status: int, headers: Mapping[str, str]) -> None:
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self._write(f"HTTP/1.1 {status} Scripted\r\n{lines}\r\n".encode())
-
-    def _write(self, data: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
 
 
 # --- as a process of its own ----------------------------------------------------------------------

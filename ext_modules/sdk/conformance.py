@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from ext_modules.sdk.flaws import fitting, flaws, one_line, properties_of, schema_of
 from ext_modules.sdk.values import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as stubs
@@ -69,138 +69,6 @@ async def check(target: str) -> list[Finding]:
         return await _Checking(channel).run()
 
 
-# --- the manifest: pure ---------------------------------------------------------------------------------
-
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
-_PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-
-
-def flaws(manifest: pb.Manifest) -> list[str]:
-    """What is wrong with a manifest, a sentence each."""
-    found: list[str] = []
-
-    def rule(holds: bool, sentence: str) -> None:
-        if not holds:
-            found.append(sentence)
-
-    rule(manifest.ByteSize() <= 1 << 20, "The manifest has more than 1 MiB.")
-    rule(manifest.protocol == 1, f"The protocol is {manifest.protocol}; it must be 1.")
-    rule(
-        bool(re.fullmatch(r"[a-z][a-z0-9_]{0,31}", manifest.name)), f"The name {manifest.name!r} is not one."
-    )
-    rule(len(manifest.version) <= 64, "The version has more than 64 characters.")
-    rule(_one_line(manifest.purpose, 600), "The purpose is not one line of at most 600 characters.")
-    rule(len(manifest.keywords) <= 100, "There are more than 100 keywords.")
-    for word in manifest.keywords:
-        rule(
-            0 < len(word) <= 40 and _one_line(word, 40) and word == word.lower(),
-            f"The keyword {word!r} is not one.",
-        )
-    rule(
-        1 <= len(manifest.functions) <= 100,
-        f"There are {len(manifest.functions)} functions; there must be 1 to 100.",
-    )
-    names = [function.name for function in manifest.functions]
-    rule(len(set(names)) == len(names), "Two functions have the same name.")
-    aliases = [function.alias for function in manifest.functions if function.alias]
-    rule(len(set(aliases)) == len(aliases), "Two functions have the same alias.")
-    states = [state.name for state in manifest.states]
-    rule(len(set(states)) == len(states), "Two states have the same name.")
-    for state in manifest.states:
-        rule(bool(_NAME.fullmatch(state.name)), f"The state {state.name!r} has no proper name.")
-        rule(
-            _one_line(state.summary, 200),
-            f"The summary of state {state.name} is not one line of at most 200.",
-        )
-    for function in manifest.functions:
-        found += [f"{function.name}: {flaw}" for flaw in _function_flaws(function, states)]
-    return found
-
-
-def _function_flaws(function: pb.Function, states: Sequence[str]) -> list[str]:
-    found = []
-    if not _NAME.fullmatch(function.name):
-        found.append("its name is not one.")
-    if function.alias and not re.fullmatch(r"[A-Z][A-Z0-9_]{1,31}", function.alias):
-        found.append(f"its alias {function.alias!r} is not one.")
-    if not _one_line(function.summary, 200):
-        found.append("its summary is not one line of at most 200 characters.")
-    if function.documentation.count("\n") >= 20 or len(function.documentation.encode()) > 4096:
-        found.append("its documentation has more than 20 lines or 4 KiB.")
-    if function.impact not in (0, 1, 2):
-        found.append(f"its impact is {function.impact}; it must be 0, 1 or 2.")
-    found += [
-        f"it is offered in {state!r}, which is no state." for state in function.states if state not in states
-    ]
-    properties = _properties(function)
-    if properties is None:
-        return [
-            *found,
-            'its schema is not a JSON object of type "object" with "properties", of at most 16 KiB.',
-        ]
-    if any(not _PARAMETER.fullmatch(name) for name in properties):
-        found.append("a parameter's name is not one.")
-    body = properties.get(function.body_parameter)
-    if function.body_parameter and not (isinstance(body, dict) and body.get("type") == "string"):
-        found.append(f"its body parameter {function.body_parameter!r} is not one of type string.")
-    return found
-
-
-def _one_line(text: str, most: int) -> bool:
-    return len(text) <= most and all(char.isprintable() for char in text)
-
-
-def _schema(function: pb.Function) -> Mapping[str, JSON]:
-    try:
-        schema = json.loads(function.parameters_schema)
-    except ValueError:
-        return {}
-    return schema if isinstance(schema, dict) else {}
-
-
-def _properties(function: pb.Function) -> Mapping[str, JSON] | None:
-    if len(function.parameters_schema.encode()) > 16 << 10:
-        return None
-    schema = _schema(function)
-    properties = schema.get("properties")
-    return properties if schema.get("type") == "object" and isinstance(properties, dict) else None
-
-
-def sample(schema: JSON) -> JSON:
-    """Some value that fits a simple JSON Schema."""
-    if not isinstance(schema, dict):
-        return "x"
-    for name in ("anyOf", "oneOf"):
-        choices = schema.get(name)
-        if isinstance(choices, list) and choices:
-            return sample(choices[0])
-    listed = schema.get("enum")
-    if isinstance(listed, list) and listed:
-        return listed[0]
-    match schema.get("type"):
-        case "integer" | "number":
-            least = schema.get("minimum")
-            return least if isinstance(least, (int, float)) else 1
-        case "boolean":
-            return False
-        case "array":
-            return []
-        case "object":
-            return _required(schema)
-        case "null":
-            return None
-        case _:
-            return "x"
-
-
-def _required(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    properties, required = schema.get("properties"), schema.get("required")
-    given = properties if isinstance(properties, dict) else {}
-    return {
-        str(name): sample(given.get(str(name))) for name in (required if isinstance(required, list) else [])
-    }
-
-
 # --- a call: what came back ------------------------------------------------------------------------------
 
 
@@ -234,7 +102,7 @@ class Heard:
                 self._state(event.state)
             case "progress":
                 _require(
-                    _one_line(event.progress.text, 200),
+                    one_line(event.progress.text, 200),
                     "A progress is not one line of at most 200 characters.",
                 )
             case "result":
@@ -430,7 +298,7 @@ class _Checking:
 
     async def _cancelled(self) -> str:
         for function in self._manifest.functions:
-            arguments = json.dumps(_required(_schema(function)))
+            arguments = json.dumps(fitting(schema_of(function)))
             call = self._stub.Invoke(self._request(function.name, arguments), timeout=_WITHIN)
             call.cancel()
         await self._healthy()
@@ -439,7 +307,7 @@ class _Checking:
 
     async def _deadline(self) -> str:
         function = self._manifest.functions[0]
-        request = self._request(function.name, json.dumps(_required(_schema(function))), seconds=0.05)
+        request = self._request(function.name, json.dumps(fitting(schema_of(function))), seconds=0.05)
         begun = time.monotonic()
         try:
             async for _ in self._stub.Invoke(request, timeout=0.05):
@@ -471,30 +339,30 @@ class _Checking:
 
     def _of_function(self, function: pb.Function) -> list[tuple[str, Callable[[], Awaitable[str]]]]:
         """The checks of one function."""
-        fitting = _required(_schema(function))
-        properties = _properties(function) or {}
+        fits = fitting(schema_of(function))
+        properties = properties_of(function) or {}
 
         def refused(arguments: Mapping[str, JSON]) -> Callable[[], Awaitable[str]]:
             return lambda: self._refused(function.name, json.dumps(dict(arguments)), "BadArguments")
 
         checks: list[tuple[str, Callable[[], Awaitable[str]]]] = []
-        if _schema(function).get("additionalProperties") is False:
-            checks.append(("an unknown parameter is refused", refused({**fitting, "no_such_parameter": 1})))
-        for name in list(fitting)[:1]:
-            rest = {key: value for key, value in fitting.items() if key != name}
+        if schema_of(function).get("additionalProperties") is False:
+            checks.append(("an unknown parameter is refused", refused({**fits, "no_such_parameter": 1})))
+        for name in list(fits)[:1]:
+            rest = {key: value for key, value in fits.items() if key != name}
             checks.append(("a missing parameter is refused", refused(rest)))
         for name, schema in properties.items():
             if isinstance(schema, dict) and schema.get("type") in ("string", "integer", "number", "boolean"):
                 checks.append(
-                    ("a parameter of the wrong type is refused", refused({**fitting, name: {"a": []}}))
+                    ("a parameter of the wrong type is refused", refused({**fits, name: {"a": []}}))
                 )
                 break
         initial = self._manifest.states[0].name if self._manifest.states else ""
         if function.states and initial not in function.states:
             offered = "a state that does not offer it refuses it"
-            checks.append((offered, lambda: self._refused(function.name, json.dumps(fitting), "NotOffered")))
+            checks.append((offered, lambda: self._refused(function.name, json.dumps(fits), "NotOffered")))
         else:
-            checks.append(("a call has one end", lambda: self._one_end(function.name, json.dumps(fitting))))
+            checks.append(("a call has one end", lambda: self._one_end(function.name, json.dumps(fits))))
         return checks
 
     async def _one_end(self, function: str, arguments: str) -> str:

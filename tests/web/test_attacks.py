@@ -13,9 +13,9 @@ import pytest
 from playwright.async_api import expect
 from websockets.exceptions import InvalidStatus
 
+from tests.web.dialling import cookie, dial, get, http, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_page import stage
-from tests.web.test_server import cookie, dial, get, http, run, send, until
 from web import WebServer
 from web.commands import COMMANDS
 

@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 
 from core.journal.record import Record
+from tests.web.dialling import PATIENCE, Message, cookie, dial, get, http, numbers, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
-from tests.web.test_server import PATIENCE, Message, cookie, dial, get, http, numbers, run, send, until
 from web import WebServer
 from web.server import MAX_CONNECTIONS
 

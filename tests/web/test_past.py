@@ -19,8 +19,8 @@ from core.tree.replay import context, replay
 from core.tree.runtime import Runtime
 from core.tree.session import Session
 from tests.core.tree.fakes import ScriptedModel, replies, runtime
+from tests.web.dialling import Message, dial, numbers, run, send, until
 from tests.web.long import long_journal
-from tests.web.test_server import Message, dial, numbers, run, send, until
 from web import WebServer
 from web.timeline import Timeline, node_of
 

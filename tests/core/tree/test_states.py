@@ -36,9 +36,9 @@ from core.journal import Record, read_blob, read_journal
 from core.ports import ChatMessage, ModelEvent
 from docs.reference import states as documented
 from tests.core.tree.fakes import ScriptedModel, World, replies, runtime
+from tests.core.tree.plan_scenes import runtime as waiting_runtime
+from tests.core.tree.plan_scenes import until as until_later
 from tests.core.tree.test_control import Scene, Writing, until
-from tests.core.tree.test_plans import runtime as waiting_runtime
-from tests.core.tree.test_plans import until as until_later
 from tests.core.tree.test_random import Story, live
 
 SEEDS = range(1000, 1060)

@@ -1,0 +1,273 @@
+"""Profile-then-reason: a whole plan between two model calls, what is admissible, and the expressions of its rules."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from core.plan.engine import PlanEngine
+from core.plan.expression import Expression, Store
+from core.plan.forms import read_plan
+from core.plan.model import PlanError
+from core.plan.modes import profile as ptr
+from core.plan.modes.profile import Profile, read_profile
+from core.plan.result import PlanResult
+from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
+from tests.core.plan.fakes import (
+    Functions,
+    ScriptedAsker,
+    ScriptedRunner,
+    VirtualClock,
+    run,
+)
+from tests.core.plan.mode_scenes import Script
+
+PTR = {
+    "steps": [
+        {"id": "list", "call": "f"},
+        {"id": "read", "call": "f", "params": {"n": 1}, "auto": {"path": "list.files.0"}},
+        {"id": "extra", "call": "f", "after": ["read"]},
+    ],
+    "confidence": 0.2,
+    "assumptions": ["there is a file", "it is text"],
+    "fragile": ["list"],
+    "branches": [
+        {"step": "read", "when": "len(list.files) > 1", "set": {"n": 9}},
+        {"step": "extra", "when": "read.path == 'a'", "skip": True},
+    ],
+    "recoveries": [{"step": "read", "error": "too large", "set": {"n": 0}}],
+    "replan_when": ["empty(list.files)"],
+}
+HISTORY = {"f": 1.0}
+
+
+def profiled(
+    profile: object, runner: ScriptedRunner, **replies: str
+) -> tuple[PlanResult, ScriptedAsker, Profile]:
+    asker = ScriptedAsker(
+        {
+            "profile": [json.dumps(profile)],
+            "reason": ["The file says x [read]."],
+            **{k: [v] for k, v in replies.items()},
+        }
+    )
+    mode = Profile(HISTORY)
+    functions = Functions.of(FunctionInfo("f"))
+    engine = PlanEngine(
+        read_plan("goal: Read it.", id="p"),
+        runner=runner,
+        clock=VirtualClock(),
+        asker=asker,
+        mode=mode,
+        catalogue=functions,
+    )
+    return run(engine.run()), asker, mode
+
+
+def test_a_profile_runs_on_rules_alone_between_its_two_calls() -> None:
+    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    result, asker, mode = profiled(PTR, runner)
+    assert asker.kinds == ["profile", "reason"]
+    assert mode.route == "guarded"
+    assert {f.node.id: f.arguments for f in runner.firings} == {"list": {}, "read": {"path": "a", "n": 9}}
+    assert result.nodes["extra"].validation == "left_out"
+    assert result.result == "The file says x [read]."
+    assert mode.verification is not None
+    assert mode.verification.trust == pytest.approx(1 - 2 * 0.02)
+
+
+@pytest.mark.parametrize(
+    ("reason", "caveat"),
+    [
+        ("The file says x [read] and more [list].", ""),
+        ("The file says x.", "No claim in this report names the step that it rests on."),
+        ("The file says x [read], the moon is full [moon].", "Cited without a result behind it: [moon]."),
+        ("See [read](https://example.com).", "No claim in this report names the step that it rests on."),
+    ],
+)
+def test_the_report_cites_the_results_or_says_that_it_does_not(reason: str, caveat: str) -> None:
+    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    result, _, _ = profiled(PTR, runner, reason=reason)
+    assert result.result == (f"{reason}\n\n{caveat}" if caveat else reason)
+
+
+def test_a_pure_route_evaluates_no_branch_rules() -> None:
+    sure = PTR | {
+        "confidence": 1.0,
+        "assumptions": [],
+        "fragile": [],
+        "steps": [
+            {"id": "list", "call": "f"},
+            {"id": "read", "call": "f", "params": {"n": 1}},
+            {"id": "extra", "call": "f"},
+        ],
+    }
+    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    _, _, mode = profiled(sure, runner)
+    assert mode.route == "pure"
+    assert {f.node.id: f.arguments for f in runner.firings}["read"] == {"n": 1}
+
+
+def test_a_recovery_rule_tries_once_more_without_a_model() -> None:
+    runner = ScriptedRunner({"list": Success({"files": ["q", "r"]})})
+    tries = []
+
+    async def read(firing: Firing) -> Outcome:
+        tries.append(dict(firing.arguments))
+        return Success("x") if firing.arguments["n"] == 0 else Failure("raised", "It is TOO LARGE.")
+
+    runner.script = {**runner.script, "read": read}
+    result, asker, _ = profiled(PTR, runner)
+    assert asker.kinds == ["profile", "reason"]
+    assert tries == [{"path": "q", "n": 9}, {"path": "q", "n": 0}]
+    assert result.status == "concluded"
+
+
+def test_one_repair_at_most_and_the_caveats_are_carried() -> None:
+    repair = json.dumps(
+        {"steps": [{"id": "other", "call": "f", "refs": {"x": {"step": "list"}}}], "confidence": 0.9}
+    )
+    broken: Script = {
+        "list": Success({"files": ["a"]}),
+        "read": Failure("raised", "gone"),
+        "extra": Failure("raised", "gone"),
+    }
+    result, asker, mode = profiled(PTR, ScriptedRunner(broken), repair=repair)
+    assert asker.kinds == ["profile", "repair", "reason"]
+    assert result.nodes["other"].state == "executed"
+    assert result.status == "concluded"
+    worse = ScriptedRunner({**broken, "other": Failure("raised", "gone")})
+    again, asker, mode = profiled(PTR, worse, repair=repair)
+    assert asker.kinds == ["profile", "repair", "reason"]
+    assert mode.verification is not None
+    assert mode.verification.repair
+    assert "Caveat: other gave no result." in str(again.result)
+
+
+def test_an_inadmissible_profile_is_corrected_once_and_then_not_repaired() -> None:
+    bad = PTR | {
+        "steps": [{"id": "list", "call": "nothing"}],
+        "branches": [],
+        "recoveries": [],
+        "replan_when": [],
+    }
+    broken = ScriptedRunner({"list": Failure("raised", "gone")})
+    _, asker, _ = profiled(bad, broken, correct=json.dumps(PTR))
+    assert asker.kinds == ["profile", "correct", "reason"]
+    assert "'nothing', which is not a function" in asker.asked[1].text
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"branches": [{"step": "zzz", "when": "true"}]}, "'zzz', which does not exist"),
+        ({"branches": [{"step": "read", "when": "import os"}]}, "is not expected here"),
+        ({"branches": [{"step": "read", "when": "zzz.a > 1"}]}, "reads 'zzz'"),
+        ({"replan_when": ["eval('1')"]}, "no function 'eval'"),
+        ({"steps": [{"id": "list", "call": "f", "contract": {"judgement": "ok?"}}]}, "judged contract"),
+        ({"steps": [{"id": "list", "agent": "f", "task": "t"}]}, "calls an agent"),
+        ({"steps": [{"id": "list", "call": "f", "auto": {"x": "read.a"}}, {"id": "read", "call": "f", "auto": {"x": "list.a"}}]}, "wait for each other"),
+        ({"confidence": 3}, "confidence"),
+        ({"steps": []}, "steps"),
+    ],
+)  # fmt: skip
+def test_what_is_not_admissible_is_refused(change: dict[str, object], says: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        read_profile(json.dumps(PTR | change), Functions.of(FunctionInfo("f")))
+    assert says in str(caught.value)
+
+
+def test_the_bounds_of_profile_then_reason_over_random_profiles() -> None:
+    """Two or three model calls, and at most (L + L#)(1 + N) tool calls (PTR, proposition 2.1)."""
+    thrice = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+
+        def some(prefix: str, rng: random.Random = rng) -> dict[str, object]:
+            ids = [f"{prefix}{i}" for i in range(rng.randint(1, 8))]
+            return {
+                "steps": [
+                    {"id": one, "call": "f", "params": {"n": 1}, "retries": 2, "after": rng.sample(ids[:i], min(i, rng.randint(0, 2)))}
+                    for i, one in enumerate(ids)
+                ],
+                "confidence": rng.random(),
+                "branches": [{"step": rng.choice(ids), "when": f"exists({ids[0]}.n)", "skip": rng.random() < 0.3}]
+                if len(ids) > 1 else [],
+                "recoveries": [{"error": "no", "set": {"n": rng.randint(0, 3)}}],
+                "replan_when": [f"empty({ids[0]})"],
+            }  # fmt: skip
+
+        first, second = some("a"), some("b")
+        for profile in (first, second):
+            rules = profile["branches"]
+            assert isinstance(rules, list)
+            profile["branches"] = [
+                one for one in rules if not one["when"].startswith(f"exists({one['step']}.")
+            ]
+        faults: list[Outcome] = [
+            Failure("raised", "no"),
+            Failure("unavailable", "no"),
+            Success(""),
+            Success({"n": 1}),
+            Success("x"),
+        ]
+        script: Script = {f"{p}{i}": [rng.choice(faults) for _ in range(4)] for p in "ab" for i in range(8)}
+        runner = ScriptedRunner(script)
+        result, asker, mode = profiled(first, runner, repair=json.dumps(second))
+        assert asker.kinds in (["profile", "reason"], ["profile", "repair", "reason"])
+        thrice += len(asker.kinds) == 3
+        steps = [profile["steps"] for profile in (first, second)]
+        assert isinstance(steps[0], list)
+        assert isinstance(steps[1], list)
+        length = len(steps[0]) + (len(steps[1]) if mode.repaired else 0)
+        assert len(runner.firings) <= length * (1 + 2 + 1)
+        assert 0 <= mode.risk <= 1
+        assert result.model_calls == len(asker.kinds)
+    assert 50 < thrice < 300
+
+
+def test_risk_and_trust_are_monotone_and_bounded() -> None:
+    rng = random.Random(1)
+    assert sum(ptr.WEIGHTS) == pytest.approx(1)
+    assert min(ptr.WEIGHTS) > 0
+    for _ in range(500):
+        parts = [rng.random() for _ in range(5)]
+        more = list(parts)
+        i = rng.randrange(5)
+        more[i] = min(1.0, more[i] + rng.random())
+        assert 0 <= ptr.risk_of(parts) <= ptr.risk_of(more) <= 1 + 1e-9
+        counts = {name: rng.randint(0, 4) for name in ptr.PENALTIES}
+        worse = counts | {(name := rng.choice(list(counts))): counts[name] + 1}
+        assert 0 <= ptr.trust_of(worse) <= ptr.trust_of(counts) <= 1
+    assert [ptr.route_of(r) for r in (0.0, 0.24, 0.25, 0.54, 0.55, 1.0)] == [
+        "pure", "pure", "guarded", "guarded", "repair_eligible", "repair_eligible"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("a.n + 1", None), ("a.n == 3", True), ("a.n >= 2 and not empty(a.list)", True), ("a.zz", None),
+        ("a.list.0 in 'xyz'", True), ("len(a.list)", 2), ("a.list contains 'q'", False), ("failed(b)", True),
+        ("failed(a) or a.t == \"T\"", True), ("lower(a.t)", "t"), ("number('2.5') > 2", True), ("not not true", True),
+        ("a.n < 'x'", False), ("(1 < 2) == true", True), ("a.list in a", False), ("exists(a.n)", True), ("-1 < 0", True),
+    ],
+)  # fmt: skip
+def test_expressions(source: str, value: object) -> None:
+    if value is None and "+" in source:
+        with pytest.raises(ValueError, match="grammar"):
+            Expression(source)
+        return
+    store = Store({"a": {"n": 3, "list": ["x", "y"], "t": "T"}}, ["b"])
+    assert Expression(source).value(store) == value
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["", "a.n ==", "(", "f(x)", "a b", "and", "((" * 30, "x" * 600, "__import__('os')", "a[0]", "failed()"],
+)
+def test_what_is_not_in_the_grammar_is_refused(source: str) -> None:
+    with pytest.raises(ValueError, match="expression"):
+        Expression(source)

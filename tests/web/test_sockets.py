@@ -1,0 +1,159 @@
+"""Who may open a socket, how many, and what becomes of those that flood, fall silent or do not read."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from tests.web.dialling import (
+    PATIENCE,
+    closed,
+    cookie,
+    dial,
+    get,
+    numbers,
+    patiently,
+    run,
+    send,
+    until,
+)
+from tests.web.fake import LABEL, FakeRuntime, FakeSession
+from web import WebServer
+from web.server import MAX_MESSAGE, MAX_SOCKETS
+
+
+@pytest.mark.parametrize("origin", ["http://evil.test", "null", "http://127.0.0.1:1", None])
+def test_a_foreign_page_cannot_open_a_socket(origin: str | None) -> None:
+    async def test() -> None:
+        async with WebServer(FakeRuntime()) as server:
+            headers = {"Cookie": await cookie(server)} | ({"Origin": origin} if origin else {})
+            with pytest.raises(InvalidStatus) as info:
+                async with dial(server, **headers):
+                    pass
+            assert info.value.response.status_code == 403
+
+    run(test)
+
+
+def test_our_page_and_the_command_line_can() -> None:
+    async def test() -> None:
+        async with WebServer(FakeRuntime()) as server:
+            page = {"Cookie": await cookie(server), "Origin": f"http://127.0.0.1:{server.port}"}
+            for headers in (page, {"Authorization": f"Bearer {server.token}"}):
+                async with dial(server, **headers) as client:
+                    await send(client, type="hello", session=None, id=7)
+                    seen = await until(client, type="ok", id=7)
+                    assert seen[0] == {"type": "session", "id": None, "since": 0, "model": LABEL}
+
+    run(test)
+
+
+def test_there_is_a_limit_to_sockets_and_it_frees_up() -> None:
+    async def test() -> None:
+        async with WebServer(FakeRuntime()) as server:
+            clients = [await dial(server) for _ in range(MAX_SOCKETS)]
+            with pytest.raises(InvalidStatus) as info:
+                await dial(server)
+            assert info.value.response.status_code == 503
+            for client in clients:
+                await client.close()
+            # The server notices an end a little later than who brought it about.
+            async with asyncio.timeout(PATIENCE), await patiently(server) as client:
+                await send(client, type="hello", session=None, id=1)
+                await until(client, type="ok")
+
+    run(test)
+
+
+# --- websocket: limits
+
+
+def test_an_oversized_message_closes_the_socket_and_harms_nothing() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            await until(client, type="ok")
+            await send(client, type="say", text="x" * MAX_MESSAGE)
+            assert await closed(client) == 1009
+            assert session.calls == []
+
+    run(test)
+
+
+def test_a_flood_is_refused_and_then_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    # However slow the machine is, this is a flood.
+    monkeypatch.setattr("web.connection.MESSAGES_PER_SECOND", 0.0)
+
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=0)
+            for number in range(600):
+                try:
+                    await send(client, type="say", text="again", id=number)
+                except ConnectionClosed:
+                    break
+            assert await closed(client) == 1008
+            assert len(session.calls) < 200
+
+    run(test)
+
+
+def test_one_refused_message_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.connection.MESSAGES_PER_SECOND", 0.0)
+
+    async def test() -> None:
+        async with WebServer(FakeRuntime()) as server, dial(server) as client:
+            for number in range(80):
+                await send(client, type="sessions", id=number)
+            refused = (await until(client, type="error", code="rate"))[-1]
+            assert refused["message"].startswith("Too many messages")
+
+    run(test)
+
+
+def test_a_silent_client_is_let_go() -> None:
+    async def test() -> None:
+        async with WebServer(FakeRuntime(), hello_timeout=0.05) as server, dial(server) as client:
+            assert await closed(client) == 1008
+
+    run(test)
+
+
+def test_a_client_that_does_not_read_is_cut_off_and_the_session_goes_on() -> None:
+    async def test() -> None:
+        session = FakeSession("s", queue=8)
+        async with WebServer(FakeRuntime(session), send_timeout=0.2) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+            key = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13"}
+            writer.write(
+                get(
+                    server,
+                    "/ws",
+                    Authorization=f"Bearer {server.token}",
+                    Sec_WebSocket_Key="x3JJHMbDL1EzLkh9GBhXDw==",
+                    **key,
+                ).encode()
+            )
+            await reader.readuntil(b"\r\n\r\n")
+            hello = b'{"type":"hello","session":"s"}'
+            writer.write(bytes([0x81, 0x80 | len(hello), 0, 0, 0, 0]) + hello)
+            async with asyncio.timeout(PATIENCE):
+                await session.watched()
+                written = 0
+                while session.watchers:
+                    session.append("notice", body="x" * 30_000)
+                    written += 1
+                    await asyncio.sleep(0.001)
+            writer.transport.abort()
+            async with dial(server) as client:
+                await send(client, type="hello", session="s", since=written - 1)
+                assert numbers(await until(client, type="record")) == [written]
+
+    run(test)
+
+
+# --- websocket: what is said
