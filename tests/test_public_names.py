@@ -18,14 +18,8 @@ REQUIRED = {
     "protos", "pyproject.toml", "requirements.lock", "sandbox", "tests", "web",
 }  # fmt: skip
 PERMITTED = REQUIRED | {
-    "CHANGELOG.md",
-    "Containerfile",
-    "LICENSE",
-    "benchmarks",
-    "compose.yaml",
-    "examples",
-    "hippocampus",
-}
+    "CHANGELOG.md", "Containerfile", "LICENSE", "MANIFEST.in", "benchmarks", "compose.yaml", "examples", "hippocampus",
+}  # fmt: skip
 
 TARGETS = ("setup", "run", "test", "lint", "types", "bench")
 

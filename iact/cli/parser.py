@@ -20,6 +20,7 @@ from iact.settings import Settings
 def build_parser() -> argparse.ArgumentParser:
     """Every command with its options."""
     parser = argparse.ArgumentParser(prog="iact", description="A recursive agent-call-tree runtime.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = Commands(parser)
     _add_sessions(commands)
     add_journals(commands)
@@ -30,6 +31,16 @@ def build_parser() -> argparse.ArgumentParser:
     add_memory(commands)
     _add_machine(commands)
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version of what is installed; pyproject.toml is its only home."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"iact {version('iact')}")
+        parser.exit()
 
 
 def _add_sessions(commands: Commands) -> None:
@@ -61,6 +72,9 @@ def _add_machine(commands: Commands) -> None:
     one = commands.add("doctor", _doctor, "Say what works here, and what to do about what doesn't.")
     one.add_argument("--json", action="store_true")
 
+    one = commands.add("completion", _completion, "Print what makes a shell complete these commands.")
+    one.add_argument("shell", choices=("bash", "zsh", "fish"))
+
 
 def _serve(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import serve
@@ -89,6 +103,13 @@ def _image(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import catalogue
 
     return catalogue.build_image(chosen.source)
+
+
+def _completion(chosen: argparse.Namespace, settings: Settings) -> int:
+    import shtab
+
+    print(shtab.complete(build_parser(), chosen.shell))
+    return 0
 
 
 def _doctor(chosen: argparse.Namespace, settings: Settings) -> int:

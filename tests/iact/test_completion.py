@@ -1,0 +1,53 @@
+"""Shell completion, as a shell has it: the script is sourced, and words are completed."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import pytest
+
+from iact.cli import main
+
+
+def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["completion", shell]) == 0
+    return capsys.readouterr().out
+
+
+def completed(source: str, *words: str) -> set[str]:
+    """What bash offers for the last of `words` after `iact`."""
+    line = ["iact", *words]
+    asked = f"""
+COMP_WORDS=({shlex.join(line)}); COMP_CWORD={len(words)}; COMP_LINE={shlex.quote(" ".join(line))}
+COMP_POINT=${{#COMP_LINE}}
+_shtab_iact iact {shlex.quote(line[-1])} {shlex.quote(line[-2])}
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(
+        ["bash", "--norc", "-euc", f"{source}\ncomplete -p iact >&2\n{asked}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr.rstrip().endswith("iact")
+    return set(done.stdout.split())
+
+
+def test_bash_completes_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:
+    source = script("bash", capsys)
+    assert completed(source, "jour") == {"journal"}
+    assert completed(source, "journal", "h") == {"html"}
+    assert completed(source, "replay", "--ver") == {"--verify"}
+    assert {"bash", "zsh", "fish"} <= completed(source, "completion", "")
+
+
+@pytest.mark.parametrize(("shell", "head"), [("zsh", "#compdef iact"), ("fish", "complete -c iact")])
+def test_the_other_shells_get_a_script_of_theirs(
+    shell: str, head: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = script(shell, capsys)
+    assert head in source
+    assert "doctor" in source
+    assert "Say what works here" in source
