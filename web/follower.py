@@ -138,6 +138,7 @@ class Follower:
                 "id": self._session.id,
                 "since": self._since,
                 "intent": self._session.intent,
+                "levels": dict(self._session.levels),
                 "model": self._session.model_label,
                 "journal": str(self._session.journal),
                 "last": _last(self._session),

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
-from web.ports import InjectMode, Intent
+from web.ports import InjectMode
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]
@@ -203,13 +203,13 @@ class Restore(Message):
 
 
 class SetIntent(Message):
-    value: Intent
+    value: Annotated[float, Field(ge=0, le=2)]
 
     @field_validator("value", mode="before")
     @classmethod
     def _not_a_truth_value(cls, value: object) -> object:
         if isinstance(value, bool):
-            raise ValueError("it must be 0, 1 or 2")
+            raise ValueError("it must be a number from 0 to 2")
         return value
 
 

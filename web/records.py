@@ -217,7 +217,7 @@ _CONTROL_WORDS: Final[Mapping[str, str]] = {
     "cancel": "Cancelled",
     "restore": "Files restored",
 }
-_INTENT_WORDS: Final = ("observe", "operate", "override")
+_INTENT_WORDS: Final[Mapping[int, str]] = {0: "observe", 1: "operate", 2: "override"}
 
 
 def _control(record: Record, known: Known) -> str:
@@ -227,8 +227,8 @@ def _control(record: Record, known: Known) -> str:
         return f'<p class="aside">Intervention ({mode})</p>{markdown(record.body, known)}'
     if op == "intent":
         value = record.fields.get("value", record.body.strip())
-        common = isinstance(value, int) and 0 <= value < len(_INTENT_WORDS)
-        words = f"{value} ({_INTENT_WORDS[int(str(value))]})" if common else str(value)
+        word = _INTENT_WORDS.get(value) if isinstance(value, int) else None
+        words = f"{value} ({word})" if word else str(value)
         return f'<p class="aside">Intent is now {plain(words)}.</p>'
     if op == "lockdown":
         words = (

@@ -5,7 +5,7 @@ It is a `Session` like a running one, so whatever shows sessions shows this; wha
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NoReturn
@@ -18,7 +18,7 @@ from core.journal.record import Record
 from core.ports import JSON
 from core.tree.events import Event
 from core.tree.replay import Replay, replay
-from web.ports import InjectMode, Intent, Recorded, Runtime
+from web.ports import InjectMode, Recorded, Runtime
 
 EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
 
@@ -43,9 +43,14 @@ class Stored:
         return self._read.path
 
     @property
-    def intent(self) -> int:
+    def intent(self) -> float:
         """How much the session could do at its end."""
         return self._read.tree.grant.intent
+
+    @property
+    def levels(self) -> Mapping[str, float]:
+        """The levels of intent that its policy named."""
+        return dict(sorted(self._read.tree.policy.levels))
 
     @property
     def model_label(self) -> str:
@@ -97,7 +102,7 @@ class Stored:
         """Refused."""
         _refuse()
 
-    async def set_intent(self, value: Intent) -> Record:
+    async def set_intent(self, value: float) -> Record:
         """Refused."""
         _refuse()
 

@@ -27,7 +27,7 @@ import grpc
 import grpc.aio
 
 from benchmarks.modules.served.echo import bare
-from core.gate.gate import CallRequest, Ticket, arguments_digest, consider
+from core.gate.gate import Ticket, consider
 from core.gate.grant import Grant, Scope
 from core.gate.policy import Policy
 from core.gate.provenance import USER, Provenance
@@ -65,13 +65,13 @@ async def call(
     on_artifact: Callable[[ArtifactChunk], Awaitable[None]] = drop,
 ) -> Outcome:
     """One call by the root agent, through the gate."""
-    request = CallRequest("/", function, arguments_digest(arguments, {}))
+    call = FunctionCall("/", function, 1, arguments, {}, 60, start or Start())
     provenance = Provenance({name: frozenset({USER}) for name in arguments})
-    ticket = consider(request, 0, GRANT, Policy(), arguments=arguments, provenance=provenance)
+    ticket = consider(call.request, 0, GRANT, Policy(), arguments=arguments, provenance=provenance)
     assert isinstance(ticket, Ticket)
     return await door.call(
         ticket,
-        FunctionCall(request, 1, arguments, {}, 60, start or Start()),
+        call,
         on_output=ignore,
         on_artifact=on_artifact,
         report=ignore,

@@ -100,7 +100,7 @@ class Agent:
     model: str
     history: History
     patterns: Sequence[str] | None = None
-    intent: int | None = None
+    intent: float | None = None
     table: Table = field(default_factory=Table)
     labels: Labels = NOTHING
     active: bool = False

@@ -34,11 +34,13 @@ from core.fold.interpret import (
 )
 from core.fold.recall import ids_in, lines_in, meant_in, untrusted_in
 from core.fold.tree import Tree
+from core.gate.level import from_json
 from core.gate.policy_file import policy_from_json
 from core.journal.record import Record
 from core.language import labels
+from core.language.grammar import Bound
 from core.language.scanner import scan
-from core.language.variables import mentions, text_value
+from core.language.variables import mentions
 from core.ports import JSON, ChatMessage, Usage
 
 
@@ -253,7 +255,7 @@ def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str
     caller.actions.remove(waiting)
     caller.feedback.append(_hear(tree, caller, reply))
     if waiting.bound is not None:
-        _watch_repeats(caller, waiting.spec.name, digest_of(waiting.bound), record.body)
+        loops.watch(caller, waiting.spec.name, digest_of(waiting.bound), record.body)
     advance(tree, caller)
 
 
@@ -290,7 +292,7 @@ def _spawn(tree: Tree, record: Record) -> None:
     )
     patterns, intent = record.fields.get("allow"), record.fields.get("intent")
     child.patterns = tuple(str(one) for one in patterns) if isinstance(patterns, list) else None
-    child.intent = intent if isinstance(intent, int) else None
+    child.intent = from_json(intent)
     child.step, child.record = 1, record.n
     origin.read(child, origin.by(caller))
     if record.fields.get("fork") is True:
@@ -313,12 +315,14 @@ def _call(tree: Tree, record: Record) -> None:
         origin.change_files(tree, agent, pending.bound, pending.spec.name)
     if pending.spec.name == "PLAN":
         text = argument_text(pending.bound, "plan")
-        _activate(plan_fold.hand_over(tree, agent, pending.child, text, record), record.at)
+        plan = plan_fold.hand_over(tree, agent, pending.child, text, record)
+        origin.read(plan, origin.passed(pending.bound))
+        _activate(plan, record.at)
     elif pending.spec.name in ("CALL", "CALL_ASYNC"):
-        _address(tree, agent, pending.child, argument_text(pending.bound, "message"), record)
+        _address(tree, agent, pending.child, pending.bound, record)
 
 
-def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> None:
+def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record) -> None:
     """A CALL is under way: the child gets the message with the variables that it mentions, and its budget."""
     child = tree.agents.get(path)
     expect(tree, record, child is not None, f"calls {path}, which was not created")
@@ -327,10 +331,12 @@ def _address(tree: Tree, agent: Agent, path: str, text: str, record: Record) -> 
         tokens = budget.share(tree, agent, child, waits=waits)
         expect(tree, record, tokens == record.number("budget"), f"reserves other than {tokens} tokens")
         budget.reserve(tree, agent, child, record.number("budget"))
+        text = argument_text(bound, "message")
         values = mentions(text, agent.table)
         message = Incoming(
-            record.n, "caller", f"your caller {agent.path}", text, values, labels=origin.by(agent)
-        )
+            record.n, "caller", f"your caller {agent.path}", text, values,
+            labels=origin.by(agent) | origin.passed(bound),
+        )  # fmt: skip
         _deliver(tree, child, message, record.at)
     started = next((one for one in agent.actions if one.call == record.n), None)
     if started is not None and started.spec.name == "CALL_ASYNC":
@@ -369,9 +375,9 @@ def _result(tree: Tree, record: Record) -> None:
     agent.actions.remove(pending)
     agent.feedback.append(outcome(tree, agent, pending, record))
     if pending.spec.core:
-        origin.read(agent, untrusted_in(record))
+        origin.read(agent, untrusted_in(record) | origin.passed(pending.bound))
     elif record.text("status") in ("ok", "error"):
-        origin.read(agent, origin.of_tool(tree, pending.spec.name))
+        origin.read(agent, origin.of_call(tree, agent, pending.spec.name, pending.bound))
     _judge(agent, pending, record)
     if shifted := offers.shift(tree, agent, record):
         agent.feedback.append(shifted)
@@ -392,17 +398,9 @@ def _judge(agent: Agent, pending: Pending, record: Record) -> None:
         case "incomplete":
             agent.incomplete[function, arguments] = 0
         case "error":
-            _watch_repeats(agent, function, arguments, record.body)
+            loops.watch(agent, function, arguments, record.body)
         case "ok" if isinstance(code, int) and code != 0:
-            _watch_repeats(agent, function, arguments, record.body)
-
-
-def _watch_repeats(agent: Agent, function: str, arguments: str, outcome_text: str) -> None:
-    count = loops.observe(agent.repeats, function, arguments, text_value(outcome_text).sha256)
-    if count >= loops.END:
-        agent.ended = f"The same {function} was made {count} times with the same outcome."
-    elif count >= loops.WARN:
-        agent.feedback.append(labels.repeated(function, count))
+            loops.watch(agent, function, arguments, record.body)
 
 
 def _draw(tree: Tree, record: Record) -> None:
@@ -451,7 +449,8 @@ def _control(tree: Tree, record: Record) -> None:
             caller = tree.agents[agent.caller]
             _activate(plan_fold.hand_over(tree, caller, agent.path, record.body, record), record.at)
         case "intent":
-            tree.grant = dataclasses.replace(tree.grant, intent=record.number("value"))
+            value = from_json(record.fields.get("value"))
+            tree.grant = dataclasses.replace(tree.grant, intent=value or 0)
             fold_session.start_afresh(tree)
         case "policy":
             tree.policy = policy_from_json(record.fields.get("policy"))

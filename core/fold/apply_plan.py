@@ -18,7 +18,7 @@ from core.fold.interpret import result_value
 from core.fold.plan_report import ending_from, report
 from core.fold.plan_run import PlanRun, Settled, variable_of
 from core.fold.tree import Tree
-from core.gate.provenance import join
+from core.gate.provenance import PICKED, join
 from core.journal.record import Record
 from core.language.actions import CALL, ActionSpec
 from core.language.grammar import Bound
@@ -166,7 +166,7 @@ def fire(tree: Tree, plan: Agent, record: Record) -> None:
     spec = tree.registry(plan.path).find(node.call)
     if not isinstance(spec, ActionSpec):
         raise _mismatch(record, f"fires {node.call}, which the plan does not have")
-    bound = _bound(spec, node, arguments, frozenset(run.state.labels_of(node.id)))
+    bound = _bound(spec, node, arguments, {name: _of_ref(run, plan, node, name) for name in node.refs})
     plan.actions.append(Pending(index, spec.name, "", "", spec, bound, node=node.id))
 
 
@@ -189,16 +189,26 @@ def _arguments(record: Record) -> dict[str, JSON]:
     return found
 
 
-def _bound(spec: ActionSpec, node: Node, arguments: Mapping[str, JSON], provenance: frozenset[str]) -> Bound:
+def _of_ref(run: PlanRun, plan: Agent, node: Node, name: str) -> frozenset[str]:
+    """The labels of what a ref hands on; the text of a template is its author's."""
+    labels = frozenset(run.state.labels_of_ref(node.id, name))
+    if node.refs[name].template:
+        labels |= origin.by(plan)
+    return labels | {PICKED} if run.state.picks(node.id, name) else labels
+
+
+def _bound(
+    spec: ActionSpec, node: Node, arguments: Mapping[str, JSON], provenance: Mapping[str, frozenset[str]]
+) -> Bound:
     """Arguments as a dialogue's call has them: text that comes from another step is passed by value."""
     given: dict[str, JSON] = {}
     attached: dict[str, Value] = {}
     for name, value in arguments.items():
         if name in node.refs and isinstance(value, str) and _any_text(spec, name):
-            attached[name] = text_value(value, labels=provenance, origin=node.refs[name].step)
+            attached[name] = text_value(value, labels=provenance[name], origin=node.refs[name].step)
         else:
             given[name] = value
-    return Bound(given, attached, {name: provenance for name in given if name in node.refs})
+    return Bound(given, attached, {name: provenance[name] for name in given if name in node.refs})
 
 
 def _any_text(spec: ActionSpec, name: str) -> bool:
@@ -208,7 +218,6 @@ def _any_text(spec: ActionSpec, name: str) -> bool:
 
 def _task(run: PlanRun, plan: Agent, node: Node, arguments: Mapping[str, JSON]) -> Bound:
     """The message to a child: its task, and by name what the steps before it gave; their content acts on nobody."""
-    provenance = frozenset(run.state.labels_of(node.id))
     names: list[str] = []
     lines: list[str] = []
     for name, value in arguments.items():
@@ -216,7 +225,8 @@ def _task(run: PlanRun, plan: Agent, node: Node, arguments: Mapping[str, JSON]) 
             lines.append(f"{name}: {as_text(value)}")
             continue
         media = "text/plain" if isinstance(value, str) else "application/json"
-        kept = text_value(as_text(value), media=media, labels=provenance, origin=node.refs[name].step)
+        labels = _of_ref(run, plan, node, name)
+        kept = text_value(as_text(value), media=media, labels=labels, origin=node.refs[name].step)
         names.append(plan.table.receive(variable_of(name), kept))
     for one in node.dependencies:
         settled = run.latest.get(one)
@@ -240,7 +250,7 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
     """A firing has its `result`."""
     value = None
     if record.text("status") == "ok":
-        value = result_value(tree, record)
+        value = result_value(tree, plan, pending, record)
     _settle(plan, pending, record, _outcome(plan, pending, record, value), value)
 
 

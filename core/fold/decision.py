@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from core.fold.agent import Agent, Pending
-from core.fold.interpret import digest_of
+from core.fold.interpret import whole_digest_of
 from core.fold.origin import provenance_of
 from core.fold.tree import Tree
 from core.gate.clearance import ClearanceRequest
@@ -61,7 +61,7 @@ def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint
     spec, bound, policy = pending.spec, pending.bound, tree.policy
     if tree.lockdown:
         policy = dataclasses.replace(policy, lockdown=True)
-    request = CallRequest(agent.path, spec.name, digest_of(bound))
+    request = CallRequest(agent.path, spec.name, whole_digest_of(bound))
     grant, arguments = tree.grant_of(agent.path), texts(bound)
     live, believed = tree.at_stake(spec.module), tree.believed(spec)
     impact = judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy)

@@ -23,6 +23,7 @@ from core.fold.offers import has_states, is_anew
 from core.fold.recall import ids_in, lines_in
 from core.fold.tree import Tree
 from core.gate.gate import arguments_digest
+from core.gate.provenance import Labels, join
 from core.journal.record import Record
 from core.language import labels
 from core.language.actions import ActionSpec, Registry
@@ -135,6 +136,9 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
         if isinstance(bound, Mistake):
             return bound.sentence
         pending.bound = bound
+    if pending.spec.core:
+        # What it says of a number or a name that it read shows what stands there.
+        origin.read(agent, join(pending.bound.labels.values()))
     match pending.spec.name:
         case "":
             return str(pending.bound.arguments["sentence"])
@@ -227,10 +231,15 @@ def argument_text(bound: Bound, name: str) -> str:
 
 
 def digest_of(bound: Bound) -> str:
-    """The digest over an action's arguments that stands in its `call` record."""
+    """The digest over an action's arguments that stands in its `call` record: enough to tell honest ones apart."""
+    return whole_digest_of(bound)[:16]
+
+
+def whole_digest_of(bound: Bound) -> str:
+    """The digest that a ticket, and a person's yes, is bound to: nobody finds two calls that share it."""
     if not bound.digests:
         attached = {name: value.sha256 for name, value in bound.attached.items()}
-        bound.digests.append(arguments_digest(bound.arguments, attached)[:16])
+        bound.digests.append(arguments_digest(bound.arguments, attached))
     return bound.digests[0]
 
 
@@ -298,7 +307,7 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
         case "ok" if pending.spec.name in ("LOAD", "DEPLOY"):
             return _brought(tree, agent, pending)
         case status:
-            value = result_value(tree, record)
+            value = result_value(tree, agent, pending, record)
             variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
             data = record.fields.get("data")
             code = data.get("exit_status") if isinstance(data, dict) else None
@@ -310,7 +319,7 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
                 error=status == "error",
             )
             gone = [labels.anew(pending.spec.module)] if pending.spec.module and is_anew(record) else []
-            return "\n".join([told, *_artifacts(tree, agent, record), *gone])
+            return "\n".join([told, *_artifacts(tree, agent, record, value.labels), *gone])
 
 
 def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
@@ -325,14 +334,14 @@ def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
     return "\n\n".join(told)
 
 
-def _artifacts(tree: Tree, agent: Agent, record: Record) -> Iterator[str]:
+def _artifacts(tree: Tree, agent: Agent, record: Record, provenance: Labels) -> Iterator[str]:
     """Keep what a call brought forth beside its result; one line about each."""
     artifacts = record.fields.get("artifacts")
     for one in artifacts if isinstance(artifacts, list) else ():
         if isinstance(one, dict):
             name = str(one.get("name", "")).rsplit("/", 1)[-1].rsplit(".", 1)[0]
             media = str(one.get("media", "")) or "application/octet-stream"
-            value = _blob_value(tree, one, media, record.text("function"))
+            value = _blob_value(tree, one, media, record.text("function"), provenance)
             variable = agent.table.keep(name if NAME.fullmatch(name) else "artifact", value)
             yield f"It also brought {labels.describe(variable, value)}."
 
@@ -354,16 +363,17 @@ def _shown(tree: Tree, agent: Agent, value: Value, variable: str) -> str:
     return labels.shorten(labels.clean(value.text()).rstrip("\n"), tree.bounds.shown, variable)
 
 
-def result_value(tree: Tree, record: Record) -> Value:
-    """The value that a `result` record holds, in its body or in a blob."""
+def result_value(tree: Tree, agent: Agent, pending: Pending, record: Record) -> Value:
+    """The value that the `result` record of a call holds, in its body or in a blob."""
+    provenance = origin.of_call(tree, agent, pending.spec.name, pending.bound)
     media, function = record.text("media") or "text/plain", record.text("function")
     blob = record.fields.get("blob")
     if isinstance(blob, dict):
-        return _blob_value(tree, blob, media, function)
-    return text_value(record.body, media=media, labels=origin.of_tool(tree, function), origin=function)
+        return _blob_value(tree, blob, media, function, provenance)
+    return text_value(record.body, media=media, labels=provenance, origin=function)
 
 
-def _blob_value(tree: Tree, blob: Mapping[str, JSON], media: str, function: str) -> Value:
+def _blob_value(tree: Tree, blob: Mapping[str, JSON], media: str, function: str, provenance: Labels) -> Value:
     digest, size, blobs = str(blob.get("sha256", "")), blob.get("size"), tree.blobs
     size = size if isinstance(size, int) else 0
-    return Value(digest, size, media, lambda: blobs(digest), origin.of_tool(tree, function), function)
+    return Value(digest, size, media, lambda: blobs(digest), provenance, function)

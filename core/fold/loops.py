@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Final
 
+from core.fold.agent import Agent
+from core.language import labels
+from core.language.variables import text_value
+
 WARN: Final = 3
 """Repetitions after which the agent is told."""
 
@@ -29,3 +33,12 @@ def observe(repeats: Repeats, function: str, arguments: str, outcome: str) -> in
     count = count + 1 if last == outcome else 1
     repeats[function, arguments] = outcome, count
     return count
+
+
+def watch(agent: Agent, function: str, arguments: str, outcome_text: str) -> None:
+    """Note the outcome of a call; its agent is told, and in the end stopped, if it is always the same."""
+    count = observe(agent.repeats, function, arguments, text_value(outcome_text).sha256)
+    if count >= END:
+        agent.ended = f"The same {function} was made {count} times with the same outcome."
+    elif count >= WARN:
+        agent.feedback.append(labels.repeated(function, count))

@@ -14,8 +14,22 @@ from typing import Final
 
 from core.fold.agent import Agent
 from core.fold.tree import Tree
-from core.gate.provenance import MODEL, USER, Labels, Provenance, declassify, join, untrusted
+from core.gate.provenance import (
+    MODEL,
+    NOTHING,
+    OWN,
+    USER,
+    Labels,
+    Provenance,
+    declassify,
+    join,
+    returned,
+    untrusted,
+)
+from core.gate.rules import texts_of
+from core.gate.wording import wrote
 from core.language.grammar import Bound
+from core.ports import JSON
 
 OUTSIDE: Final = frozenset({"web", "browser"})
 """Shipped modules whose results come from outside, whatever they say about themselves."""
@@ -24,9 +38,41 @@ WRITTEN: Final[Labels] = frozenset({USER})
 """The labels of what a person wrote."""
 
 
+_SHORT: Final = 1_000
+"""Characters of an argument that may stand in what the user wrote; a longer one is the agent's word."""
+
+
+def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
+    """The labels of each argument of a call: what a variable carries; the user's words; or the agent's own."""
+    named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
+    written = {
+        name: _written(tree, agent, value) for name, value in bound.arguments.items() if name not in named
+    }
+    return named | written
+
+
+def _written(tree: Tree, agent: Agent, value: JSON) -> Labels:
+    texts = texts_of(value)
+    short = sum(map(len, texts)) <= _SHORT
+    users = short and texts and all(any(wrote(said, text) for said in tree.said) for text in texts)
+    return WRITTEN if users else by(agent)
+
+
+def passed(bound: Bound | None) -> Labels:
+    """The labels of what an action was handed by name. An action of the core passes it on, or shows it."""
+    if bound is None:
+        return NOTHING
+    return join([*bound.labels.values(), *(value.labels for value in bound.attached.values())])
+
+
+def of_call(tree: Tree, agent: Agent, function: str, bound: Bound | None) -> Labels:
+    """The labels of what a call gives back: made of what it was given, and of the files."""
+    return returned(function, given(tree, agent, bound).values() if bound is not None else ()) | tree.files
+
+
 def of_tool(tree: Tree, function: str) -> Labels:
-    """The labels of what a function gives back."""
-    return frozenset({f"tool:{function}"}) | tree.files
+    """The labels of what a module says by itself."""
+    return returned(function, ()) | tree.files
 
 
 def by(agent: Agent) -> Labels:
@@ -36,14 +82,13 @@ def by(agent: Agent) -> Labels:
 
 def read(agent: Agent, labels: Labels) -> None:
     """An agent reads something; its own and the user's words leave no trace."""
-    agent.labels |= labels - {USER, MODEL}
+    agent.labels |= labels - OWN
 
 
 def change_files(tree: Tree, agent: Agent, bound: Bound, function: str) -> None:
     """An agent changes something, files perhaps: who reads them reads what it had read, and what it passed on."""
-    given = join([*bound.labels.values(), *(value.labels for value in bound.attached.values())])
-    own = agent.labels | given | {f"tool:{function}"}
-    tree.files |= frozenset(one for one in own - {USER, MODEL} if not inside(tree, one))
+    own = agent.labels | passed(bound) | {f"tool:{function}"}
+    tree.files |= frozenset(one for one in own - OWN if not inside(tree, one))
 
 
 def vouch(agent: Agent, variable: str, *, by: str) -> None:
@@ -75,13 +120,5 @@ def strange(tree: Tree, labels: Labels) -> Labels:
 def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
     """Where a call comes from."""
     named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
-    return Provenance(
-        {name: _outer(tree, labels) for name, labels in named.items()},
-        _outer(tree, agent.labels),
-        tuple(tree.said),
-    )
-
-
-def _outer(tree: Tree, labels: Labels) -> Labels:
-    """Without the labels of modules that add nothing: what they were given is in the others."""
-    return frozenset(one for one in labels if not inside(tree, one))
+    plain = frozenset(one for one in join([agent.labels, *named.values()]) if inside(tree, one))
+    return Provenance(named, agent.labels - plain, tuple(tree.said), plain)

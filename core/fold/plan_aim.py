@@ -67,7 +67,7 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
     scope, intent = bound.arguments.get("scope"), bound.arguments.get("intent")
     grant = tree.grant_of(agent.path).narrow(
         patterns=patterns_of(scope) if isinstance(scope, str) else None,
-        intent=intent if isinstance(intent, int) else None,
+        intent=intent if isinstance(intent, int | float) else None,
     )
     try:
         check_plan(text, tree.registry_under(grant), str(bound.arguments.get("mode", DEFAULT_MODE)))
@@ -104,7 +104,7 @@ def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
     scope, intent = bound.arguments.get("scope"), bound.arguments.get("intent")
     if isinstance(scope, str):
         fields["allow"] = list[JSON](patterns_of(scope))
-    if isinstance(intent, int):
+    if isinstance(intent, int | float):
         fields["intent"] = intent
     return fields
 

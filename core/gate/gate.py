@@ -9,9 +9,9 @@ good for one call of exactly this function with exactly these arguments by exact
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NoReturn
@@ -19,8 +19,9 @@ from typing import Final, Literal, NoReturn
 from core.errors import IactError
 from core.gate.grant import Grant
 from core.gate.policy import Policy, Rate, Require
-from core.gate.provenance import USER, Provenance, untrusted
+from core.gate.provenance import USER, Labels, Provenance
 from core.gate.rules import host_allowed, texts_of
+from core.gate.wording import identifiers, wrote
 from core.ports import JSON
 
 Authority = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]
@@ -92,8 +93,8 @@ def decide(request: CallRequest, impact: float, grant: Grant) -> Ticket | Denial
         return Denial("scope", impact, f"{request.function} is not in the scope “{grant.scope.name}”.")
     cap = grant.scope.cap(request.function)
     if impact > min(grant.intent, cap):
-        limit = f"the intent is {grant.intent}" if grant.intent <= cap else f"its cap is {cap}"
-        return Denial("impact", impact, f"The call has impact {impact}, and {limit}.")
+        limit = f"the intent is {grant.intent:g}" if grant.intent <= cap else f"its cap is {cap:g}"
+        return Denial("impact", impact, f"The call has impact {impact:g}, and {limit}.")
     return Ticket(_MAKER, request, impact)
 
 
@@ -101,13 +102,6 @@ def decide(request: CallRequest, impact: float, grant: Grant) -> Ticket | Denial
 
 ASK_FROM: Final = 2
 """Impact from which arguments and agents that untrusted content has touched need clearance."""
-
-_LINK: Final = re.compile(
-    r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>\"')]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|\b(?:[a-z0-9-]+\.)+[a-z]{2,}(?:/[^\s<>\"')]*)?|\b[A-Z]{2}\d{2}[A-Z0-9]{8,30}\b",
-    re.IGNORECASE,
-)
-"""Links, mail addresses, host names and account numbers in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +161,10 @@ def consider(
                 if rule.otherwise == "deny":
                     return Denial("provenance", impact, reason)
                 return Question(request, impact, "provenance", reason)
-    if impact >= ASK_FROM and (strange := untrusted(provenance.all(), policy.trusted)):
+    if impact >= ASK_FROM and (strange := provenance.strange(provenance.all(), policy.trusted)):
         names = ", ".join(sorted(strange))
         return Question(
-            request, impact, "provenance", f"The call has impact {impact} and is touched by {names}."
+            request, impact, "provenance", f"The call has impact {impact:g} and is touched by {names}."
         )
     if clearance or policy.clears(request.function):
         return Question(request, impact, "clearance", f"Clearance is needed for {request.function}.")
@@ -195,13 +189,22 @@ def _unmet(
     labels = provenance.of(rule.parameter)
     if USER in rule.within and labels == {USER}:
         return None
-    if not rule.within and not rule.hosts:
-        return next(iter(sorted(untrusted(labels, policy.trusted))), None)
+    if rule.sources and _is_from(labels, rule.sources):
+        return None
+    if not rule.within and not rule.hosts and not rule.sources:
+        return next(iter(sorted(provenance.strange(labels, policy.trusted))), None)
     for text in texts_of(value):
-        for piece in _LINK.findall(text) if rule.links else [text]:
+        for piece in identifiers(text) if rule.links else [text]:
             if not _covered(rule, piece, provenance, known):
                 return str(piece)
     return None
+
+
+def _is_from(labels: Labels, sources: tuple[str, ...]) -> bool:
+    """Whether a value comes from nothing but the user and these sources."""
+    return bool(labels) and all(
+        label == USER or any(fnmatch.fnmatchcase(label, one) for one in sources) for label in labels
+    )
 
 
 def _covered(rule: Require, text: str, provenance: Provenance, known: Mapping[str, frozenset[str]]) -> bool:
@@ -210,11 +213,3 @@ def _covered(rule: Require, text: str, provenance: Provenance, known: Mapping[st
     if USER in rule.within and any(wrote(said, text) for said in provenance.said):
         return True
     return any(text in known.get(name, frozenset()) for name in rule.within)
-
-
-def wrote(said: str, text: str) -> bool:
-    """Whether `text` stands in what the user wrote, as a whole: not as a part of a longer word."""
-    bare = text.strip().rstrip(".,;:!?")
-    if not bare:
-        return True
-    return re.search(rf"(?<![\w@.+-]){re.escape(bare)}(?![\w@+-]|\.\w)", said, re.IGNORECASE) is not None

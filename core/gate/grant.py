@@ -1,7 +1,7 @@
 """Grants: what an agent may do. Authority only shrinks on the way down (law 6).
 
 A grant is a scope (which functions, with which cap on impact), an intent (how much this task may
-do: 0 observe, 1 operate, 2 override) and the user it acts for. The session's grant is set by a
+do: 0 observe, 1 operate, 2 override, or a level between them) and the user it acts for. The session's grant is set by a
 person; a child's is its caller's or narrower. `narrow` can't widen, whatever it is asked for.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
+from core.gate.level import from_json
 from core.ports import JSON
 
 _NOTHING: Final = -1
@@ -97,10 +98,10 @@ class Grant:
     """What one agent may do, for whom."""
 
     scope: Scope
-    intent: int
+    intent: float
     user: str = "local"
 
-    def narrow(self, *, patterns: Sequence[str] | None = None, intent: int | None = None) -> Grant:
+    def narrow(self, *, patterns: Sequence[str] | None = None, intent: float | None = None) -> Grant:
         """This grant or less: only functions that match `patterns` too, at most `intent`."""
         scope = self.scope
         if patterns is not None:
@@ -138,13 +139,14 @@ class Grant:
         )
         return Grant(
             Scope(str(fields.get("scope", "none")), patterns, limits),
-            intent if type(intent) is int else 0,
+            from_json(intent) or 0,
             str(fields.get("user", "local")),
         )
 
 
 def _cap(data: JSON) -> float:
-    return data if isinstance(data, int | float) and not isinstance(data, bool) else _NOTHING
+    found = from_json(data)
+    return _NOTHING if found is None else found
 
 
 DEFAULT_SCOPE = Scope("default", (("*",),))

@@ -22,8 +22,10 @@ RuleKind = Literal["method", "sql", "path", "host", "shell", "equals"]
 class Require:
     """A rule about one parameter of the functions that match a pattern.
 
-    Each value must be in one of the sets named by `within` ("user": the user wrote it) or have one of `hosts`.
-    `links`: instead, every link and address in the text must. A value that the rule does not cover is not there.
+    Each value must be in one of the sets named by `within` ("user": the user wrote it) or have one of `hosts`, or
+    the argument comes from nothing but the user and `sources` (patterns of labels; "picked" lets the agent choose
+    among what one of them holds). `links`: instead, every link and address in the text must. A parameter that is
+    not given is not judged.
     """
 
     function: str
@@ -32,6 +34,7 @@ class Require:
     hosts: tuple[str, ...] = ()
     links: bool = False
     otherwise: Otherwise = "ask"
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -60,7 +63,8 @@ class Policy:
 
     `clearance`: patterns of functions whose every call needs clearance; `readers`: of those that only agents of intent
     0 may call, because they bring in what nobody vouches for (a caller that may do more leaves them to such a child). `remember`: whether a person's yes may be
-    remembered. `sets`: pairs of the name of a set of values and one value in it.
+    remembered. `sets`: pairs of the name of a set of values and one value in it. `levels`: pairs of a name and the
+    level of intent that it stands for.
     """
 
     names: frozenset[str] = frozenset()
@@ -75,6 +79,7 @@ class Policy:
     sets: frozenset[tuple[str, str]] = frozenset()
     remember: bool = True
     lockdown: bool = False
+    levels: frozenset[tuple[str, float]] = frozenset()
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -124,6 +129,7 @@ class Policy:
             self.sets | other.sets,
             self.remember and other.remember,
             self.lockdown or other.lockdown,
+            self.levels | other.levels,
         )
 
     def requires_of(self, function: str) -> tuple[Require, ...]:

@@ -2,12 +2,15 @@
 
 lockdown = false                            # true: nothing is allowed
 
+[levels]                                    # names of intents between the three that there are
+publish = 1.5
+
 [sets]                                      # values that rules can name
 address-book = ["ann@example.com"]
 
 [scope.office]
 functions = ["mail.*", "files.read"]        # what is not named is denied
-caps = { "mail.*" = 2, "files.*" = 0 }      # most impact, by pattern; may lie between 0, 1 and 2
+caps = { "mail.*" = 2, "files.*" = 0 }      # most impact, by pattern: a number from 0 to 2, or a level's name
 trusted = ["tool:files.*"]                  # sources whose values count as the user's own
 clearance = ["mail.send"]                   # every call of these needs somebody's yes
 readers = ["web.*"]                         # for agents of intent 0 alone: readers, whose words are data
@@ -18,6 +21,7 @@ function = "mail.send"
 parameter = "recipients"
 within = ["user", "address-book"]           # the user wrote it, or it is in a named set
 hosts = ["example.com", "*.example.org"]    # or: the host of every address is one of these
+sources = ["tool:contacts.find"]            # or: it comes from these alone, found by words of the user's
 otherwise = "ask"                           # or "deny"
 
 [[scope.office.impact]]                     # raises (never lowers) the impact of matching calls
@@ -37,12 +41,13 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from core.errors import UsageError
+from core.gate.level import NAMED
 from core.gate.policy import OPEN, ImpactRule, Otherwise, Policy, Rate, Require, RuleKind, merged
 from core.ports import JSON
 
@@ -54,6 +59,7 @@ DEFAULT: Final = "default"
 
 _Level = Annotated[float, Field(ge=-1, le=2, allow_inf_nan=False)]
 _Pattern = Annotated[str, Field(min_length=1, max_length=200)]
+_Name = Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_-]{0,63}\z")]
 
 
 class _Strict(BaseModel):
@@ -67,6 +73,7 @@ class _Require(_Strict):
     hosts: tuple[str, ...] = ()
     links: bool = False
     otherwise: Otherwise = "ask"
+    sources: tuple[_Pattern, ...] = ()
 
 
 class _Impact(_Strict):
@@ -94,7 +101,14 @@ class _Scope(_Strict):
     readers: tuple[_Pattern, ...] = ()
     remember: bool = True
 
-    def policy(self, names: Iterable[str], sets: Mapping[str, Iterable[str]], *, lockdown: bool) -> Policy:
+    def policy(
+        self,
+        names: Iterable[str],
+        sets: Mapping[str, Iterable[str]],
+        levels: Mapping[str, float],
+        *,
+        lockdown: bool,
+    ) -> Policy:
         return Policy(
             frozenset(names),
             frozenset(self.functions),
@@ -108,6 +122,7 @@ class _Scope(_Strict):
             frozenset((name, value) for name, values in sets.items() for value in values),
             self.remember,
             lockdown,
+            frozenset(levels.items()),
         )
 
 
@@ -115,8 +130,16 @@ class Policies(_Strict):
     """All scopes of a policy file, by name."""
 
     lockdown: bool = False
+    levels: dict[_Name, Annotated[float, Field(gt=0, lt=2)]] = {}
     sets: dict[_Pattern, tuple[str, ...]] = {}
-    scope: dict[Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_-]{0,63}\z")], _Scope] = {}
+    scope: dict[_Name, _Scope] = {}
+
+    @field_validator("levels")
+    @classmethod
+    def _names_of_their_own(cls, levels: dict[str, float]) -> dict[str, float]:
+        if taken := levels.keys() & NAMED.keys():
+            raise ValueError(f"{sorted(taken)[0]} is a level that there is already")
+        return levels
 
     @classmethod
     def from_toml(cls, text: str, *, where: str = "the policy") -> Self:
@@ -126,7 +149,7 @@ class Policies(_Strict):
             UsageError: it is no TOML, or holds something that a policy can't; says where.
         """
         try:
-            return cls.model_validate(tomllib.loads(text))
+            return cls.model_validate(_numbered(tomllib.loads(text)))
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"{where} is no TOML: {error}; correct it there.") from error
         except ValidationError as error:
@@ -145,7 +168,9 @@ class Policies(_Strict):
             if name not in self.scope:
                 known = ", ".join(sorted({DEFAULT, *self.scope}))
                 raise UsageError(f"There is no scope {name!r}; there are {known}.")
-        return merged(self.scope[name].policy([name], self.sets, lockdown=self.lockdown) for name in many)
+        return merged(
+            self.scope[name].policy([name], self.sets, self.levels, lockdown=self.lockdown) for name in many
+        )
 
     def chosen(self, text: str) -> Policy:
         """The scopes that a person names with `+` between them. "default" is there if the file has none.
@@ -154,8 +179,30 @@ class Policies(_Strict):
             UsageError: there is no scope of one of the names.
         """
         if text == DEFAULT and DEFAULT not in self.scope:
-            return dataclasses.replace(OPEN, lockdown=self.lockdown)
+            return dataclasses.replace(OPEN, lockdown=self.lockdown, levels=frozenset(self.levels.items()))
         return self.named(text.split("+"))
+
+
+def _numbered(data: dict[str, JSON]) -> dict[str, JSON]:
+    """A policy file with the numbers of the levels that its caps and impacts name."""
+    own, scopes = data.get("levels"), data.get("scope")
+    known = {**NAMED, **(own if isinstance(own, dict) else {})}
+    for scope in scopes.values() if isinstance(scopes, dict) else ():
+        for fields, key in _named_levels(scope):
+            fields[key] = known.get(str(fields[key]), fields[key])
+    return data
+
+
+def _named_levels(scope: JSON) -> Iterator[tuple[dict[str, JSON], str]]:
+    """Where a scope has a text in place of a level."""
+    if not isinstance(scope, dict):
+        return
+    caps, impacts = scope.get("caps"), scope.get("impact")
+    if isinstance(caps, dict):
+        yield from ((caps, pattern) for pattern in caps if isinstance(caps[pattern], str))
+    for rule in impacts if isinstance(impacts, list) else ():
+        if isinstance(rule, dict) and isinstance(rule.get("impact"), str):
+            yield rule, "impact"
 
 
 # --- journals --------------------------------------------------------------------------------------------
@@ -167,6 +214,7 @@ class _Stored(_Scope):
     names: tuple[str, ...]
     sets: dict[_Pattern, tuple[str, ...]] = {}
     lockdown: bool = False
+    levels: dict[_Pattern, float] = {}
 
 
 def policy_json(policy: Policy) -> JSON:
@@ -184,6 +232,7 @@ def policy_json(policy: Policy) -> JSON:
         sets={name: tuple(sorted(values)) for name, values in sorted(policy.known.items())},
         remember=policy.remember,
         lockdown=policy.lockdown,
+        levels=dict(sorted(policy.levels)),
     )
     found: JSON = stored.model_dump(mode="json", exclude_defaults=True)
     return found
@@ -197,4 +246,4 @@ def policy_from_json(data: JSON) -> Policy:
         stored = _Stored.model_validate(data)
     except ValidationError:
         return Policy(lockdown=True)
-    return stored.policy(stored.names, stored.sets, lockdown=stored.lockdown)
+    return stored.policy(stored.names, stored.sets, stored.levels, lockdown=stored.lockdown)

@@ -171,8 +171,11 @@ def bind(
                     spec,
                     f"parameter `{slot}` expects {_type(spec.properties[slot])}; ${argument.text} is too long",
                 )
-            argument, labels[slot] = Argument(slot, value.text().strip(), "reference"), value.labels
-        fitted = _fit(spec, slot, argument)
+            # A mistake names the variable and shows nothing of it: its agent would have read it unnoticed.
+            fitted = _fit(spec, slot, value.text().strip(), f"${argument.text}")
+            labels[slot] = value.labels
+        else:
+            fitted = _fit(spec, slot, argument.text, _shown(argument.text))
         if isinstance(fitted, Mistake):
             return fitted
         given[slot] = fitted.value
@@ -196,17 +199,17 @@ class _Fitted:
     value: JSON
 
 
-def _fit(spec: ActionSpec, name: str, argument: Argument) -> _Fitted | Mistake:
-    """Read one written value as the type that the schema wants."""
+def _fit(spec: ActionSpec, name: str, text: str, shown: str) -> _Fitted | Mistake:
+    """Read one value as the type that the schema wants. `shown`: how a mistake names it."""
     schema = spec.properties[name]
     types = _types(schema)
     for wanted in types:
-        value = _read(argument.text, wanted)
+        value = _read(text, wanted)
         if value is not None and (wait := _outside(schema, value.value)) is None:
             return value
         if value is not None:
-            return _wrong(spec, f"parameter `{name}` {wait}, not {_shown(argument.text)}")
-    return _wrong(spec, f"parameter `{name}` expects {_type(schema)}, not {_shown(argument.text)}")
+            return _wrong(spec, f"parameter `{name}` {wait}, not {shown}")
+    return _wrong(spec, f"parameter `{name}` expects {_type(schema)}, not {shown}")
 
 
 def _takes_any_text(schema: Mapping[str, JSON]) -> bool:

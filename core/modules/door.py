@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from core.errors import ModuleFault, ModuleLost, SandboxError
-from core.gate.gate import CallRequest, Ticket
+from core.gate.gate import CallRequest, Ticket, arguments_digest
 from core.language.variables import Value
 from core.modules.client import (
     ArtifactChunk,
@@ -45,7 +45,8 @@ class FunctionCall:
     `start`: how the module is to run. `fills`: it may write in a workspace of the session's own, which is bounded.
     """
 
-    request: CallRequest
+    agent: str
+    function: str
     call: int
     arguments: Mapping[str, JSON]
     attached: Mapping[str, Value]
@@ -56,6 +57,12 @@ class FunctionCall:
     """The state in which the module holds nothing, if it has states."""
     on_state: OnState | None = None
     """Told of the states that the module comes to by itself later, once a call of this agent told of one."""
+
+    @property
+    def request(self) -> CallRequest:
+        """What is really to be called, with what is really to be sent: a ticket must be for this."""
+        values = {name: value.sha256 for name, value in self.attached.items()}
+        return CallRequest(self.agent, self.function, arguments_digest(self.arguments, values))
 
 
 class Modules(Protocol):
@@ -181,7 +188,7 @@ class Door:
         on_artifact: OnArtifact,
         report: Report,
     ) -> Outcome:
-        module, agent = call.request.function.split(".", 1)[0], call.request.agent
+        module, agent = call.function.split(".", 1)[0], call.agent
         with self._rest.awake(), self._observer.calling(module, agent):
             running = await self._reach(module, report, call.start)
             anew = module in self._gone
@@ -213,13 +220,13 @@ class Door:
         on_output: Callable[[str], None],
         on_artifact: OnArtifact,
     ) -> Outcome:
-        module, function = call.request.function.split(".", 1)
+        module, function = call.function.split(".", 1)
         secrets = running.instance.secrets
         scrub = Scrub(secrets)
         invocation = Invocation(
             call_id=f"{self._session}/{call.call}",
             session=self._session,
-            agent=call.request.agent,
+            agent=call.agent,
             function=function,
             arguments=dict(call.arguments),
             values=tuple(Attached(name, value.media, value.load()) for name, value in call.attached.items()),

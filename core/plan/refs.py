@@ -44,6 +44,20 @@ def select(output: JSON, path: str) -> JSON:
     return value
 
 
+def picks(output: JSON, path: str) -> bool:
+    """Whether `path` takes one element of a list of several; False if it leads nowhere."""
+    parts = path.split(".") if path else []
+    for depth, part in enumerate(parts):
+        try:
+            value = select(output, ".".join(parts[:depth]))
+        except MissingField:
+            return False
+        value = _opened(value) if isinstance(value, str) else value
+        if isinstance(value, list) and len(value) > 1 and part.lstrip("-").isdigit():
+            return True
+    return False
+
+
 def fill(template: str, value: JSON) -> str:
     """`template` with `{}` replaced by the value, text as it is and everything else as JSON."""
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

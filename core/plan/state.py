@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 from core.plan.model import WINNER, WORK, Node, Plan, PlanError, PlanVersion, make_plan
+from core.plan.refs import picks
 from core.plan.states import STARTED, TABLE, TERMINAL, Cause, IllegalTransition, JoinState, State, step
 from core.ports import JSON
 
@@ -341,10 +342,19 @@ class PlanState:
 
     def labels_of(self, node: str) -> tuple[str, ...]:
         """Where the data in a node's arguments comes from: the labels of all that its refs touch."""
+        names = self.nodes[node].node.refs
+        return tuple(sorted({label for name in names for label in self.labels_of_ref(node, name)}))
+
+    def labels_of_ref(self, node: str, name: str) -> tuple[str, ...]:
+        """Where the data of one of a node's refs comes from."""
         record = self.nodes[node]
-        labels: set[str] = set()
-        for ref in record.node.refs.values():
-            step = record.winner if ref.step == WINNER else ref.step
-            if step is not None and step in self.nodes:
-                labels.update(self.nodes[step].labels)
-        return tuple(sorted(labels))
+        ref = record.node.refs[name]
+        step = record.winner if ref.step == WINNER else ref.step
+        return self.nodes[step].labels if step is not None and step in self.nodes else ()
+
+    def picks(self, node: str, name: str) -> bool:
+        """Whether a ref takes one out of several: that choice is its author's."""
+        record = self.nodes[node]
+        ref = record.node.refs[name]
+        step = record.winner if ref.step == WINNER else ref.step
+        return step is not None and step in self.outputs and picks(self.outputs[step], ref.field)

@@ -114,7 +114,7 @@ class Acting:
                 fields["model"] = model
             if isinstance(scope, str):
                 fields["allow"] = [one.strip() for one in scope.split(",") if one.strip()]
-            if isinstance(intent, int):
+            if isinstance(intent, int | float):
                 fields["intent"] = intent
             if bound.arguments.get("fork") is True and fields.get("model", agent.model) == agent.model:
                 fields["fork"] = True
@@ -241,8 +241,7 @@ class Acting:
             return
         decided = live.clock.monotonic()
         if not pending.call:
-            arguments = decision.request.arguments
-            fields = {**self._where(agent, pending), "impact": decision.impact, "args": arguments}
+            fields = {**self._where(agent, pending), "impact": decision.impact, "args": digest_of(bound)}
             call = live.record("call", agent.path, fields)
             if decision.impact > 0:
                 await live.durable(call)
@@ -257,7 +256,8 @@ class Acting:
         start = loaded.start if loaded is not None else Start()
         writes = ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write"
         call = FunctionCall(
-            ticket.request,
+            agent.path,
+            pending.spec.name,
             pending.call,
             bound.arguments,
             bound.attached,

@@ -105,7 +105,7 @@ class Loading:
         name = _text(call, "name")
         try:
             async with self._changing:
-                entry = await (self._find(name) if call.request.function == "LOAD" else self._add(name, call))
+                entry = await (self._find(name) if call.function == "LOAD" else self._add(name, call))
                 loaded = await self._bring(entry)
                 if entry.origin == "agent":
                     await self._host.adopt(name, entry.digest, "agent")
@@ -128,7 +128,7 @@ class Loading:
         source = ModuleSource(
             name,
             {"module.py": _text(call, "source").encode("utf-8", "replace")},
-            summary=f"Written by the agent {call.request.agent}.",
+            summary=f"Written by the agent {call.agent}.",
             requirements=lists["requirements"],
             egress=lists["egress"],
             secrets=lists["secrets"],

@@ -19,6 +19,7 @@ from core.fold.bounds import Bounds
 from core.fold.roles import Role
 from core.fold.tree import Tree
 from core.gate.grant import Grant
+from core.gate.level import level
 from core.gate.policy_file import DEFAULT, Policies, policy_json
 from core.journal.file import FILE, Contents, Journal, last_number
 from core.journal.record import FORMAT, Parser, Record
@@ -136,13 +137,13 @@ class Runtime:
         self,
         session_id: str | None = None,
         *,
-        intent: int = 1,
+        intent: float | str = 1,
         scope: str | None = None,
         workspace: Path | None = None,
     ) -> Session:
         """A new session (None), or a stored one to go on with; one that is open is given as it is.
 
-        `scope`: of a new session, one of the policies' or several with "+" between. `workspace`: a directory of
+        `intent`: of a new session, a number from 0 to 2 or the name of a level. `scope`: of a new session, one of the policies' or several with "+" between. `workspace`: a directory of
         the user's in place of the session's own, for a new session.
 
         Raises:
@@ -278,10 +279,9 @@ class Runtime:
             raise UsageError(f"There is no session {session_id!r} in {self._sessions_path.parent}.")
         return path
 
-    def _create(self, intent: int, scope: str, workspace: Path | None) -> Live:
-        if intent not in (0, 1, 2):
-            raise UsageError(f"An intent is 0, 1 or 2, not {intent!r}.")
+    def _create(self, intent: float | str, scope: str, workspace: Path | None) -> Live:
         policy = self._policies().chosen(scope)
+        granted = level(intent, dict(policy.levels))
         if workspace is not None and not workspace.is_dir():
             raise UsageError(f"There is no directory {workspace} to work in.")
         now = self._clock.now()
@@ -298,7 +298,7 @@ class Runtime:
                 "format": FORMAT,
                 "session": session,
                 "models": models,
-                "grant": Grant(policy.scope(), intent).to_json(),
+                "grant": Grant(policy.scope(), granted).to_json(),
                 "policy": policy_json(policy),
                 "bounds": self._bounds.to_json(),
                 "tail": LAYOUT,

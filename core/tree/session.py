@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -20,6 +20,7 @@ from core.fold.plan_aim import DEFAULT_MODE, check_plan, free_path
 from core.fold.tree import Tree
 from core.fold.uploads import upload_fields
 from core.fold.view import NodeView
+from core.gate.level import level
 from core.journal.record import Record
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
@@ -90,9 +91,14 @@ class Session:
         return self._live.journal.directory / "journal.md"
 
     @property
-    def intent(self) -> int:
-        """How much this session may do: 0 observe, 1 operate, 2 override."""
+    def intent(self) -> float:
+        """How much this session may do: 0 observe, 1 operate, 2 override, or a level between them."""
         return self._live.tree.grant.intent
+
+    @property
+    def levels(self) -> Mapping[str, float]:
+        """The levels of intent that its policy names."""
+        return dict(sorted(self._live.tree.policy.levels))
 
     @property
     def model_label(self) -> str:
@@ -241,13 +247,14 @@ class Session:
         await self._files.restore(record.text("version"))
         return record
 
-    async def set_intent(self, value: int) -> Record:
-        """Set how much the session may do: 0 observe, 1 operate, 2 override."""
-        if value not in (0, 1, 2):
-            raise UsageError(f"An intent is 0, 1 or 2, not {value!r}.")
-        return await self._live.durable(
-            self._live.record("control", "/", {"op": "intent", "by": "user", "value": value})
-        )
+    async def set_intent(self, value: float | str) -> Record:
+        """Set how much the session may do: a number from 0 (observe) to 2 (override), or a level's name.
+
+        Raises:
+            UsageError: it is no level.
+        """
+        fields: dict[str, JSON] = {"op": "intent", "by": "user", "value": level(value, self.levels)}
+        return await self._live.durable(self._live.record("control", "/", fields))
 
     async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
         """Answer the call that waits for clearance since record `call`.

@@ -21,7 +21,7 @@ def add_gate(commands: Commands) -> None:
     one.add_argument("--body", metavar="TEXT")
     one.add_argument("--workspace", choices=("scratch", "live"), default="scratch")
     one.add_argument("--scope", metavar="NAME", default="default")
-    one.add_argument("--intent", type=int, choices=(0, 1, 2), default=1, help=INTENTS)
+    one.add_argument("--intent", metavar="0|1|2", default="1", help=INTENTS)
     one.add_argument("--json", action="store_true")
 
 

@@ -16,7 +16,9 @@ Command: TypeAlias = Callable[[argparse.Namespace, Settings], int]
 Group: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 SCOPE: Final = "what new sessions may use: a scope of the policy file, or several with + between"
-INTENTS: Final = "0 observe, 1 operate (default), 2 override"
+INTENTS: Final = (
+    "0 observe, 1 operate (default), 2 override; a number between, or a level's name in the policy"
+)
 
 
 class Commands:

@@ -59,7 +59,7 @@ def _add_sessions(commands: Commands) -> None:
     one.add_argument(
         "--workspace", metavar="DIR", help="work in this directory instead of one of the session's own"
     )
-    one.add_argument("--intent", type=int, choices=(0, 1, 2), default=None, help=INTENTS)
+    one.add_argument("--intent", metavar="0|1|2", default=None, help=INTENTS)
     one.add_argument("--scope", metavar="NAME", default="default", help=SCOPE)
     one.add_argument("--json", action="store_true")
 

@@ -33,7 +33,7 @@ def _options(one: argparse.ArgumentParser, *, intent: bool = False, scope: bool 
     judged = "after which events a model judges it (static: never)"
     one.add_argument("--mode", choices=PLAN_MODES, default="static", help=judged)
     if intent:
-        one.add_argument("--intent", type=int, choices=(0, 1, 2), default=1, help=INTENTS)
+        one.add_argument("--intent", metavar="0|1|2", default="1", help=INTENTS)
     if scope:
         one.add_argument("--scope", metavar="NAME", help=SCOPE)
     one.add_argument("--json", action="store_true")

@@ -19,6 +19,7 @@ from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_dige
 from core.gate.grant import Grant
 from core.gate.impact import SCRIPTS
 from core.gate.judge import judge_call
+from core.gate.level import level
 from core.gate.provenance import USER, Provenance
 from core.journal import read_journal
 from core.journal.record import Record
@@ -112,7 +113,7 @@ def test(
     body: str | None,
     workspace: Literal["scratch", "live"],
     scope: str,
-    intent: int,
+    intent: float | str,
     as_json: bool,
 ) -> int:
     """Print what the gate would say to a call. `given`: `key=value` words. Exit status 0 also for a denial.
@@ -131,7 +132,7 @@ def test(
     decision = consider(
         CallRequest("/", function, arguments_digest(arguments, {})),
         impact.level,
-        Grant(policy.scope(), intent),
+        Grant(policy.scope(), level(intent, dict(policy.levels))),
         policy,
         arguments=arguments,
         provenance=Provenance(dict.fromkeys(arguments, frozenset({USER}))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -68,7 +69,7 @@ def what(node: Node) -> str:
 # --- in words -------------------------------------------------------------------------------------------------
 
 
-def explain(plan: Plan, mode: str, intent: int, catalogue: Catalogue | None) -> str:
+def explain(plan: Plan, mode: str, intent: float, catalogue: Catalogue | None) -> str:
     """What would run in which order, what it may change, and what could keep it from being done."""
     parts = [_head(plan, mode), "\n".join(_order(plan)), "\n".join(_impacts(plan, intent, catalogue))]
     return "\n\n".join(part for part in (*parts, "\n".join(_blocks(plan))) if part)
@@ -106,8 +107,8 @@ def _order(plan: Plan) -> Iterator[str]:
                 yield f"    its {name} is {field}the result of {ref.step}"
 
 
-def _impacts(plan: Plan, intent: int, catalogue: Catalogue | None) -> Iterator[str]:
-    by_impact: dict[int, list[str]] = {}
+def _impacts(plan: Plan, intent: float, catalogue: Catalogue | None) -> Iterator[str]:
+    by_impact: dict[float, list[str]] = {}
     for node in plan.nodes.values():
         if node.kind == "agent":
             by_impact.setdefault(intent, []).append(f"{node.id} (whatever its agent does)")
@@ -115,8 +116,8 @@ def _impacts(plan: Plan, intent: int, catalogue: Catalogue | None) -> Iterator[s
         info = catalogue.find(node.call) if catalogue is not None else None
         by_impact.setdefault(effective_impact(node, info), []).append(node.id)
     for impact, ids in sorted(by_impact.items()):
-        denied = f"; the intent {intent} does not allow that" if impact > intent else ""
-        yield f"Impact {impact}, {_IMPACTS[min(impact, 2)]}: {', '.join(ids)}{denied}."
+        denied = f"; the intent {intent:g} does not allow that" if impact > intent else ""
+        yield f"Impact {impact:g}, {_IMPACTS[min(math.ceil(impact), 2)]}: {', '.join(ids)}{denied}."
 
 
 def _blocks(plan: Plan) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import Final
 from core.errors import IactError, SandboxError, UsageError
 from core.fold.plan_aim import Functions, way_of
 from core.fold.plan_report import result_json
+from core.gate.level import level
 from core.journal.file import FILE
 from core.language.actions import Registry
 from core.modules.registry import Loaded, specs_of
@@ -33,7 +34,7 @@ from iact.commands.plan_drawing import draw, edges_of, layers_of, work_of
 from iact.commands.plan_drawing import explain as in_words
 from iact.commands.run import show_progress
 from iact.settings import Settings
-from iact.wiring import open_runtime
+from iact.wiring import open_runtime, read_policies
 
 _LARGEST: Final = 1 << 20
 
@@ -57,14 +58,14 @@ def read(path: str) -> tuple[str, Plan]:
     return text, plan
 
 
-def run(settings: Settings, path: str, *, mode: str, intent: int, scope: str | None, as_json: bool) -> int:
+def run(settings: Settings, path: str, *, mode: str, intent: str, scope: str | None, as_json: bool) -> int:
     """Run a plan to its end; 0 if it concluded, or came back with some of its results."""
     text, plan = read(path)
     return asyncio.run(_run(settings, text, plan, mode, intent, scope, as_json))
 
 
 async def _run(
-    settings: Settings, text: str, plan: Plan, mode: str, intent: int, scope: str | None, as_json: bool
+    settings: Settings, text: str, plan: Plan, mode: str, intent: str, scope: str | None, as_json: bool
 ) -> int:
     judged = any(node.contract.judgement for node in plan.nodes.values())
     async with open_runtime(settings) as runtime:
@@ -164,13 +165,14 @@ def _graphs(
     return [(name, work_of(run.state.plan.nodes), run.state.nodes) for name, run in runs]
 
 
-def explain(settings: Settings, path: str, *, mode: str, intent: int, as_json: bool) -> int:
+def explain(settings: Settings, path: str, *, mode: str, intent: str, as_json: bool) -> int:
     """Say in words what a plan would do, in which order, and what could keep it from being done."""
     _, plan = read(path)
     functions = _functions(settings)
     validate(plan, functions)
     way, reason = way_of(mode, plan)
-    text = in_words(plan, way, intent, functions)
+    named = read_policies(settings.data).levels
+    text = in_words(plan, way, level(intent, named), functions)
     if reason:
         text = f"{text}\n\nThe mode was chosen because: {reason}"
     print(json.dumps({"mode": way, "text": text}, ensure_ascii=False) if as_json else text)

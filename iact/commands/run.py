@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core import Session
 from core.errors import IactError, UsageError
+from core.gate.level import level
 from core.journal.record import Record
 from core.ports import Usage
 from core.tree.events import Notice, RecordAppended
@@ -28,7 +29,7 @@ def run(
     *,
     session: str | None,
     workspace: str | None,
-    intent: int | None,
+    intent: str | None,
     scope: str | None,
     as_json: bool,
     release: bool = False,
@@ -45,14 +46,14 @@ async def _run(
     task: str,
     session_id: str | None,
     workspace: Path | None,
-    intent: int | None,
+    intent: str | None,
     scope: str | None,
     as_json: bool,
     release: bool,
 ) -> int:
     async with open_runtime(settings, workspace) as runtime:
         session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
-        if session_id is not None and intent is not None and intent != session.intent:
+        if session_id is not None and intent is not None and level(intent, session.levels) != session.intent:
             await session.set_intent(intent)
         if not release:
             _tell_of_latches(session)

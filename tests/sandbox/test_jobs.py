@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from core.gate.gate import CallRequest, Denial, decide
+from core.gate.gate import Denial, decide
 from core.gate.grant import Grant, Scope
 from core.modules.client import Completed
 from core.modules.door import Door, FunctionCall
@@ -20,12 +20,12 @@ PATIENCE = 120.0
 
 
 async def call(door: Door, function: str, arguments: dict[str, JSON]) -> Completed:
-    request = CallRequest("/", f"shell.{function}", "")
-    ticket = decide(request, 1, Grant(Scope("all", (("*",),)), 1))
+    made = FunctionCall("/", f"shell.{function}", 1, arguments, {}, 60, initial="ready")
+    ticket = decide(made.request, 1, Grant(Scope("all", (("*",),)), 1))
     assert not isinstance(ticket, Denial)
     outcome = await door.call(
         ticket,
-        FunctionCall(request, 1, arguments, {}, 60, initial="ready"),
+        made,
         on_output=lambda _: None,
         on_artifact=_drop,
         report=lambda _: None,

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from core.gate.gate import CallRequest, Denial, decide
+from core.gate.gate import Denial, decide
 from core.gate.grant import DEFAULT_SCOPE, Grant
 from core.modules.client import ArtifactChunk, Completed, Outcome, Raised
 from core.modules.door import Door, FunctionCall
@@ -27,10 +27,9 @@ def through(door: Door) -> Run:
     """Runs scripts in the shell of a session."""
 
     async def run(script: str) -> Outcome:
-        request = CallRequest("/", "shell.run", "")
-        ticket = decide(request, 1, Grant(DEFAULT_SCOPE, 1))
+        call = FunctionCall("/", "shell.run", next(_NUMBERS), {"command": script}, {}, 300, fills=True)
+        ticket = decide(call.request, 1, Grant(DEFAULT_SCOPE, 1))
         assert not isinstance(ticket, Denial)
-        call = FunctionCall(request, next(_NUMBERS), {"command": script}, {}, 300, fills=True)
         return await door.call(
             ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
         )

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.gate.gate import CallRequest, Denial, decide
+from core.gate.gate import Denial, decide
 from core.gate.grant import Grant, Scope
 from core.modules.client import ArtifactChunk, Completed
 from core.modules.door import HELD, Door, FunctionCall
@@ -69,10 +69,11 @@ async def _drop(chunk: ArtifactChunk) -> None:
 
 
 async def put(door: Door, module: str, text: str) -> Completed:
-    request = CallRequest("/", f"{module}.put", "")
-    ticket = decide(request, 0, Grant(Scope("all", (("*",),)), 1))
+    call = FunctionCall(
+        "/", f"{module}.put", 1, {"text": text}, {}, 60, initial="off" if module == "lamp" else ""
+    )
+    ticket = decide(call.request, 0, Grant(Scope("all", (("*",),)), 1))
     assert not isinstance(ticket, Denial)
-    call = FunctionCall(request, 1, {"text": text}, {}, 60, initial="off" if module == "lamp" else "")
     outcome = await door.call(
         ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from core.modules.catalogue import Known
 from core.ports import JSON, CatalogueEntry, Memory, ModuleSource
 from core.tree.events import Delta, Event, Output, RecordAppended, TreeChanged
 from examples import EXAMPLES
-from web.ports import Finding, InjectMode, Intent, Prices, Recorded
+from web.ports import Finding, InjectMode, Prices, Recorded
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
 
@@ -69,7 +69,8 @@ class FakeSession:
 
     id: str
     queue: int = 256
-    intent: int = 1
+    intent: float = 1
+    levels: Mapping[str, float] = field(default_factory=dict)
     model_label: str = LABEL
     journal: Path = Path("/data/sessions/x/journal.md")
     calls: list[tuple[str, ...]] = field(default_factory=list)
@@ -158,8 +159,8 @@ class FakeSession:
     async def cancel(self, path: str) -> Record:
         return self._control("cancel", path)
 
-    async def set_intent(self, value: Intent) -> Record:
-        self._note("intent", str(value))
+    async def set_intent(self, value: float) -> Record:
+        self._note("intent", f"{value:g}")
         self.intent = value
         return self.append("control", op="intent", by="user", value=value)
 

@@ -229,6 +229,22 @@ def test_intent_is_switched_and_shown_to_everyone() -> None:
     run(test)
 
 
+def test_levels_of_the_policy_stand_between_the_three() -> None:
+    async def test() -> None:
+        session = busy_session()
+        session.levels, session.intent = {"draft": 0.5, "publish": 1.5}, 1.75
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            levels = page.locator("[data-role=intent] label")
+            await expect(levels).to_have_text(["Observe", "draft", "Operate", "publish", "1.75", "Override"])
+            await expect(page.get_by_role("radio", name="1.75")).to_be_checked()
+            await page.get_by_role("radio", name="publish").check()
+            await expect(levels).to_have_text(["Observe", "draft", "Operate", "publish", "Override"])
+            assert session.intent == 1.5
+
+    run(test)
+
+
 def test_a_refused_message_stays_in_the_field() -> None:
     async def test() -> None:
         session = busy_session()

@@ -68,7 +68,7 @@ def test_the_frames_of_a_session() -> None:
             seen = await until(client, type="delta")
             facts = next(message for message in seen if message["type"] == "session")
             assert facts == {
-                "type": "session", "id": "s", "since": 0, "intent": 1, "model": LABEL,
+                "type": "session", "id": "s", "since": 0, "intent": 1, "levels": {}, "model": LABEL,
                 "journal": str(session.journal), "last": 1, "readonly": False,
             }  # fmt: skip
             record = next(message for message in seen if message["type"] == "record")

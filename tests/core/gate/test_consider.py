@@ -20,7 +20,6 @@ from core.gate.gate import (
     arguments_digest,
     consider,
     settle,
-    wrote,
 )
 from core.gate.grant import Grant, Scope
 from core.gate.policy import ImpactRule, Policy, Rate, Require, merged
@@ -274,14 +273,37 @@ def test_links_in_free_text(text: str, outcome: str) -> None:
     assert with_rule(rule, text, CLEAN_MODEL) == outcome
 
 
-def test_what_the_user_wrote_is_found_as_a_whole() -> None:
-    assert wrote("send it to Bob, now", "Bob")
-    assert wrote("see http://a.b/c?d.", "http://a.b/c?d")
-    assert not wrote("send it to Bobby", "Bob")
-    assert wrote("send it to Bob", " Bob!? ")
-    assert wrote("ask MAX", "MAX")
-    assert not wrote("ask ...Bobby", "...Bob")
-    assert not wrote("x", "(")
+@pytest.mark.parametrize(
+    ("labels", "outcome"),
+    [
+        ({"tool:find"}, "allow"),
+        ({"tool:find", "user"}, "allow"),
+        ({"user"}, "allow"),
+        ({"tool:find", "picked"}, "ask"),
+        ({"tool:find", "model"}, "ask"),
+        ({"tool:find", "tool:web"}, "ask"),
+        ({"model"}, "ask"),
+        ({"picked"}, "ask"),
+        (set(), "ask"),
+    ],
+)
+def test_values_from_named_sources(labels: set[str], outcome: str) -> None:
+    """Found by the user's words alone; not chosen, not read out by a model, and not a literal, though the user wrote it."""
+    rule = Require("mail.*", "to", sources=("tool:find",))
+    assert with_rule(rule, "13", Provenance({"to": frozenset(labels)}, said=("at 13 o'clock",))) == outcome
+
+
+def test_a_policy_can_let_the_agent_choose_and_a_tainted_one_still_may_not() -> None:
+    rule = Require("mail.*", "to", sources=("tool:find", "picked"))
+    chosen = Provenance({"to": frozenset({"tool:find", "picked"})})
+    assert with_rule(rule, "13", chosen) == "allow"
+    assert with_rule(rule, "13", replace(chosen, agent=frozenset({"tool:web"}))) == "ask"
+
+
+def test_tools_that_add_nothing_are_not_strange_and_are_not_the_user() -> None:
+    found = Provenance({"to": frozenset({"tool:files.read", "user"})}, plain=frozenset({"tool:files.read"}))
+    assert isinstance(call(impact=2, provenance=found), Ticket)
+    assert with_rule(Require("mail.*", "to", within=("user",)), "eve", found) == "ask"
 
 
 def test_trusted_sources_count_as_the_users() -> None:

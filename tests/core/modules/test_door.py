@@ -83,17 +83,17 @@ class Scene:
         on_state: OnState | None = None,
         fills: bool = False,
     ) -> Outcome:
-        request = CallRequest("/", f"box.{function}", "")
         arguments: dict[str, JSON] = {"text": text}
         call = FunctionCall(
-            request, next(_NUMBERS), arguments, {}, WITHIN, start or Start(), fills, on_state=on_state
-        )
+            "/", f"box.{function}", next(_NUMBERS), arguments, {}, WITHIN, start or Start(), fills,
+            on_state=on_state,
+        )  # fmt: skip
 
         async def keep(chunk: ArtifactChunk) -> None:
             self.chunks.append(chunk)
 
         return await self.door.call(
-            ticket or allowed(request),
+            ticket or allowed(call.request),
             call,
             on_output=self.output.append,
             on_artifact=keep,
@@ -162,10 +162,9 @@ def test_an_instance_serves_the_calls_of_a_session_and_ends_with_it(sockets: Pat
 
 def test_values_passed_by_name_arrive_whole(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
-        request = CallRequest("/", "box.put", "")
-        value = text_value("from a variable")
+        call = FunctionCall("/", "box.put", 1, {}, {"text": text_value("from a variable")}, WITHIN)
         outcome = await it.door.call(
-            allowed(request), FunctionCall(request, 1, {}, {"text": value}, WITHIN),
+            allowed(call.request), call,
             on_output=it.output.append, on_artifact=_unexpected, report=lambda _: None,
         )  # fmt: skip
         assert isinstance(outcome, Completed)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import UsageError
 from core.gate.delay import Delays
 from core.journal import Record
 from core.modules.approval import Approvals
@@ -323,3 +324,41 @@ def test_a_question_that_is_answered_with_no_looks_like_a_failure_too(tmp_path: 
     records = replay(asyncio.run(main()), verify=True).records
     assert next(one.fields for one in records if one.kind == "result")["status"] == "incomplete"
     assert len(clock.slept) == 1
+
+
+def test_an_intent_between_the_levels_holds_for_children_and_after_a_restart(tmp_path: Path) -> None:
+    """A policy makes one kind of write more than others; a task between the two may do one and not the other."""
+    policy = (
+        '[levels]\nedit = 1.2\npublish = 1.6\n[scope.default]\nfunctions = ["*"]\n'
+        '[[scope.default.impact]]\nfunction = "t.write"\nparameter = "text"\nkind = "equals"\n'
+        'values = ["final*"]\nimpact = "publish"\n'
+    )
+    world = World()
+    script = {
+        "/": [
+            "```CALL low intent=1.2\nWrite.\n```\n```t.write\nfinal one\n```\n```t.destroy\nx\n```",
+            "Done.",
+            "```t.write\nfinal two\n```",
+            "Done.",
+        ],
+        "/low": ["```t.write\ndraft\n```\n```t.write\nfinal zero\n```", "Written."],
+    }
+
+    async def main() -> Path:
+        model = replies(script)
+        async with runtime(tmp_path, model, world=world, policy=policy) as opened:
+            session = await opened.open(intent="publish")
+            assert (session.intent, dict(session.levels)) == (1.6, {"edit": 1.2, "publish": 1.6})
+            await session.ask("Go")
+            name = session.id
+        async with runtime(tmp_path, model, world=world, policy=policy) as opened:
+            session = await opened.open(name)
+            assert session.intent == 1.6
+            await session.set_intent("edit")
+            with pytest.raises(UsageError, match="edit, publish"):
+                await session.set_intent("all")
+            await session.ask("Again")
+            return session.journal
+
+    replay(asyncio.run(main()), verify=True)
+    assert [text for _, _, text in world.done] == ["draft", "final one"]

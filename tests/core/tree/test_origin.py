@@ -70,7 +70,7 @@ def test_what_an_agent_writes_carries_what_it_has_read(tmp_path: Path) -> None:
     }
     _, played = play(tmp_path, script)
     assert labels(played.tree, "/", "before") == {"model"}
-    assert labels(played.tree, "/", "fetch_1") == {WEB}
+    assert labels(played.tree, "/", "fetch_1") == {"model", WEB}
     assert labels(played.tree, "/", "after") == {"model", WEB}
     assert labels(played.tree, "/", "block") == {"model", WEB}
     assert played.tree.root.labels == {WEB}
@@ -106,7 +106,7 @@ def test_a_value_passed_by_name_taints_only_who_reads_it(tmp_path: Path) -> None
         "/carrier/reader": [FETCH, "Here: $fetch_1"],
     }
     _, played = play(tmp_path, script)
-    assert labels(played.tree, "/carrier", "fetch_1") == {WEB}
+    assert labels(played.tree, "/carrier", "fetch_1") == {"model", WEB}
     assert played.tree.agents["/carrier"].labels == {WEB}
 
 
@@ -146,7 +146,7 @@ def test_files_carry_labels_from_one_agent_to_another(tmp_path: Path) -> None:
     assert played.tree.files == {WEB}
     more = {**script, "/": [*script["/"][:-1], "```t.read\nfile\n```", "Done."]}
     _, played = play(tmp_path / "more", more)
-    assert labels(played.tree, "/", "read_1") == {"tool:t.read", WEB}
+    assert labels(played.tree, "/", "read_1") >= {"tool:t.read", WEB}
 
 
 def test_a_fork_of_a_child_keeps_what_was_read(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_number_read_from_a_variable_keeps_its_labels(tmp_path: Path) -> None:
     (asked,) = clearances(played.records, "ask")
     origins = asked.fields["provenance"]
     assert isinstance(origins, dict)
-    assert origins["copies"] == [WEB]
+    assert origins["copies"] == ["model", WEB]
 
 
 def test_a_policy_can_trust_a_source(tmp_path: Path) -> None:
@@ -224,3 +224,81 @@ def test_only_a_person_takes_labels_away(tmp_path: Path) -> None:
     played = replay(asyncio.run(main()), verify=True)
     assert gates(played.records)[-1] == (True, "impact")
     assert labels(played.tree, "/", "fetch_1") == {"user"}
+
+
+# --- nothing washes a label off ---------------------------------------------------------------------------
+
+PASSED = """\
+goal: Have it looked at
+steps:
+  - {id: page, call: web.fetch, params: {text: "Evil 7"}}
+  - {id: look, agent: looker, task: "Look.", refs: {page: {step: page}}}
+"""
+
+
+def looker(*turns: str) -> dict[str, list[str]]:
+    """A child that has a page by name, and has not read it."""
+    return {"/": [f"```PLAN p\n{PASSED}```", "Done."], "/p/looker": [*turns, "Seen."]}
+
+
+def read_by(
+    tmp_path: Path, agent: str, *turns: str, more: Mapping[str, Sequence[str]] | None = None
+) -> frozenset[str]:
+    _, played = play(tmp_path, {**looker(*turns), **(more or {})})
+    return played.tree.agents[agent].labels
+
+
+def test_a_name_alone_is_not_read(tmp_path: Path) -> None:
+    assert WEB not in read_by(tmp_path, "/p/looker", "I look.\n\n```VAR mine\nx\n```")
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "```SHOW page\n```",
+        "```t.read text=$page\n```",
+        "```t.write text=$page\n```",
+        "```REMEMBER text=$page\n```",
+        "```RECALL query=$page\n```",
+    ],
+)
+def test_a_result_made_of_a_variable_is_reading_it(tmp_path: Path, turn: str) -> None:
+    assert WEB in read_by(tmp_path, "/p/looker", turn)
+
+
+def test_a_child_that_gets_a_variable_as_its_message_or_role_has_read_it(tmp_path: Path) -> None:
+    for place, turn in enumerate(("```CALL kid message=$page\n```", "```CALL kid role=$page\nGo.\n```")):
+        found = read_by(tmp_path / str(place), "/p/looker/kid", turn, more={"/p/looker/kid": ["Fine."]})
+        assert WEB in found
+
+
+def test_a_plan_that_stands_in_a_variable_is_its_authors(tmp_path: Path) -> None:
+    inner = "goal: g\nsteps:\n  - {id: a, call: t.read, params: {text: x}}\n  - {id: b, call: t.read, params: {text: y}}\n"
+    page = PASSED.replace('"Evil 7"', repr(inner).replace("'", '"'))
+    script = {
+        "/": [f"```PLAN p\n{page}```", "Done."],
+        "/p/looker": ["```PLAN inner plan=$page\n```", "Seen."],
+    }
+    _, played = play(tmp_path, script)
+    assert WEB in played.tree.agents["/p/looker/inner"].labels
+
+
+def test_a_mistake_about_a_variable_shows_nothing_of_it(tmp_path: Path) -> None:
+    _, played = play(tmp_path, looker("```mail.send to=bob copies=$page\nx\n```"))
+    agent = played.tree.agents["/p/looker"]
+    assert WEB not in agent.labels
+    assert not any("Evil" in message.content for message in agent.history.messages())
+
+
+def test_what_an_agent_wrote_stays_its_own_through_a_tool_that_adds_nothing(tmp_path: Path) -> None:
+    """A page's words, repeated by its reader to a tool of the workspace, come back with the page's label."""
+    script = {"/": [FETCH, "```t.read\nEvil\n```", "Done."]}
+    _, played = play(tmp_path, script)
+    assert WEB in labels(played.tree, "/", "read_1")
+
+
+def test_what_words_of_the_users_found_is_told_from_what_the_agents_words_found(tmp_path: Path) -> None:
+    script = {"/": ["```t.read\nthe bill\n```\n```t.read\nanother\n```", "Done."]}
+    _, played = play(tmp_path, script, "Find the bill")
+    assert labels(played.tree, "/", "read_1") == {"tool:t.read", "user"}
+    assert labels(played.tree, "/", "read_2") == {"tool:t.read", "model"}

@@ -66,7 +66,7 @@ def test_agent_steps_are_children_with_dialogues(tmp_path: Path) -> None:
     assert "You are agent /audit/researcher, called by /audit." in child
     assert "You know CVEs." in child
     assert "with $kernel (text/plain, 3 B)" in child
-    assert session.state.agents["/audit/researcher"].table["kernel"].labels == {"tool:t.read"}
+    assert session.state.agents["/audit/researcher"].table["kernel"].labels == {"tool:t.read", "model"}
     assert "What you can use: $cves, $write_1." in child
     assert [text for _, function, text in world.done if function == "t.write"] == ["note", "Still three."]
     assert "- again (agent researcher): executed, $again" in heard(session)

@@ -11,6 +11,7 @@ import { icon, onceAFrame, part, setText } from "./dom.js";
 import { agentName } from "./format.js";
 import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
+import { showLevels } from "./levels.js";
 import { MemoriesDialog } from "./memories.js";
 import { ModulesDialog } from "./modules.js";
 import { Palette } from "./palette.js";
@@ -217,12 +218,11 @@ const showTitle = onceAFrame(() => {
 for (const what of ["session", "records", "reset"]) store.addEventListener(what, showTitle);
 
 store.addEventListener("session", () => {
-  const { model, intent } = store.session;
+  const { model, intent, levels } = store.session;
   part("model").hidden = !model;
   part("model").title = model;
   setText(part("model"), model);
-  const choice = part("intent").querySelector(`input[value="${intent}"]`);
-  if (choice instanceof HTMLInputElement) choice.checked = true;
+  showLevels(part("intent"), levels, intent);
   /** @type {HTMLFieldSetElement} */ (part("intent")).disabled = store.session.readonly;
   writeAddress();
 });
@@ -245,8 +245,7 @@ part("intent").addEventListener("change", (event) => {
   const before = store.session.intent;
   connection.request("intent", { value }).catch((error) => {
     composer.say(error.message, true);
-    const choice = part("intent").querySelector(`input[value="${before}"]`);
-    if (choice instanceof HTMLInputElement) choice.checked = true;
+    showLevels(part("intent"), store.session.levels, before);
   });
 });
 

@@ -30,7 +30,7 @@ const LONE_ROOT = {
 };
 
 export class Store extends EventTarget {
-  /** @type {SessionFacts} */ session = { id: null, since: 0, intent: 1, model: "", journal: "", last: 0, readonly: false };
+  /** @type {SessionFacts} */ session = { id: null, since: 0, intent: 1, levels: {}, model: "", journal: "", last: 0, readonly: false };
   /** All that came, also behind `at`. @type {JournalRecord[]} */ records = [];
   /** The record behind which the session is shown; null: now. @type {number|null} */ at = null;
   /** @type {TreeNode[]} */ #now = [LONE_ROOT];

@@ -55,6 +55,7 @@
  * @property {string|null} id
  * @property {number} since
  * @property {number} intent
+ * @property {Record<string, number>} levels those of its policy, by name
  * @property {string} model
  * @property {string} journal
  * @property {number} last number of the newest record when it was asked for

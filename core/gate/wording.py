@@ -1,0 +1,94 @@
+"""Whether the user wrote a value: the same value may stand in a sentence in another form. Pure.
+
+A literal counts as the user's if it stands in what they wrote as a whole, never as a part of a longer word. Numbers,
+dates, times and addresses have a written form beside the one that a function takes ("May 3rd", "1,200", "10:00 am");
+those forms are listed here, and no others: a form that a model has to interpret is not the user's word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_IDENTIFIER: Final = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>\"')]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|\b(?:[a-z0-9-]+\.)+[a-z]{2,}(?:/[^\s<>\"')]*)?|\b[A-Z]{2}\d{2}[A-Z0-9]{8,30}\b|\b(?!\d{4}-\d\d-\d\d\b)\d(?:[ -]?\d){8,}\b",
+    re.IGNORECASE,
+)
+_ISO: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::\d\d)?)?")
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_SCHEME: Final = re.compile(r"https?://")
+
+
+def identifiers(text: str) -> list[str]:
+    """Links, mail addresses, host names, and numbers of accounts, cards and telephones in a text."""
+    return [match.group() for match in _IDENTIFIER.finditer(text)]
+
+
+def wrote(said: str, value: str) -> bool:
+    """Whether `value` stands in what the user wrote, in one of its written forms."""
+    bare = value.strip().rstrip(".,;:!?")
+    if not bare or _stands(said, bare):
+        return True
+    if date := _ISO.fullmatch(bare):
+        return _wrote_date(said, date)
+    if address := _SCHEME.match(bare):  # a user who wrote https:// is not led to http://
+        bare_address = bare[address.end() :].rstrip("/")
+        return _stands(said, bare.rstrip("/"), "/") or _stands(said, bare_address, "/")
+    return any(_stands(said, form) for form in _amounts(bare))
+
+
+def _stands(said: str, text: str, more: str = "") -> bool:
+    """Whether `text` stands there as a whole. `more`: what may not stand around it either."""
+    if not text or text.lower() not in said.lower():
+        return False
+    around = rf"(?<![\w@.+{more}-]){re.escape(text)}(?![\w@+-]|{more or '@'}\w|\.\w)"
+    return re.search(around, said, re.IGNORECASE) is not None
+
+
+def _amounts(value: str) -> Iterator[str]:
+    """Other ways to write an amount."""
+    if re.fullmatch(r"-?\d+\.\d+", value):
+        amount = float(value)
+        yield from (f"{amount:.2f}", f"{amount:,.2f}")
+        if amount.is_integer():
+            yield from (f"{amount:.0f}", f"{amount:,.0f}")
+    elif re.fullmatch(r"-?\d{4,15}", value):
+        yield f"{int(value):,}"
+
+
+def _wrote_date(said: str, date: re.Match[str]) -> bool:
+    year, month, day, hour, minute = date.groups()
+    if not 1 <= int(month) <= 12:
+        return False
+    years = set(re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", said))
+    if years and year not in years:
+        return False
+    name, number = _MONTHS[int(month) - 1], str(int(day))
+    short = rf"{name[:3]}(?:{name[3:]}|t)?\.?"
+    ordinal = rf"0?{number}(?:st|nd|rd|th)?(?!\d)"
+    days = [
+        rf"\b{short}\s+{ordinal}",
+        rf"(?<!\d){ordinal}(?:\s+of)?\s+{short}",
+        rf"{year}-{month}-{day}(?!\d)",
+    ]
+    if not any(re.search(one, said, re.IGNORECASE) for one in days):
+        return False
+    if hour is None or (hour, minute) == ("00", "00"):
+        return True  # midnight is what a date without a time stands for
+    return any(re.search(one, said, re.IGNORECASE) for one in _clock(int(hour), minute))
+
+
+def _clock(hour: int, minute: str) -> Iterator[str]:
+    """Patterns of a time of day."""
+    half, twelve = ("a" if hour < 12 else "p"), hour % 12 or 12
+    yield rf"(?<!\d)0?{hour}:{minute}(?!\d)"
+    yield rf"(?<!\d)0?{twelve}:{minute}\s*{half}\.?m\b"
+    if minute == "00":
+        yield rf"(?<!\d)0?{twelve}\s*{half}\.?m\b"
+    if (hour, minute) == (12, "00"):
+        yield r"\bnoon\b"

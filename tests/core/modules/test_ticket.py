@@ -1,0 +1,64 @@
+"""The door looks at what is really about to be sent: a ticket for other arguments, another agent or function is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.gate.gate import Denial, Ticket, TicketError, decide
+from core.gate.grant import DEFAULT_SCOPE, Grant
+from core.language.variables import text_value
+from core.modules.client import ArtifactChunk
+from core.modules.door import Door, FunctionCall
+from tests.core.tree.fakes import FakeHost
+
+GOOD = FunctionCall("/", "t.read", 1, {"text": "a"}, {"more": text_value("b")}, 60)
+
+
+def ticket_for(call: FunctionCall) -> Ticket:
+    ticket = decide(call.request, 0, Grant(DEFAULT_SCOPE, 1))
+    assert not isinstance(ticket, Denial)
+    return ticket
+
+
+async def _drop(chunk: ArtifactChunk) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(GOOD, arguments={"text": "evil"}),
+        replace(GOOD, arguments={"text": "a", "count": 1}),
+        replace(GOOD, attached={"more": text_value("evil")}),
+        replace(GOOD, attached={}),
+        replace(GOOD, agent="/child"),
+        replace(GOOD, function="t.write"),
+    ],
+)
+def test_a_call_that_is_not_the_tickets_is_refused(tmp_path: Path, other: FunctionCall) -> None:
+    async def main() -> None:
+        door = Door(FakeHost(), "s", tmp_path)
+        try:
+            with pytest.raises(TicketError, match="another call"):
+                await door.call(
+                    ticket_for(GOOD), other, on_output=print, on_artifact=_drop, report=lambda _: None
+                )
+        finally:
+            await door.close()
+
+    asyncio.run(main())
+
+
+def test_the_digest_is_long_enough_that_nobody_finds_two_calls_for_one_yes() -> None:
+    assert len(GOOD.request.arguments) == 64
+
+
+def test_a_ticket_fits_its_call(tmp_path: Path) -> None:
+    calls: Sequence[FunctionCall] = (GOOD, replace(GOOD, call=2, timeout=1))
+    for call in calls:
+        ticket_for(GOOD).redeem(call.request)

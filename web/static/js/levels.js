@@ -1,0 +1,25 @@
+// How much the session may do: the three levels that there always are, those that the policy names between them, and
+// the one that holds now if it has no name.
+
+import { el } from "./dom.js";
+
+/**
+ * @param {HTMLElement} group
+ * @param {Record<string, number>} named
+ * @param {number} now
+ */
+export function showLevels(group, named, now) {
+  const common = [...group.querySelectorAll("label:not([data-level])")];
+  for (const one of group.querySelectorAll("label[data-level]")) one.remove();
+  const between = Object.entries(named);
+  const known = [0, 1, 2, ...between.map(([, value]) => value)];
+  if (!known.includes(now)) between.push([String(now), now]);
+  for (const [name, value] of between.sort(([, a], [, b]) => a - b)) {
+    const input = el("input", { type: "radio", name: "intent", value: String(value) });
+    const title = `Intent ${value}: between ${value < 1 ? "Observe and Operate" : "Operate and Override"}, as the policy says`;
+    const label = el("label", { title, "data-level": name }, input, el("span", {}, name));
+    common[Math.ceil(value)].before(label);
+  }
+  const choice = group.querySelector(`input[value="${now}"]`);
+  if (choice instanceof HTMLInputElement) choice.checked = true;
+}
