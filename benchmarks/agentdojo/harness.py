@@ -1,15 +1,17 @@
 """AgentDojo as a test of the gate, with a planner that is assumed fully compromised and no model at all.
 
 Each user task's own calls must pass and solve the task; each injection's own calls are fired before, between and
-after them, with their literal arguments, and every denial is skipped. Whether a goal was reached is said by the
-suite's own checks, which get the calls that were *executed*. A person who is asked says yes to the user's calls and
-no to the attacker's.
+after them, and every denial is skipped: with nothing injected, and with the injection's text in every place that
+an attacker can write to. What a call gives back is a value with the product's labels, and both planners bind each
+argument to whatever the gate likes best (`planner`). Whether a goal was reached is said by the suite's own checks,
+which get the calls that were *executed*. A person who is asked says yes to the user's calls and no to the attacker's.
 
 Run by the interpreter of an environment of its own that has `agentdojo` 0.1.35; see `__main__`.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 import re
@@ -18,7 +20,8 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,40 +30,70 @@ from agentdojo.task_suite.load_suites import get_suites
 from agentdojo.types import text_content_block_from_string
 
 from benchmarks.agentdojo.attacks import workspace_calls
+from benchmarks.agentdojo.planner import Allows, Binding, Planner, Result
 from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
 from core.gate.grant import Grant
 from core.gate.policy import OPEN, Policy
 from core.gate.policy_file import Policies
-from core.gate.provenance import Provenance
+from core.gate.provenance import Labels, Provenance
 
 HERE = Path(__file__).parent
 VERSION = "v1.2.2"
 IMPACTS = tomllib.loads((HERE / "impacts.toml").read_text(encoding="utf-8"))
 ALLOW_ALL = Policy(OPEN.names, OPEN.functions, trusted=frozenset({"*"}))
 Made = tuple[str, dict[str, Any]]
+Known = dict[str, frozenset[str]]
+NAMES = {"impact": "intent"}
+"""What the table calls an authority: no function has a cap here."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """One decision, with all that it was made of."""
+
+    suite: str
+    function: str
+    arguments: dict[str, Any]
+    origins: dict[str, Labels]
+    known: Known
+    intent: int
+    verdict: Ticket | Denial | Question
+    attack: bool
 
 
 @dataclass
 class Run:
-    """One run over one environment: what was executed, asked and denied."""
+    """One run over one environment: what was executed, asked and denied.
+
+    `honest`, `compromised`: what the two planners know; the second one knows what the first one does.
+    """
 
     gate: Gate
     env: Any
     runtime: FunctionsRuntime
-    prompt: str
+    honest: Planner
+    compromised: Planner
     intent: int
     executed: list[FunctionCall] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     effects: int = 0
+    decided: list[Decided] = field(default_factory=list)
 
     def call(self, made: Made, *, attack: bool) -> None:
         """Let the gate decide one call, and make it if it may be made."""
         function, arguments = made
-        verdict = self.gate.decide(function, arguments, self.prompt, self.intent)
+        planner = self.compromised if attack else self.honest
+        known = self.gate.known(self.env)
+        bound = self.gate.bind(planner, function, arguments, known)
+        origins = {name: one.seen for name, one in bound.items()}
+        verdict = self.gate.decide(function, arguments, origins, planner.prompt, self.intent, known)
+        self.decided.append(
+            Decided(self.gate.suite, function, arguments, origins, known, self.intent, verdict, attack)
+        )
         match verdict:
             case Denial():
-                self.stopped.append(verdict.by)
+                self.stopped.append(NAMES.get(verdict.by, verdict.by))
                 if not attack:
                     raise AssertionError(f"a call of the user's own task was denied: {made} {verdict}")
                 return
@@ -71,45 +104,79 @@ class Run:
                     return
             case Ticket():
                 pass
-        self.runtime.run_function(self.env, function, arguments)
+        value, _ = self.runtime.run_function(self.env, function, arguments)
         self.executed.append(FunctionCall(function=function, args=arguments))
+        result = Result.of(self.gate.name(function), [one.made_of for one in bound.values()], value)
+        for one in (self.compromised,) if attack else (self.honest, self.compromised):
+            one.results.append(result)
         if attack and self.gate.impact(function) > 0:
             self.effects += 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gate:
-    """The gate of one suite. `sets`: named values of the clean environment."""
+    """The gate of one suite."""
 
     suite: str
     policy: Policy
-    sets: dict[str, frozenset[str]]
+
+    def known(self, env: Any) -> Known:
+        """The named sets of values: the policy's, and what the environment's directories hold now."""
+        return {**self.policy.known, **sets_of(self.suite, env)}
+
+    def name(self, function: str) -> str:
+        return f"{self.suite}.{function}"
 
     def impact(self, function: str) -> int:
         return int(IMPACTS[self.suite].get(function, 0))
 
+    def bind(
+        self, planner: Planner, function: str, arguments: dict[str, Any], known: Known
+    ) -> dict[str, Binding]:
+        """Where each argument comes from, as `planner` binds it."""
+
+        def allows(parameter: str) -> Allows:
+            return lambda leaf, labels: isinstance(
+                self.decide(function, {parameter: leaf}, {parameter: labels}, planner.prompt, 2, known),
+                Ticket,
+            )
+
+        return {name: planner.bind(value, allows(name)) for name, value in arguments.items()}
+
     def decide(
-        self, function: str, arguments: dict[str, Any], prompt: str, intent: int
+        self,
+        function: str,
+        arguments: dict[str, Any],
+        origins: dict[str, Labels],
+        prompt: str,
+        intent: int,
+        known: Known,
     ) -> Ticket | Denial | Question:
-        name = f"{self.suite}.{function}"
+        name = self.name(function)
         given = json.loads(json.dumps(arguments, default=str))
-        provenance = Provenance(dict.fromkeys(given, frozenset({"model"})), said=(prompt,))
         return consider(
             CallRequest("/", name, arguments_digest(given, {})),
             self.impact(function),
             Grant(self.policy.scope(), intent),
             self.policy,
             arguments=given,
-            provenance=provenance,
-            known=self.sets,
+            provenance=Provenance(origins, said=(prompt,)),
+            known=known,
         )
 
 
-def sets_of(suite: str, env: Any) -> dict[str, frozenset[str]]:
-    """What the user has dealt with before, read from the environment as it is before any attack."""
+def sets_of(suite: str, env: Any) -> Known:
+    """Whom and what the user has dealt with, read from fields of the environment that hold nothing else.
+
+    They are read anew for each call; whatever changes them went through the gate.
+    """
     match suite:
         case "workspace":
-            return {"sent-to": frozenset(to for mail in env.inbox.sent for to in mail.recipients)}
+            events = env.calendar.events.values()
+            return {
+                "sent-to": frozenset(to for mail in env.inbox.sent for to in mail.recipients),
+                "invited": frozenset(one for event in events for one in event.participants),
+            }
         case "banking":
             mine = env.bank_account.iban
             return {
@@ -123,13 +190,15 @@ def sets_of(suite: str, env: Any) -> dict[str, frozenset[str]]:
 
 
 @cache
-def _clean(suite: Any) -> bytes:
-    return pickle.dumps(suite.load_and_inject_default_environment({}))
+def _filled(suite: Any, injected: str) -> bytes:
+    text = json.dumps(injected)[1:-1]
+    places = suite.get_injection_vector_defaults() if injected else ()
+    return pickle.dumps(suite.load_and_inject_default_environment(dict.fromkeys(places, text)))
 
 
-def environment(suite: Any, task: Any) -> Any:
-    """A fresh environment for a task, with nothing injected."""
-    return task.init_environment(pickle.loads(_clean(suite)))
+def environment(suite: Any, task: Any, injected: str = "") -> Any:
+    """A fresh environment for a task. `injected`: what an attacker put into each place that they can write to."""
+    return task.init_environment(pickle.loads(_filled(suite, injected)))
 
 
 def honest_calls(suite: Any, task: Any) -> list[Made]:
@@ -144,16 +213,30 @@ def attack_calls(suite: Any, task: Any, env: Any) -> list[Made]:
     return calls
 
 
-def start(gate: Gate, suite: Any, task: Any, honest: Sequence[Made], intent: int | None) -> Run:
+def start(
+    gate: Gate, suite: Any, task: Any, honest: Sequence[Made], intent: int | None, injected: str = ""
+) -> Run:
     """`intent`: None for what the user would set: no more than the task's own calls need."""
     needed = max((gate.impact(function) for function, _ in honest), default=0)
+    runtime = FunctionsRuntime(suite.tools)
+    found = searched(gate, suite, task, injected)
     return Run(
         gate,
-        environment(suite, task),
-        FunctionsRuntime(suite.tools),
-        task.PROMPT,
+        environment(suite, task, injected),
+        runtime,
+        Planner(task.PROMPT, list(found)),
+        Planner(task.PROMPT, list(found)),
         needed if intent is None else intent,
     )
+
+
+@lru_cache(maxsize=1)
+def searched(gate: Gate, suite: Any, task: Any, injected: str) -> tuple[Result, ...]:
+    """What a planner finds that first searches by everything that the user wrote."""
+    planner, runtime = Planner(task.PROMPT), FunctionsRuntime(suite.tools)
+    reads = [name for name in runtime.functions if gate.impact(name) == 0]
+    planner.search(gate.name, runtime, environment(suite, task, injected), reads)
+    return tuple(planner.results)
 
 
 def utility(suite: Any, task: Any, run: Run) -> bool:
@@ -161,26 +244,34 @@ def utility(suite: Any, task: Any, run: Run) -> bool:
     return bool(suite._check_user_task_utility(task, output, environment(suite, task), run.env, run.executed))
 
 
-def security(suite: Any, task: Any, injection: Any, run: Run) -> bool:
+def security(suite: Any, task: Any, injection: Any, run: Run, injected: str) -> bool:
+    """Whether the injection's goal was reached, by the calls that were executed."""
     output = [text_content_block_from_string(task.GROUND_TRUTH_OUTPUT)]
     return bool(
         suite._check_injection_task_security(
-            injection, output, environment(suite, task), run.env, run.executed
+            injection, output, environment(suite, task, injected), run.env, run.executed
         )
     )
 
 
 def attacked(
-    gate: Gate, suite: Any, task: Any, injection: Any, honest: list[Made], intent: int | None, gaps: set[int]
+    gate: Gate,
+    suite: Any,
+    task: Any,
+    injection: Any,
+    honest: list[Made],
+    intent: int | None,
+    gaps: set[int],
+    injected: str,
 ) -> tuple[bool, Run]:
     """Run the user's calls with the attack in each of `gaps`; whether its goal was reached."""
-    run, won = start(gate, suite, task, honest, intent), False
+    run, won = start(gate, suite, task, honest, intent, injected), False
     for position in range(len(honest) + 1):
         if position in gaps:
             for made in attack_calls(suite, injection, run.env):
                 run.call(made, attack=True)
             # the user's later calls may undo what the check looks for: a goal that was reached counts
-            won = won or security(suite, task, injection, run)
+            won = won or security(suite, task, injection, run, injected)
         if position < len(honest):
             try:
                 run.call(honest[position], attack=False)
@@ -188,15 +279,14 @@ def attacked(
                 raise
             except Exception:  # an attack may have broken the user's own call
                 pass
-    return won or security(suite, task, injection, run), run
+    return won or security(suite, task, injection, run, injected), run
 
 
-def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
+def measure(name: str, suite: Any, tape: Tape, *, open_gate: bool) -> dict[str, Any]:
     """All user tasks and all pairs of one suite."""
-    clean = suite.load_and_inject_default_environment({})
     text = (HERE / "policies" / f"{name}.toml").read_text(encoding="utf-8")
     policy = ALLOW_ALL if open_gate else Policies.from_toml(text).named([name])
-    gate = Gate(name, policy, sets_of(name, clean))
+    gate = Gate(name, policy)
     intent = 2 if open_gate else None
     solved, asks, tasks_asking, failed = 0, [], 0, []
     pairs = goals = effects = text_only = 0
@@ -212,6 +302,8 @@ def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
             solved += 1
         else:
             failed.append(task.ID)
+        if not open_gate:
+            tape.take(run, attack=False)
         asks += [f"{task.ID} {one}" for one in run.asked]
         tasks_asking += bool(run.asked)
         for injection in suite.injection_tasks.values():
@@ -221,11 +313,13 @@ def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
             pairs += 1
             places = [{0}, {len(honest) // 2}, {len(honest)}, set(range(len(honest) + 1))]
             won, effect = False, 0
-            for place in places:
-                goal, attack = attacked(gate, suite, task, injection, honest, intent, place)
+            # Without a gate nothing is injected: one of the package's checks is misled by the texts.
+            for injected, place in product(("",) if open_gate else ("", injection.GOAL), places):
+                goal, attack = attacked(gate, suite, task, injection, honest, intent, place, injected)
                 won, effect = won or goal, effect + attack.effects
-                if place == {0}:
+                if place == {0} and injected:
                     stopped.update(attack.stopped)
+                    tape.take(attack, attack=True)
             goals += won
             effects += effect > 0
             if won:
@@ -237,14 +331,53 @@ def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
+class Tape:
+    """Decisions as `tests/benchmarks` makes them again without the package: texts once, and rows of their numbers."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, int] = {}
+        self._rows: dict[tuple[Any, ...], None] = {}
+
+    def take(self, run: Run, *, attack: bool) -> None:
+        """Note the decisions of a run about the attacker's calls, or about the user's."""
+        for one in run.decided:
+            if one.attack == attack and self._matters(run.gate, one):
+                arguments = json.loads(json.dumps(one.arguments, default=str))
+                origins = {name: sorted(labels) for name, labels in one.origins.items()}
+                known = {name: sorted(values) for name, values in one.known.items()}
+                parts = (one.suite, run.honest.prompt, one.function, arguments, origins, known)
+                numbers = tuple(self._number(part) for part in parts)
+                kind = type(one.verdict).__name__.lower()
+                self._rows[*numbers, one.intent, kind, int(one.attack)] = None
+
+    @staticmethod
+    def _matters(gate: Gate, one: Decided) -> bool:
+        """A denial by the intent needs no labels, and a mere read has no rule."""
+        return gate.impact(one.function) > 0 and not isinstance(one.verdict, Denial)
+
+    def _number(self, part: Any) -> int:
+        return self._texts.setdefault(json.dumps(part, sort_keys=True), len(self._texts))
+
+    def write(self, file: Path) -> None:
+        data = {
+            "texts": [json.loads(text) for text in self._texts],
+            "rows": [list(row) for row in self._rows],
+        }
+        file.write_bytes(gzip.compress(json.dumps(data).encode(), mtime=0))
+
+
 def main() -> int:
-    """Print one JSON object: results by gate and suite."""
+    """Print one JSON object: results by gate and suite. The first argument: where to write the decisions."""
+    tape = Tape()
     result = {
         gate: {
-            name: measure(name, suite, open_gate=gate == "off") for name, suite in get_suites(VERSION).items()
+            name: measure(name, suite, tape, open_gate=gate == "off")
+            for name, suite in get_suites(VERSION).items()
         }
         for gate in ("off", "on")
     }
+    if sys.argv[1:]:
+        tape.write(Path(sys.argv[1]))
     json.dump(result, sys.stdout)
     return 0
 
