@@ -114,10 +114,10 @@ def _activate(agent: Agent, at: str) -> None:
     agent.recalled, agent.meant = (), {}
 
 
-def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
-    """The model spoke: its input becomes history, and so does its text."""
+def _prepared(tree: Tree, agent: Agent, record: Record) -> Prepared:
+    """The context that a turn's record answers, built from what the record says that was seen."""
     took = record.fields.get("took")
-    prepared = prepare(
+    return prepare(
         tree,
         agent,
         Seen.from_json(record.fields.get("seen")),
@@ -126,7 +126,14 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
         last=record.text("last"),
         full=record.number("full"),
     )
+
+
+def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
+    """The model spoke: its input becomes history, and so does its text."""
     sent = record.text("context")
+    foreseen, prepared = tree.foreseen.pop(agent.path, (0, None))
+    if prepared is None or foreseen != record.n - 1 or prepared.digest != sent:
+        prepared = _prepared(tree, agent, record)
     if prepared.digest != sent:
         expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
     stays = tree.layout == "changes"

@@ -7,7 +7,7 @@ here is a question about its state.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.context.tail import Layout
 from core.context.tokens import Calibration, weight
@@ -24,6 +24,9 @@ from core.journal.record import FORMAT
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
+
+if TYPE_CHECKING:
+    from core.fold.inputs import Prepared
 
 
 class Tree:
@@ -61,6 +64,9 @@ class Tree:
         self.layout: Layout = "whole"
         self.records = 0
         self.closed = False
+        self.foreseen: dict[str, tuple[int, Prepared]] = {}
+        """Contexts by agent, each with the record behind which it was built: one that the next record answers is
+        not built again. A replay foresees nothing, so it builds and checks them all."""
         self._registries: dict[str, Registry] = {}
 
     @property

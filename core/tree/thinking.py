@@ -39,12 +39,16 @@ that are not on disk, and the model is asked for them again; no effect and no ac
 
 @dataclass(slots=True)
 class Generation:
-    """A model's reply while it streams. `stop` ends it; what it wrote is kept as discarded."""
+    """A model's reply while it streams. `stop` ends it; what it wrote is kept as discarded.
+
+    `records`: how many there were when the context was prepared. Until the next one, it can't be another.
+    """
 
     agent: Agent
     prepared: Prepared
     scanner: Scanner
     started: float
+    records: int
     scope: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
     first: float | None = None
     finish: Literal["stop", "length", "cut"] = "stop"
@@ -137,7 +141,13 @@ class Thinking:
 
     async def _generate(self, agent: Agent, prepared: Prepared) -> None:
         registry = self._live.tree.registry(agent.path)
-        generation = Generation(agent, prepared, Scanner(registry.is_action), self._live.clock.monotonic())
+        generation = Generation(
+            agent,
+            prepared,
+            Scanner(registry.is_action),
+            self._live.clock.monotonic(),
+            self._live.tree.records,
+        )
         if await self._write(generation, self._models.model(agent.model), prepared.newest):
             self._finish(generation, prepared)
 
@@ -151,7 +161,9 @@ class Thinking:
             and {*own.takes} <= {*roles["fast"].takes}
         )
         role = "fast" if fits else agent.model
-        generation = Generation(agent, prepared, Scanner(lambda name: False), live.clock.monotonic())
+        generation = Generation(
+            agent, prepared, Scanner(lambda name: False), live.clock.monotonic(), live.tree.records
+        )
         if await self._write(generation, self._models.model(role), ChatMessage("user", SUMMARIZE)):
             fields: dict[str, JSON] = {
                 "role": role,
@@ -229,19 +241,11 @@ class Thinking:
     def _finish(self, generation: Generation, prepared: Prepared) -> None:
         """Record a reply that came to its end."""
         live, agent, tree = self._live, generation.agent, self._live.tree
-        again = prepare(
-            tree,
-            agent,
-            prepared.seen,
-            notes=prepared.notes,
-            took=prepared.took,
-            last=prepared.last,
-            full=prepared.full,
-        )
-        if again.digest != prepared.digest:
+        if tree.records != generation.records and not self._stands(generation, prepared):
             # The functions on offer changed while the model wrote its first reply: it must see them.
             self._discard(generation, "changed")
             return
+        tree.foreseen[agent.path] = (tree.records, prepared)
         text = generation.scanner.kept
         acts = self._acts(generation, text)
         held = agent.caller != "user" and any(
@@ -264,6 +268,14 @@ class Thinking:
             return
         self._cancel_children(agent)
         live.record("reply", agent.path, {"to": agent.caller, "status": "ok", **fields}, text)
+
+    def _stands(self, generation: Generation, prepared: Prepared) -> bool:
+        """Whether the context that was sent is still the one that a replay builds."""
+        again = prepare(
+            self._live.tree, generation.agent, prepared.seen,
+            notes=prepared.notes, took=prepared.took, last=prepared.last, full=prepared.full,
+        )  # fmt: skip
+        return again.digest == prepared.digest
 
     def _acts(self, generation: Generation, text: str) -> bool:
         scanner = Scanner(self._live.tree.registry(generation.agent.path).is_action)
