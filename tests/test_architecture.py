@@ -188,6 +188,23 @@ def test_setup_needs_the_standard_library_only() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+LONGEST = 500
+"""Lines that no file of ours reaches: one that does holds more than one thing."""
+
+
+def test_no_file_is_long() -> None:
+    folders = (*OURS, "benchmarks", "examples", "tests")
+    files = [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
+    assert len(files) > 400
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
+    long = [
+        f"{file.relative_to(ROOT)}: {lines}"
+        for file, lines in lengths.items()
+        if lines >= LONGEST and not file.is_relative_to(ROOT / "protos" / "iact")
+    ]
+    assert long == []
+
+
 def test_no_relative_imports() -> None:
     assert not list(relative_imports())
 

@@ -1,0 +1,65 @@
+"""What a handler of a program is given and can ask for, and what several of them share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from core.gate.shell.effects import Effect
+from core.gate.shell.words import GAP, GLOB, Word, names
+
+IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FREE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*|LC_[A-Z]+")
+_FREE_EXPORTS: Final = names(
+    "LANG LANGUAGE TZ COLUMNS LINES NO_COLOR FORCE_COLOR CLICOLOR TERM CI DEBUG VERBOSE"
+)
+_WATCHED: Final = re.compile(
+    r"PATH|IFS|ENV|HOME|CDPATH|PWD|OLDPWD|FIGNORE|GLOBIGNORE|EXECIGNORE|TMOUT|TMPDIR|BASH.*|SHELL.*|PS\d|LD_.*"
+    r"|DYLD_.*|GIT_.*|.*PAGER.*|.*EDITOR.*|VISUAL|BROWSER|LESS.*|MAN.*|PYTHON.*|PERL.*|RUBY.*|NODE.*|JAVA.*|_JAVA.*"
+    r"|JDK.*|.*OPTIONS?|.*OPTS|.*FLAGS|.*COMMAND.*|.*_CMD|.*_PATH|RIPGREP_.*|FZF_.*|TAR_.*|GREP_.*|GZIP|BZIP2?|XZ_.*"
+    r"|ZSTD_.*|LOCPATH|GCONV.*|TERM.*|HOSTALIASES|RES_.*|MALLOC_.*|GLIBC_.*|SSH_.*|GPG_.*|DOCKER_.*|KUBE.*|CC|CXX"
+    r"|MAKE.*|PIP_.*|NPM_.*|CARGO_.*|RUST.*|GO.*|LUA.*|TCL.*|PG.*|MYSQL.*|CURL.*|WGET.*|.*PROXY|OPENSSL.*|NLSPATH|LANG.*"
+    r"|POSIXLY_CORRECT|HIST.*|INPUTRC|FUNCNEST|OPT.*|RANDOM|SECONDS|DIRSTACK|GROUPS|UID|EUID|PPID"
+)
+
+
+class Runner(Protocol):
+    """What a handler can ask for."""
+
+    def find(self, effect: Effect, what: str) -> None:
+        """Note one thing that the command does."""
+        ...
+
+    def run(self, words: Sequence[Word]) -> None:
+        """Judge a command that this one runs."""
+        ...
+
+    def script(self, text: str) -> None:
+        """Judge a script that this command runs."""
+        ...
+
+    def consume(self) -> None:
+        """The command takes names from its input."""
+        ...
+
+    def decode(self) -> None:
+        """The command's output is not readable in the script."""
+        ...
+
+
+Handler = Callable[[Runner, str, Sequence[Word]], None]
+
+
+def assignable(name: str, *, exported: bool) -> bool:
+    """Whether setting this variable changes nothing about what programs do."""
+    if _FREE_NAME.fullmatch(name):
+        return not name.endswith("_proxy") or not exported
+    if exported:
+        return name in _FREE_EXPORTS
+    return _WATCHED.fullmatch(name) is None
+
+
+def shown(words: Sequence[Word]) -> str:
+    """A command for a person."""
+    return " ".join(word.text.replace(GAP, "…").replace(GLOB, "*") for word in words)[:120]

@@ -1,0 +1,176 @@
+"""Programs that run others: what they run is judged in their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.gate.shell.handling import Runner, assignable, shown
+from core.gate.shell.options import Options, parse, tables
+from core.gate.shell.words import GAP, Word, names
+
+WRAPPERS: Final[Mapping[str, tuple[Options, int]]] = {
+    "nohup": (Options(), 0),
+    "time": (parse("-p"), 0),
+    "nice": (parse("-n: -# --adjustment="), 0),
+    "ionice": (parse("-t -c: -n: --class= --classdata="), 0),
+    "timeout": (parse("-fpv -s: -k: --signal= --kill-after= --preserve-status --foreground --verbose"), 1),
+    "stdbuf": (parse("-i: -o: -e: --input= --output= --error="), 0),
+    "setsid": (parse("-wcf --wait --fork --ctty"), 0),
+    "chronic": (Options(), 0),
+    "builtin": (Options(), 0),
+    "exec": (Options(), 0),
+    "catchsegv": (Options(), 0),
+}
+"""Programs that run the command behind their own options and that many words of theirs."""
+
+SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "rbash"})
+
+
+def _front(options: Options, arguments: Sequence[Word]) -> list[Word] | None:
+    """The words behind a wrapper's own options, which end at the first operand."""
+    for position, word in enumerate(arguments):
+        before = arguments[:position]
+        if word.known == "--" and options.operands(before) == []:
+            return list(arguments[position + 1 :])
+        if word.loose:
+            return None
+        if options.operands(before) == [] and not word.text.startswith("-"):
+            return list(arguments[position:])
+    return [] if options.operands(arguments) == [] else None
+
+
+def wrapped(runner: Runner, name: str, arguments: Sequence[Word], options: Options, own: int) -> None:
+    rest = _front(options, arguments)
+    if rest is None or len(rest) < own:
+        runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")
+    elif len(rest) > own:
+        runner.run(rest[own:])
+
+
+def env(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    rest = _front(parse("-i0 -u: -C: --ignore-environment --null --unset= --chdir="), arguments)
+    if rest is None:
+        runner.find("unknown", f"options of env that are not understood: {shown(arguments)}")
+        return
+    while rest and re.match(r"[A-Za-z_]\w*=", rest[0].text):
+        variable = rest.pop(0).text.partition("=")[0]
+        if not assignable(variable, exported=True):
+            runner.find("unknown", f"sets {variable} for a program")
+    if rest:
+        runner.run(rest)
+
+
+def xargs(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    runner.consume()
+    options = parse(
+        "-0rtx -n: -P: -L: -I: -d: -a: -s: -E: --null --no-run-if-empty --max-args= --max-procs= --max-lines= "
+        "--delimiter= --arg-file= --verbose"
+    )
+    rest = _front(options, arguments)
+    if rest is None:
+        runner.find("unknown", f"options of xargs that are not understood: {shown(arguments)}")
+        return
+    own = arguments[: len(arguments) - len(rest)]
+    mark = _replaced(own)
+    if not rest:
+        return
+    if mark is None:
+        runner.run([*rest, Word(GAP, many=True, loose=True)])
+    else:
+        runner.run([_filled(word, mark) for word in rest])
+
+
+def _replaced(own: Sequence[Word]) -> str | None:
+    """What `-I` says is replaced by the input."""
+    for position, word in enumerate(own):
+        if word.text == "-I":
+            return own[position + 1].text
+        if word.text.startswith("-I"):
+            return word.text[2:]
+    return None
+
+
+def _filled(word: Word, mark: str) -> Word:
+    if mark not in word.text:
+        return word
+    return Word(word.text.replace(mark, GAP), word.many, word.loose or word.text.startswith(mark))
+
+
+def shell(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """`sh -c TEXT …` is judged; a script file, or a script from the input, is other code."""
+    if len(arguments) >= 2 and re.fullmatch(r"-[eux]*c", arguments[0].text):
+        text = arguments[1].known
+        if text is not None:
+            runner.script(text)
+            return
+    if len(arguments) == 1 and arguments[0].known in tables().version_options:
+        return
+    runner.find("unknown", f"runs other code: {name} {shown(arguments)}")
+
+
+def evaluate(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    texts = [word.known for word in arguments]
+    if name == "trap":
+        texts = texts[:1]
+    if any(text is None for text in texts):
+        runner.find("unknown", f"runs a text that is not known: {name} {shown(arguments)}")
+    else:
+        runner.script(" ".join(text for text in texts if text and text != "-"))
+
+
+def command(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    if arguments and arguments[0].known in ("-v", "-V"):
+        return
+    if arguments and arguments[0].text.startswith("-"):
+        runner.find("unknown", f"options of command that are not understood: {shown(arguments)}")
+    elif arguments:
+        runner.run(arguments)
+
+
+_FIND_ALONE: Final = names(
+    "-print -print0 -ls -prune -quit -empty -depth -d -mount -xdev -true -false -not ! ( ) -a -o -and -or , -readable "
+    "-writable -executable -nouser -nogroup -daystart -follow -noleaf -warn -nowarn -H -L -P"
+)
+_FIND_VALUED: Final = names(
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin -atime "
+    "-amin -ctime -cmin -newer -newermt -newerct -neweraa -anewer -cnewer -perm -user -group -uid -gid -links -inum "
+    "-samefile -maxdepth -mindepth -printf -regextype -fstype -used"
+)
+FIND_PATTERNS: Final = frozenset(
+    word for word in _FIND_VALUED if "name" in word or "path" in word or "regex" in word
+)
+"""Primaries whose value is a pattern and opens no file."""
+
+
+def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word.loose:
+            runner.find("unknown", f"find with an argument that is not known: {shown(arguments)}")
+        elif word.text in _FIND_ALONE or not word.text.startswith("-"):
+            continue
+        elif word.text in _FIND_VALUED and rest:
+            rest.pop(0)
+        elif word.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            _find_exec(runner, rest)
+        elif word.text == "-delete":
+            runner.find("destroy", f"find {shown(arguments)}")
+        elif word.text in ("-fprint", "-fprint0", "-fprintf", "-fls"):
+            runner.find("destroy", f"writes over a file: find {shown(arguments)}")
+        else:
+            runner.find("unknown", f"find with {word.text}: {shown(arguments)}")
+
+
+def _find_exec(runner: Runner, rest: list[Word]) -> None:
+    command: list[Word] = []
+    while rest:
+        word = rest.pop(0)
+        if word.known == ";" or (word.known == "+" and command and command[-1].text.endswith(GAP)):
+            break
+        # what find puts in begins with one of its starting points, never with a dash
+        command.append(Word(word.text.replace("{}", GAP), word.many, word.loose))
+    if command:
+        runner.run(command)

@@ -1,0 +1,134 @@
+"""The nodes of a syntax tree, and which source none of them covers: a parser that never fails is not believed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from tree_sitter import Node
+
+from core.gate.shell.words import names
+
+_DELIMITER: Final = re.compile(r"(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
+
+
+def text_of(node: Node) -> str:
+    """The source of a node."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def every(node: Node) -> Iterator[Node]:
+    """A node and all below it, in the order of the source."""
+    left = [node]
+    while left:
+        one = left.pop()
+        yield one
+        left.extend(reversed(one.children))
+
+
+def within(node: Node) -> Iterator[Node]:
+    """The outermost expansions in a word."""
+    if node.type in (
+        "command_substitution",
+        "process_substitution",
+        "arithmetic_expansion",
+        "translated_string",
+    ):
+        yield node
+        return
+    if node.type == "expansion":
+        yield node
+    for child in node.children:
+        yield from within(child)
+
+
+def beside_command(node: Node) -> bool:
+    """Whether a name is an argument (`read x`), by which a command can set it."""
+    parent = node.parent.type if node.parent is not None else ""
+    return parent in ("command", "declaration_command", "unset_command")
+
+
+def cut_out(operator: Node, node: Node) -> bool:
+    """Whether an expansion takes out a piece by plain numbers; other positions are arithmetic."""
+    return operator.type == ":" and bool(re.fullmatch(r"\$\{\w+:\s?-?\d+(?::-?\d+)?\}", text_of(node)))
+
+
+_COMMENTED: Final = names(
+    "program list compound_statement do_group if_statement elif_clause else_clause case_item subshell while_statement "
+    "command_substitution process_substitution pipeline case_statement for_statement redirected_statement"
+)
+
+
+_LITERAL: Final = names("raw_string ansi_c_string comment heredoc_start heredoc_end")
+_LIVE_TEXT: Final = re.compile(r"`|\$[A-Za-z_0-9({\[*@#?$!'\"-]")
+
+
+def uncovered(root: Node, data: bytes) -> str | None:
+    """The first piece of source that no token covers, or that the grammar may have read unlike bash."""
+    end = quoted = 0
+    heredocs: dict[int, tuple[int, bool]] = {}
+    until, literal = 0, False
+    for node in every(root):
+        if node.type == "string":
+            quoted = max(quoted, node.end_byte)
+        if node.type == "comment" and not _comment_stands(node, data):
+            return text_of(node)[:60]
+        if node.type == "heredoc_redirect":
+            found = _heredoc(node, data)
+            if found is None or node.start_point.row in heredocs:
+                return text_of(node)[:60]
+            heredocs[node.start_point.row] = found
+            until, literal = found
+        if node.child_count:
+            continue
+        gap = data[end : node.start_byte]
+        # inside quotes and here-documents the grammar leaves text between its nodes
+        text = gap.decode("utf-8", "replace")
+        inside = node.start_byte < quoted or node.start_byte <= until
+        if gap.replace(b"\\\n", b"").strip(b" \t\n") and (not inside or (_runs(text) and not literal)):
+            return text[:60]
+        if (
+            node.is_named
+            and node.type not in _LITERAL
+            and not _literal_leaf(node, literal)
+            and _runs(text_of(node))
+        ):
+            return text_of(node)[:60]
+        end = max(end, node.end_byte)
+    return data[end:].decode("utf-8", "replace").strip(" \t\n") or None
+
+
+def _literal_leaf(node: Node, literal: bool) -> bool:
+    """Whether a piece of a here-document's body stands behind a quoted delimiter."""
+    return literal and node.type in ("heredoc_body", "heredoc_content")
+
+
+def _runs(text: str) -> bool:
+    """Whether text holds an expansion that the parser did not make a node of."""
+    return _LIVE_TEXT.search(re.sub(r"\\.", "", text, flags=re.DOTALL)) is not None
+
+
+def _comment_stands(node: Node, data: bytes) -> bool:
+    before = data[node.start_byte - 1 : node.start_byte]
+    parent = node.parent.type if node.parent is not None else ""
+    return (not before or before in b" \t\n;&|()") and parent in _COMMENTED
+
+
+def _heredoc(node: Node, data: bytes) -> tuple[int, bool] | None:
+    """Where a here-document ends, and whether its delimiter is quoted.
+
+    None unless it ends where bash ends it: at the first line that is the delimiter.
+    """
+    start = next((child for child in node.children if child.type == "heredoc_start"), None)
+    end = next((child for child in node.children if child.type == "heredoc_end"), None)
+    match = _DELIMITER.fullmatch(text_of(start)) if start is not None else None
+    if start is None or end is None or match is None:
+        return None
+    tabs = any(child.type == "<<-" for child in node.children)
+    rows = data.split(b"\n")
+    for row in range(start.start_point.row + 1, len(rows)):
+        line = rows[row].lstrip(b"\t") if tabs else rows[row]
+        if line == match[2].encode():
+            return (end.end_byte, bool(match[1])) if end.start_point.row == row else None
+    return None

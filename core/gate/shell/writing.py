@@ -1,0 +1,119 @@
+"""Programs that write: what they make, and what they write over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from core.gate.shell import paths
+from core.gate.shell.effects import Effect
+from core.gate.shell.handling import Runner, shown
+from core.gate.shell.options import parse
+from core.gate.shell.words import Word
+
+
+def written(runner: Runner, what: str, targets: Sequence[Word], effect: Effect) -> None:
+    """Note writes to `targets`; more than `effect` where code or a secret is."""
+    for word in targets:
+        if paths.network(word.text):
+            runner.find("send", f"{what}: {shown([word])}")
+        elif paths.secret(word.text) or paths.code(word.text):
+            runner.find("authority", f"{what}, where more than data is kept: {shown([word])}")
+    runner.find(effect, f"{what}: {shown(targets)}")
+
+
+def make(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    specs = {
+        "mkdir": "-pv --parents --verbose",
+        "touch": "-acm -d: -r: -t: --date= --reference= --no-create",
+        "mktemp": "-dqut -p: --directory --suffix= --tmpdir --tmpdir= --dry-run",
+    }
+    operands = parse(specs[name]).operands(arguments)
+    if operands is None:
+        runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")
+    else:
+        written(runner, name, operands, "modify")
+
+
+def copy(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """`cp` and `mv` write over what is there unless `-n` says no."""
+    operands = parse("-aLPRrfiuvpnxHTd -t: --no-clobber --recursive --archive --parents").operands(arguments)
+    if operands is None:
+        runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")
+        return
+    kept = any(
+        word.known and re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*|--no-clobber", word.known) for word in arguments
+    )
+    kept = kept and not any(re.match(r"-\w*[ft]", word.text) for word in arguments)
+    written(
+        runner,
+        name,
+        operands[-1:],
+        "modify" if kept and not any(word.loose for word in operands) else "destroy",
+    )
+
+
+def link(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    operands = parse("! -srvnTL --symbolic --relative").operands(arguments)
+    if operands is None or any(word.known is None for word in operands):
+        runner.find(
+            "destroy" if any("f" in word.text[:3] for word in arguments) else "unknown",
+            f"ln {shown(arguments)}",
+        )
+    else:
+        written(runner, name, operands, "modify")
+
+
+def tee(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    operands = parse("! -ai --append --ignore-interrupts").operands(arguments)
+    if operands is None:
+        runner.find("unknown", f"options of tee that are not understood: {shown(arguments)}")
+        return
+    appends = any(word.known in ("-a", "--append", "-ai", "-ia") for word in arguments)
+    for word in operands:
+        write(runner, word, appends=appends)
+
+
+def write(runner: Runner, word: Word, *, appends: bool) -> None:
+    """A file is opened for writing: a redirection, or `tee`."""
+    if paths.harmless(word.text):
+        return
+    if word.known is None:
+        runner.find(
+            "unknown" if word.loose else "destroy", f"writes to a file that is not known: {shown([word])}"
+        )
+    safe = appends or paths.passing(word.text)
+    written(runner, "appends to" if appends else "writes over", [word], "modify" if safe else "destroy")
+
+
+def dd(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    for word in arguments:
+        if word.loose or not re.match(r"(?:if|bs|count|skip|ibs|obs|status|iflag|conv)=", word.text):
+            runner.find("destroy", f"dd {shown(arguments)}")
+            return
+
+
+def pack(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """gzip and its kin replace their input, unless they write to the output or only test."""
+    harmless = any(word.known and re.fullmatch(r"-[dfkqv0-9]*[clt][dcltfkqv0-9]*|--stdout|--list|--test", word.known)
+                   for word in arguments)  # fmt: skip
+    plain = all(
+        re.fullmatch(r"-[cdltfkqv0-9]+|--stdout|--list|--test|[^-].*|-", word.text) for word in arguments
+    )
+    if not (harmless and plain) or any(word.loose for word in arguments):
+        runner.find("destroy", f"{name} {shown(arguments)}")
+
+
+def tar(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    first = arguments[0].known if arguments else None
+    listing = first is not None and re.fullmatch(r"-?[vzjJa]*t[vzjJa]*f?|--list", first)
+    rest = parse("! -vzjJa -f: -C: --verbose --wildcards --file= --directory=").operands(arguments[1:])
+    if not listing or rest is None:
+        writes = first is not None and re.fullmatch(r"-?[cxrua][a-zA-Z]*", first) and rest is not None
+        runner.find("destroy" if writes else "unknown", f"tar {shown(arguments)}")
+
+
+def unzip(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    looks = arguments and arguments[0].known in ("-l", "-v", "-t", "-Z", "-lv", "-p", "-c", "-Z1")
+    if not looks or any(word.text.startswith("-") or word.loose for word in arguments[1:]):
+        runner.find("destroy", f"unzip {shown(arguments)}")
