@@ -73,12 +73,15 @@ def main() -> int:
     )
     parser.add_argument("--json", metavar="FILE", help="write the whole result there")
     parser.add_argument(
-        "--record", action="store_true", help=f"write the decisions to {RECORDED.name}, for the tests"
+        "--record",
+        action="store_true",
+        help=f"write the decisions to {RECORDED.name}, for the tests, and no more",
     )
     chosen = parser.parse_args()
     check_frozen()
     command = [str(interpreter()), "-W", "ignore", "-m", "benchmarks.agentdojo.harness"]
-    command += [str(RECORDED)] if chosen.record else []
+    if chosen.record:
+        return subprocess.run([*command, str(RECORDED)], cwd=ROOT, check=True).returncode
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     result = json.loads(done.stdout)
     table(result)

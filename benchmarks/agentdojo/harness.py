@@ -282,11 +282,31 @@ def attacked(
     return won or security(suite, task, injection, run, injected), run
 
 
-def measure(name: str, suite: Any, tape: Tape, *, open_gate: bool) -> dict[str, Any]:
-    """All user tasks and all pairs of one suite."""
+def gate_of(name: str) -> Gate:
+    """The gate of a suite, under the policy that is written for it."""
     text = (HERE / "policies" / f"{name}.toml").read_text(encoding="utf-8")
-    policy = ALLOW_ALL if open_gate else Policies.from_toml(text).named([name])
-    gate = Gate(name, policy)
+    return Gate(name, Policies.from_toml(text).named([name]))
+
+
+def record(name: str, suite: Any, tape: Tape) -> None:
+    """Note the decisions about every task's own calls, and about every attack that comes before them."""
+    gate = gate_of(name)
+    for task in suite.user_tasks.values():
+        honest = honest_calls(suite, task)
+        run = start(gate, suite, task, honest, None)
+        for made in honest:
+            run.call(made, attack=False)
+        tape.take(run)
+        for injection in suite.injection_tasks.values():
+            attack = start(gate, suite, task, honest, None, injection.GOAL)
+            for made in attack_calls(suite, injection, attack.env):
+                attack.call(made, attack=True)
+            tape.take(attack)
+
+
+def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
+    """All user tasks and all pairs of one suite."""
+    gate = Gate(name, ALLOW_ALL) if open_gate else gate_of(name)
     intent = 2 if open_gate else None
     solved, asks, tasks_asking, failed = 0, [], 0, []
     pairs = goals = effects = text_only = 0
@@ -302,8 +322,6 @@ def measure(name: str, suite: Any, tape: Tape, *, open_gate: bool) -> dict[str, 
             solved += 1
         else:
             failed.append(task.ID)
-        if not open_gate:
-            tape.take(run, attack=False)
         asks += [f"{task.ID} {one}" for one in run.asked]
         tasks_asking += bool(run.asked)
         for injection in suite.injection_tasks.values():
@@ -319,7 +337,6 @@ def measure(name: str, suite: Any, tape: Tape, *, open_gate: bool) -> dict[str, 
                 won, effect = won or goal, effect + attack.effects
                 if place == {0} and injected:
                     stopped.update(attack.stopped)
-                    tape.take(attack, attack=True)
             goals += won
             effects += effect > 0
             if won:
@@ -338,10 +355,10 @@ class Tape:
         self._texts: dict[str, int] = {}
         self._rows: dict[tuple[Any, ...], None] = {}
 
-    def take(self, run: Run, *, attack: bool) -> None:
-        """Note the decisions of a run about the attacker's calls, or about the user's."""
+    def take(self, run: Run) -> None:
+        """Note the decisions of a run."""
         for one in run.decided:
-            if one.attack == attack and self._matters(run.gate, one):
+            if self._matters(run.gate, one):
                 arguments = json.loads(json.dumps(one.arguments, default=str))
                 origins = {name: sorted(labels) for name, labels in one.origins.items()}
                 known = {name: sorted(values) for name, values in one.known.items()}
@@ -367,17 +384,18 @@ class Tape:
 
 
 def main() -> int:
-    """Print one JSON object: results by gate and suite. The first argument: where to write the decisions."""
-    tape = Tape()
+    """Print one JSON object: results by gate and suite. With an argument: write the decisions there, and no more."""
+    suites = get_suites(VERSION)
+    if sys.argv[1:]:
+        tape = Tape()
+        for name, suite in suites.items():
+            record(name, suite, tape)
+        tape.write(Path(sys.argv[1]))
+        return 0
     result = {
-        gate: {
-            name: measure(name, suite, tape, open_gate=gate == "off")
-            for name, suite in get_suites(VERSION).items()
-        }
+        gate: {name: measure(name, suite, open_gate=gate == "off") for name, suite in suites.items()}
         for gate in ("off", "on")
     }
-    if sys.argv[1:]:
-        tape.write(Path(sys.argv[1]))
     json.dump(result, sys.stdout)
     return 0
 
