@@ -43,7 +43,7 @@ class Around:
 
     def checks(self) -> Sequence[Finding]:
         """What `iact doctor` finds."""
-        return [Finding(one.check, one.ok, one.detail, one.remedy) for one in checks(self._settings.data)]
+        return [Finding(one.check, one.ok, one.detail, one.remedy) for one in checks(self._settings)]
 
     def examples(self) -> Sequence[Recorded]:
         """Those that come with the product."""

@@ -5,8 +5,10 @@ Every check stands alone and gives one `Check`; none raises, none changes anythi
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -15,14 +17,29 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
+
 from core.errors import SandboxUnavailable
 from core.models import weights
+from iact.settings import Settings
+from iact.wiring import OPENAI, model_names
 from sandbox import bubblewrap_host, image, isolation
 from sandbox.engine import EngineFailure, connect
 from sandbox.versions import available
 
 _ENOUGH_DISK = 1 << 30
 """Bytes that should be free: an image, a session's files."""
+
+
+_OLDEST_KERNEL = (4, 18)
+"""The first one whose name spaces, control groups and system-call filters all do what we ask of them."""
+_ENDPOINT_SECONDS = 5.0
+_FORBIDDING = {
+    "user.max_user_namespaces": ("0", "10000"),
+    "kernel.unprivileged_userns_clone": ("0", "1"),
+    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
+}
+"""What can forbid name spaces to ordinary users: the value that does, and one that does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +52,52 @@ class Check:
     remedy: str = ""
 
 
-def checks(data: Path) -> list[Check]:
-    """Look at everything that the product needs. `data`: the data directory. Blocks, for seconds at most."""
+def checks(settings: Settings) -> list[Check]:
+    """Look at everything that the product needs under these settings. Blocks, for seconds at most."""
     looks: tuple[Callable[[], Check], ...] = (
         _python,
+        kernel,
         _engine,
         _isolation,
         _image,
         _bubblewrap,
-        _model,
+        namespaces,
+        lambda: _model(settings),
         _versions,
-        lambda: _data(data),
-        lambda: _disk(data),
+        _browser,
+        lambda: _data(settings.data),
+        lambda: _disk(settings.data),
     )
     return [look() for look in looks]
 
 
 def _python() -> Check:
-    return Check(
-        "python", sys.version_info >= (3, 11), f"Python {platform.python_version()} at {sys.executable}"
-    )
+    ok = sys.version_info >= (3, 11)
+    remedy = "" if ok else "install Python 3.11 or newer, and iact with it"
+    return Check("python", ok, f"Python {platform.python_version()} at {sys.executable}", remedy)
+
+
+def kernel() -> Check:
+    """Whether the kernel is new enough for what confines modules."""
+    release = platform.release()
+    found = re.match(r"(\d+)\.(\d+)", release)
+    ok = found is not None and (int(found[1]), int(found[2])) >= _OLDEST_KERNEL
+    oldest = ".".join(map(str, _OLDEST_KERNEL))
+    return Check("kernel", ok, f"Linux {release}", "" if ok else f"use a system with Linux {oldest} or newer")
+
+
+def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
+    """Whether an ordinary user may make name spaces of their own, as bubblewrap does; root needs no leave."""
+    for name, (bad, good) in _FORBIDDING.items():
+        try:
+            value = sysctl.joinpath(*name.split(".")).read_text(encoding="ascii").strip()
+        except OSError:
+            continue  # a kernel that doesn't know it doesn't forbid it
+        if value == bad:
+            needed = os.geteuid() != 0 and not _engine().ok
+            detail = f"{name} is {bad}: ordinary users can't make name spaces, which bubblewrap needs."
+            return Check("namespaces", not needed, detail, f"sudo sysctl -w {name}={good}")
+    return Check("namespaces", True, "ordinary users may make name spaces of their own")
 
 
 def _engine() -> Check:
@@ -126,7 +169,13 @@ def _bubblewrap() -> Check:
     )
 
 
-def _model() -> Check:
+def _model(settings: Settings) -> Check:
+    """The endpoint where one is set, else the embedded model."""
+    if not settings.embedded:
+        return _endpoint(settings)
+    if importlib.util.find_spec("xllamacpp") is None:
+        remedy = "pip install xllamacpp, or set OPENAI_BASE_URL to a model endpoint"
+        return Check("model", False, "The package that runs the embedded model is not installed.", remedy)
     file = weights.model_file()
     if weights.present():
         return Check("model", True, f"{file}, {weights.SIZE / 1e6:.0f} MB")
@@ -134,11 +183,41 @@ def _model() -> Check:
     return Check("model", False, detail, f"{sys.executable} -m core.models.embedded fetch")
 
 
+def _endpoint(settings: Settings) -> Check:
+    """Whether the endpoint answers us, and whether a model is chosen where it has several."""
+    url = (settings.base_url or OPENAI).rstrip("/")
+    headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
+    try:
+        answer = httpx.get(f"{url}/models", headers=headers, timeout=_ENDPOINT_SECONDS)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        detail = f"The endpoint {url} does not answer: {str(error) or type(error).__name__}."
+        return Check("model", False, detail, "start it, or set OPENAI_BASE_URL to another")
+    if answer.status_code in (401, 403):
+        detail = f"The endpoint {url} refuses us (HTTP {answer.status_code})."
+        return Check("model", False, detail, "set OPENAI_API_KEY to a key of it")
+    named = settings.model_smart or settings.model
+    listed = model_names(answer)
+    if named is None and len(listed) != 1:
+        detail = f"No model is named, and the endpoint {url} lists {len(listed) or 'none'}."
+        some = f" to one of {', '.join(listed[:8])}" if listed else ""
+        return Check("model", False, detail, f"set IACT_MODEL{some}")
+    return Check("model", True, f"{named or listed[0]} at {url}")
+
+
 def _versions() -> Check:
     if available():
         return Check("versions", True, "git keeps versions of the files that agents work on")
     detail = "git is not there, so no versions of the files that agents work on are kept."
     return Check("versions", False, detail, "apt-get install git")
+
+
+def _browser() -> Check:
+    """Of use to the tests alone: the page runs in the person's own browser, and the module has one in its image."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found:
+        return Check("browser", True, f"{found}, for the tests of the page")
+    detail = "No Chromium is here; only the tests of the page need one"
+    return Check("browser", True, detail, "apt-get install chromium")
 
 
 def _data(data: Path) -> Check:

@@ -28,7 +28,7 @@ from iact.settings import Settings
 from sandbox import open_host
 from sandbox.versions import GitVersions, available
 
-_OPENAI = "https://api.openai.com/v1"
+OPENAI = "https://api.openai.com/v1"
 _LISTING_SECONDS = 5.0
 _NAMED = 8
 """So many models of an endpoint are named to a person who named none."""
@@ -49,7 +49,7 @@ def open_models(settings: Settings) -> Models:
     smart = settings.model_smart or settings.model
     fast = settings.model_fast or settings.model
     if smart is None:
-        smart = _only_model(settings.base_url or _OPENAI, settings.api_key)
+        smart = _only_model(settings.base_url or OPENAI, settings.api_key)
     models: dict[str, Model] = {"smart": _endpoint(settings, smart)}
     if fast is not None:
         models["fast"] = _endpoint(settings, fast)
@@ -68,9 +68,10 @@ def _only_model(url: str, key: str | None) -> str:
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=_LISTING_SECONDS,
         )
-        names = [str(model["id"]) for model in answer.raise_for_status().json()["data"]]
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
+    except (httpx.HTTPError, httpx.InvalidURL):
         names = []
+    else:
+        names = model_names(answer)
     if len(names) == 1:
         return names[0]
     some = f" It has {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}." if names else ""
@@ -79,14 +80,22 @@ def _only_model(url: str, key: str | None) -> str:
     )
 
 
+def model_names(answer: httpx.Response) -> list[str]:
+    """The models that an endpoint lists; none if its answer can't be understood."""
+    try:
+        return [str(model["id"]) for model in answer.raise_for_status().json()["data"]]
+    except (httpx.HTTPStatusError, ValueError, KeyError, TypeError):
+        return []
+
+
 def _endpoint(settings: Settings, name: str) -> Model:
     from core.models.openai import OpenAIModel  # loaded only where it is used: it takes half a second
 
     return OpenAIModel(
-        base_url=settings.base_url or _OPENAI,
+        base_url=settings.base_url or OPENAI,
         key=settings.api_key,
         profile=ModelProfile(
-            name, settings.context, label=f"{name} at {settings.base_url or _OPENAI}", takes=settings.takes
+            name, settings.context, label=f"{name} at {settings.base_url or OPENAI}", takes=settings.takes
         ),
         clock=SystemClock(),
         rng=random.Random(),

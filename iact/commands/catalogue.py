@@ -194,7 +194,7 @@ def build_image(source: Literal["registry", "debian"] | None) -> int:
 
 def doctor(settings: Settings, *, as_json: bool) -> int:
     """Print what works here; 1 if something does not."""
-    found = checks(settings.data)
+    found = checks(settings)
     if as_json:
         print(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))
     else:

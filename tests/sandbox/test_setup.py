@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from iact import doctor
+from iact.settings import Settings
 from iact.setup import __main__ as setup
 from iact.setup import engine, environment, packages
 from iact.setup.report import Missing, SetupFailed
@@ -153,19 +154,22 @@ def test_the_lock_holds_what_the_project_asks_for() -> None:
 
 
 def test_doctor_finds_this_machine_well(tmp_path: Path) -> None:
-    found = {check.check: check for check in doctor.checks(tmp_path / "data")}
+    found = {check.check: check for check in doctor.checks(Settings(data=tmp_path / "data"))}
     assert set(found) == {
         "python",
         "engine",
         "isolation",
         "image",
         "bubblewrap",
+        "kernel",
+        "namespaces",
+        "browser",
         "model",
         "versions",
         "data",
         "disk",
     }
-    for name in ("python", "engine", "isolation", "versions", "data", "disk"):
+    for name in ("python", "kernel", "engine", "isolation", "versions", "data", "disk"):
         assert found[name].ok, found[name]
         assert found[name].remedy == ""
 
@@ -173,7 +177,7 @@ def test_doctor_finds_this_machine_well(tmp_path: Path) -> None:
 def test_doctor_names_what_is_wrong_and_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     (tmp_path / "file").write_text("", encoding="utf-8")
-    found = {check.check: check for check in doctor.checks(tmp_path / "file" / "data")}
+    found = {check.check: check for check in doctor.checks(Settings(data=tmp_path / "file" / "data"))}
     for name in ("engine", "isolation", "image", "data"):
         assert not found[name].ok
         assert found[name].detail.endswith(".")
