@@ -8,7 +8,6 @@
 
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
-BENCH ?= benchmarks
 # What takes longest comes last.
 ROOMS = $(filter-out tests/__pycache__/ tests/acceptance/,$(sort $(wildcard tests/*/)))
 TESTS = $(sort $(wildcard tests/test_*.py)) $(ROOMS) tests/acceptance/
@@ -36,8 +35,9 @@ types: | .venv
 unit: | .venv
 	@$(PY) -m pytest $(or $(ARGS),$(TESTS))
 
+# ARGS: names of benchmarks, to renew their parts of docs/benchmarks.md alone; or --short for the ratios.
 bench: setup
-	@$(PY) -m $(BENCH)
+	@$(PY) -m benchmarks $(ARGS)
 
 # Recorded anew, by playing them on the product; needed when a prompt, a label or a rule has changed.
 examples: setup

@@ -25,12 +25,32 @@ _BEGIN, _END = "<!-- from docs/benchmarks -->", "<!-- end -->"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A benchmark's place in the report. `seconds`: after so many it is ended."""
+    """A benchmark's place in the report. `seconds`: after so many it is ended. `why`: stands behind its figures."""
 
     title: str
     about: str
     arguments: tuple[str, ...] = ()
     seconds: float = 300
+    why: str = ""
+
+
+_PEERS_WHY: Final = """\
+Why it is so, and where ours is behind:
+
+- **A step.** All others call the OpenAI client through its own method, which walks through every field of every \
+message by its type at each request, as the plain loop shows. Ours hands that client a finished body. What the \
+frameworks cost without any client is [below](#the-tree-and-its-journal).
+- **Stored.** A list of messages as JSON (AutoGen, pydantic-ai, smolagents) holds what was said and no more; it is \
+written when the run has ended, and lost with the process before that. Ours holds each call's intent and outcome, \
+origins, digests, times and usage, on disk before anyone acts on it.
+- **Resuming.** Ours reads the journal, checks its chain of digests and folds it into the tree before it answers; \
+the others read a list of messages.
+- **Memory.** Most of it is the connection to the endpoint, as the plain loop shows. An agent of ours also has a \
+journal, budgets, variables and a place in the tree, and can be asked again.
+- **Prompts.** Ours fences what comes in, so that it can't pass for anything else; those are the additional bytes of \
+a request. Its children share one static prompt, which is why so much of theirs is in the cache.
+- **As shipped.** Every piece of the stream is an event, every call goes over gRPC into a container, and memory is \
+asked at every turn. Its bytes are those of the journal, of the workspace's versions and of memory's store."""
 
 
 PARTS: Final[Mapping[str, Part]] = {
@@ -40,6 +60,7 @@ PARTS: Final[Mapping[str, Part]] = {
         "environment of its own, in the way that its documentation recommends. Ours always writes its durable journal. "
         "Times are processor time of all threads of the framework's process.",
         seconds=1200,
+        why=_PEERS_WHY,
     ),
     "tree": Part(
         "The tree and its journal",
@@ -176,6 +197,7 @@ def _part(part: Part, one: Kept, machines: Sequence[str]) -> str:
     pieces.append(markdown(one.text))
     for number, chart in enumerate(one.charts):
         pieces.append(f"![{chart['title']}](benchmarks/{one.name}-{number}.svg)")
+    pieces.append(part.why)
     return "\n\n".join(piece for piece in pieces if piece) + "\n"
 
 

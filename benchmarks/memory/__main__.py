@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks import kept
 from benchmarks.memory import cost, quality, quiet, turns
 from benchmarks.memory.locomo import Conversation, read
 from benchmarks.memory.quality import Score
@@ -49,8 +51,11 @@ def main() -> None:
             f"\n{found.fragments} fragments: recall p50 {found.p50:.1f} ms, p99 {found.p99:.1f} ms, slowest "
             f"{found.slowest:.1f} ms; storing one {found.store:.2f} ms; {found.resident:.0f} MB resident at most"
         )
+        kept.numbers({"cost": asdict(found)})
     if chosen.turns:
-        print(turns.printed(turns.run(read(_SHIPPED), min(chosen.cost or 5_000, 5_000), chosen.turns)))
+        added = turns.run(read(_SHIPPED), min(chosen.cost or 5_000, 5_000), chosen.turns)
+        print(turns.printed(added))
+        kept.numbers({"turns": asdict(added)})
 
 
 async def compare(

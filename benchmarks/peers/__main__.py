@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -44,6 +45,9 @@ _SHIPPED: Final = ("steps", "stored", "resume")
 """What the whole product is measured with: the rest would start hundreds of containers to say the same."""
 
 _PATIENCE: Final = 240
+_ENOUGH: Final = 840
+"""Seconds after which nothing more is begun."""
+
 Job = tuple[str, int]
 
 
@@ -55,10 +59,14 @@ class Run:
     names: Sequence[str]
     found: dict[str, dict[str, Numbers]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
 
     def one(self, name: str, what: str, count: int, folder: Path) -> Numbers:
         """One measurement, in a process of its own; {} if it failed."""
         if name == "shipped" and (what not in _SHIPPED or count > LONG_ENOUGH):
+            return {}
+        if time.monotonic() - self.began > _ENOUGH:
+            self.failed[f"{name} {what} {count}"] = f"left out: all of it may take {_ENOUGH / 60:g} minutes"
             return {}
         try:
             python = sys.executable if name in _INSIDE else str(interpreter(name))
@@ -182,7 +190,6 @@ SHORT: Final = Sizes(1, 50, 100, 20, 20, (4, 8), 30, 20, 8)
 def measure(run: Run, sizes: Sizes) -> None:
     """Everything."""
     run.take(sizes.rounds, "steps", sizes.steps, "wall")
-    run.together("steps", sizes.long)
     storing(run, sizes.rounds, sizes.stored)
     run.take(sizes.rounds, "fan", sizes.fan, "makespan")
     for count in sizes.levels:
@@ -190,6 +197,7 @@ def measure(run: Run, sizes: Sizes) -> None:
     run.take(sizes.rounds, "agents", sizes.agents, "thinking")
     run.take(1, "steps", sizes.prompts, "wall", seen=True)
     run.take(1, "fan", sizes.family, "makespan", seen=True)
+    run.together("steps", sizes.long)  # takes longest
 
 
 def _cell(value: float | None, digits: int = 1, unit: str = "") -> str:
