@@ -20,7 +20,7 @@ from core.fold import apply_session as fold_session
 from core.fold import budget, loops, offers, origin, uploads
 from core.fold.agent import Agent, Incoming, Pending
 from core.fold.checking import NOT_RUN, agent_of, expect, pending_of
-from core.fold.inputs import Prepared, choose_notes, heard, noted, prepare, receive, show
+from core.fold.inputs import Prepared, choose_notes, documented, heard, noted, prepare, receive, show
 from core.fold.interpret import (
     advance,
     argument_text,
@@ -150,6 +150,7 @@ def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     agent.full_told = agent.full_told or prepared.full > 0
     _calibrate(tree, agent, record.fields.get("usage"), prepared)
     agent.known.update(prepared.notes)
+    origin.document(agent, documented(tree, prepared.notes, prepared.seen.catalogue))
     agent.turn = record.n
     agent.turns += 1
     agent.all_turns += 1
@@ -226,6 +227,7 @@ def _left_behind(tree: Tree, agent: Agent) -> list[str]:
     # As it may have been sent already, with its notes (the first journals gave them to the turn alone).
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
     agent.known.update(notes)
+    origin.document(agent, documented(tree, notes, None))
     for message in agent.inbox:
         origin.read(agent, message.labels)
     parts = heard(tree, agent, agent.inbox, notes, agent.table)

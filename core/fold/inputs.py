@@ -7,7 +7,7 @@ the turn began) is handed in and stands in the turn's record.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
@@ -205,12 +205,16 @@ def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
         yield labels.opening(agent.path, agent.caller, agent.role, listed)
 
 
-def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: int | None) -> Iterator[str]:
+def documented(tree: Tree, notes: Iterable[str], catalogue: int | None) -> list[ActionSpec]:
+    """What the notes are about; `catalogue`: the record since which the functions are as noted."""
     functions = tree.functions if catalogue is None else tree.catalogues.get(catalogue, {})
-    for name in [name for name, n in notes.items() if n == place]:
-        spec = functions.get(name) or CORE_ACTIONS.get(name)
-        if spec is not None:
-            yield labels.documentation(spec.name, spec.alias, spec.documentation)
+    found = [functions.get(name) or CORE_ACTIONS.get(name) for name in notes]
+    return [spec for spec in found if spec is not None]
+
+
+def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: int | None) -> Iterator[str]:
+    for spec in documented(tree, [name for name, n in notes.items() if n == place], catalogue):
+        yield labels.documentation(spec.name, spec.alias, spec.documentation)
 
 
 def receive(tree: Tree, message: Incoming, table: Table) -> str:

@@ -328,8 +328,11 @@ def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
     specs = [spec for spec in tree.registry(agent.path).functions() if spec.module == module]
     listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
     told = [labels.brought(pending.written, module, listed)]
+    origin.read(agent, origin.passed(pending.bound))
     for spec in [spec for spec in specs if spec.documentation][:_TOLD]:
         agent.known.add(spec.name)
+        if pending.spec.name == "LOAD":  # what it deploys comes from the source that it gave
+            origin.document(agent, [spec])
         told.append(labels.documentation(spec.name, spec.alias, spec.documentation))
     return "\n\n".join(told)
 

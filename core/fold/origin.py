@@ -9,6 +9,7 @@ what is read from it carries them too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -28,6 +29,7 @@ from core.gate.provenance import (
 )
 from core.gate.rules import texts_of
 from core.gate.wording import wrote
+from core.language.actions import ActionSpec
 from core.language.grammar import Bound
 from core.ports import JSON
 
@@ -83,6 +85,11 @@ def by(agent: Agent) -> Labels:
 def read(agent: Agent, labels: Labels) -> None:
     """An agent reads something; its own and the user's words leave no trace."""
     agent.labels |= labels - OWN
+
+
+def document(agent: Agent, specs: Iterable[ActionSpec]) -> None:
+    """An agent reads documentation: what nobody vouches for is the word of its module."""
+    read(agent, frozenset(f"tool:{spec.name}" for spec in specs if not spec.vouched))
 
 
 def change_files(tree: Tree, agent: Agent, bound: Bound, function: str) -> None:

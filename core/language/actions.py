@@ -39,6 +39,8 @@ class ActionSpec:
     core: bool = False
     timeout: float | None = None
     """Seconds after which a call is given up, or None for the session's default."""
+    vouched: bool = True
+    """Whether what it says of itself is a trusted author's, or a person's who approved it."""
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, JSON]]:

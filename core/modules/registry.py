@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from core.language.actions import ActionSpec
 from core.modules.manifest import Manifest
@@ -78,16 +79,21 @@ class Loaded:
         return Loaded(manifest, str(fields.get("digest", "")), known, frozenset(approved))
 
 
+UNAPPROVED: Final = "(nobody has approved what it says of itself)"
+"""In place of the summary of such a function."""
+
+
 def specs_of(loaded: Loaded) -> list[ActionSpec]:
     """One action for each function of a module. Keywords of the module count for all of them.
 
-    What an agent wrote gets no aliases, so that it can't take the place of what others know under one.
+    What an agent wrote gets no aliases, so that it can't take the place of what others know under one. Summaries
+    stand in what every agent reads first, so those that nobody vouches for are not there.
     """
     manifest = loaded.manifest
     return [
         ActionSpec(
             name=f"{manifest.name}.{function.name}",
-            summary=function.summary,
+            summary=function.summary if function.name in loaded.approved else UNAPPROVED,
             parameters=function.parameters,
             body=function.body or None,
             documentation=function.documentation,
@@ -96,6 +102,7 @@ def specs_of(loaded: Loaded) -> list[ActionSpec]:
             idempotent=function.idempotent,
             keywords=tuple(manifest.keywords),
             timeout=function.timeout or None,
+            vouched=function.name in loaded.approved,
         )
         for function in manifest.functions
     ]

@@ -158,3 +158,5 @@ def present(name: Name, own_engine: OwnEngine) -> Iterator[Backend]:
 
 each_backend = pytest.mark.parametrize("backend", list(ALL), indirect=True, scope="module")
 """Marks a test, or a file of tests, that every backend must pass."""
+either_backend = pytest.mark.parametrize("backend", ["docker", "bubblewrap"], indirect=True, scope="module")
+"""Marks those of whole modules, whose walls are tested by the former: with an engine and without."""

@@ -11,11 +11,13 @@ import pytest
 
 from core.modules.client import Completed, Invocation, ModuleClient, Progress
 from core.ports import ModuleInstance
-from sandbox import DockerHost
 from sandbox.payload import locked, package_folder
+from tests.sandbox.backends import DOCKER, AnyHost, Backend, either_backend
 from tests.sandbox.calling import until
 from tests.sandbox.inside import Caller, called
 from tests.sandbox.mcp_servers import NEW, OLD
+
+pytestmark = either_backend
 
 LOCK = tuple(locked(package_folder("ext_modules") / "mcp" / "requirements.lock"))
 CLOCK = (
@@ -39,7 +41,9 @@ def card(folder: Path, name: str, table: str, requirements: tuple[str, ...] = ()
 
 
 @pytest.fixture(scope="module")
-def host(loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerHost]:
+def host(
+    loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory, backend: Backend
+) -> Iterator[AnyHost]:
     root = tmp_path_factory.mktemp("mcp")
     (root / "shipped").mkdir()
     run = 'command = ["python3", "/module/server.py"'
@@ -50,16 +54,16 @@ def host(loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iter
         card(root, "old", f"{run}]", source=OLD),
         card(root, "dead", 'command = ["false"]'),
     ]
-    made = DockerHost(root / "data", shipped=root / "shipped", folders=folders)
+    made = backend.host(root / "data", shipped=root / "shipped", folders=folders)
     yield made
     loop.run(made.close())
 
 
-def started(loop: asyncio.Runner, host: DockerHost, name: str, folder: Path) -> ModuleInstance:
-    return loop.run(host.start(name, session="s", workspace=folder, report=print))
+def started(loop: asyncio.Runner, host: AnyHost, name: str, folder: Path) -> ModuleInstance:
+    return loop.run(DOCKER.start(host, name, session="s", workspace=folder))
 
 
-def test_a_server_as_the_package_index_has_it(loop: asyncio.Runner, host: DockerHost, tmp_path: Path) -> None:
+def test_a_server_as_the_package_index_has_it(loop: asyncio.Runner, host: AnyHost, tmp_path: Path) -> None:
     async def scenario(instance: ModuleInstance) -> None:
         async with called(instance) as caller:
             manifest = await caller.client.describe()
@@ -78,7 +82,7 @@ def test_a_server_as_the_package_index_has_it(loop: asyncio.Runner, host: Docker
 
 @pytest.mark.parametrize("name", ["everything", "http"])
 def test_over_stdio_and_streamable_http(
-    loop: asyncio.Runner, host: DockerHost, tmp_path: Path, name: str
+    loop: asyncio.Runner, host: AnyHost, tmp_path: Path, name: str
 ) -> None:
     async def scenario(instance: ModuleInstance) -> None:
         async with called(instance) as caller:
@@ -129,7 +133,7 @@ async def it_is_cancelled(caller: Caller) -> None:
 
 
 def test_each_agent_has_a_server_of_its_own_and_it_comes_again(
-    loop: asyncio.Runner, host: DockerHost, tmp_path: Path
+    loop: asyncio.Runner, host: AnyHost, tmp_path: Path
 ) -> None:
     async def scenario(instance: ModuleInstance) -> None:
         async with ModuleClient(instance.target) as client:
@@ -141,7 +145,7 @@ def test_each_agent_has_a_server_of_its_own_and_it_comes_again(
     loop.run(scenario(started(loop, host, "everything", tmp_path)))
 
 
-def test_a_server_of_an_old_revision(loop: asyncio.Runner, host: DockerHost, tmp_path: Path) -> None:
+def test_a_server_of_an_old_revision(loop: asyncio.Runner, host: AnyHost, tmp_path: Path) -> None:
     async def scenario(instance: ModuleInstance) -> None:
         async with called(instance) as caller:
             manifest = await caller.client.describe()
@@ -152,6 +156,6 @@ def test_a_server_of_an_old_revision(loop: asyncio.Runner, host: DockerHost, tmp
     loop.run(scenario(started(loop, host, "old", tmp_path)))
 
 
-def test_a_server_that_does_not_start_is_told(loop: asyncio.Runner, host: DockerHost, tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_is_told(loop: asyncio.Runner, host: AnyHost, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="MCP server did not come up"):
         started(loop, host, "dead", tmp_path)

@@ -13,6 +13,7 @@ from core.errors import ModuleLost, UsageError
 from core.journal.record import Record
 from core.modules.approval import FILE, Approvals
 from core.modules.manifest import Manifest
+from core.modules.registry import UNAPPROVED
 from core.ports import CatalogueEntry, ModuleSource, Origin
 from core.tree.replay import replay
 from core.tree.runtime import Runtime
@@ -70,6 +71,41 @@ def deploy(name: str, code: str = "fine") -> str:
 
 def opened(data: Path, model: ScriptedModel, host: FakeHost, world: World | None = None) -> Runtime:
     return runtime(data, replies({}), model=model, host=host, world=world)
+
+
+UNVOUCHED = frozenset({"tool:weather.forecast"})
+
+
+def test_what_an_agent_wrote_of_its_module_marks_the_others_that_read_it(tmp_path: Path) -> None:
+    """Its summary stands in no opening, and its documentation is the word of an unknown until a person approves it."""
+    script = {
+        "/": [deploy("weather"), "```CALL b\nHello.\n```", "```CALL a\nHow is the weather?\n```", "Done."],
+        "/a": ["I do not know."],
+        "/b": ["Hello."],
+    }
+    model = ScriptedModel(replies(script))
+
+    async def main() -> Path:
+        async with opened(tmp_path, model, GrowingHost()) as it:
+            session = await it.open()
+            await session.ask("Go")
+            agents = session.state.agents
+            assert (agents["/a"].labels, agents["/b"].labels) == (UNVOUCHED, frozenset())
+            assert agents["/"].labels == UNVOUCHED  # by what /a answered, not by its own source
+            return session.journal
+
+    journal = asyncio.run(main())
+    replay(journal, verify=True)
+    summary, documentation = MANIFEST.functions[0].summary, MANIFEST.functions[0].documentation
+    read = {
+        path: "\n".join(m.content for each in model.asked if each.path == path for m in each.messages)
+        for path in ("/a", "/b")
+    }
+    for text in read.values():
+        assert UNAPPROVED in text
+        assert f"`weather.forecast`: {summary}" not in text
+    assert documentation in read["/a"]
+    assert documentation not in read["/b"]
 
 
 def of(records: Sequence[Record], kind: str, **fields: object) -> list[Record]:
@@ -138,7 +174,7 @@ def test_what_can_not_be_deployed_says_why(tmp_path: Path) -> None:
     assert [one.text("status") for one in results] == ["error", "error", "ok"]
     assert "Traceback: of the module" in model.asked[1].newest
     assert "That is no module." in model.asked[2].newest
-    assert "`weather.forecast`: Reads." in model.asked[3].newest
+    assert f"`weather.forecast`: {UNAPPROVED}" in model.asked[3].newest
     assert "alias" not in model.asked[3].newest, "what an agent wrote can't take an alias"
 
 
