@@ -36,6 +36,12 @@ def add_modules(commands: Commands) -> None:
 
     one = commands.add("check", _module_check, "Check that a module keeps the contract.", module)
     one.add_argument("path", metavar="PATH", type=Path)
+    one.add_argument(
+        "--backend",
+        choices=("docker", "bubblewrap", "all"),
+        default="",
+        help="where (default: as set; all: every one that is there)",
+    )
     one.add_argument("--here", action="store_true", help="without a sandbox")
     one.add_argument("--json", action="store_true")
 
@@ -136,4 +142,6 @@ def _workspace_restore(chosen: argparse.Namespace, settings: Settings) -> int:
 def _module_check(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import check
 
-    return check.check_module(chosen.path, here=chosen.here, as_json=chosen.json)
+    return check.check_module(
+        chosen.path, settings, backend=chosen.backend, here=chosen.here, as_json=chosen.json
+    )

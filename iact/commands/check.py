@@ -1,4 +1,4 @@
-"""`iact module check PATH`: whether a module keeps the contract, seen from inside its container.
+"""`iact module check PATH`: whether a module keeps the contract, seen from inside its container, on each backend.
 
 The suite itself belongs to the SDK, which this process never imports: it runs as a program of its own, is
 handed the module's socket, and what it finds comes back as JSON.
@@ -11,36 +11,44 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from core.errors import IactError, ModuleFault, ModuleLost, UsageError
+from core.errors import IactError, ModuleFault, ModuleLost, SandboxUnavailable, UsageError
 from core.modules.client import ModuleClient
-from sandbox import DockerHost
+from iact.settings import Settings
+from sandbox import BubblewrapHost, DockerHost
 
+Make = Callable[..., DockerHost | BubblewrapHost]
+"""Makes a host on a data directory."""
 _SUITE: Final = (sys.executable, "-m", "ext_modules.sdk", "check", "--json")
 _PATIENCE: Final = 600
 """Seconds that the whole suite may take."""
 
 
 class Finding(BaseModel):
-    """How one check went; `advice`: it need not hold."""
+    """How one check went; `advice`: it need not hold; `backend`: where, "" without a sandbox."""
 
     check: str
     ok: bool
     detail: str = ""
     advice: bool = False
+    backend: str = ""
 
 
 _FINDINGS: Final = TypeAdapter(list[Finding])
 
 
-def check_module(path: Path, *, here: bool = False, as_json: bool = False) -> int:
+def check_module(
+    path: Path, settings: Settings, *, backend: str = "", here: bool = False, as_json: bool = False
+) -> int:
     """Check the module in folder `path`, print what was found; 0 if it keeps the contract, else 1.
 
+    `backend`: "docker", "bubblewrap", or "all" for every one that is present; "" for the one that the settings give.
     `here`: as an ordinary process of this machine, without a sandbox.
 
     Raises:
@@ -50,7 +58,10 @@ def check_module(path: Path, *, here: bool = False, as_json: bool = False) -> in
     folder = path.resolve()
     if not (folder / "module.toml").is_file():
         raise UsageError(f"{path} holds no module.toml; give the folder of a module.")
-    findings = _read(_run([str(folder / "module.py")])) if here else asyncio.run(_in_container(folder))
+    if here:
+        findings = _read(_run([str(folder / "module.py")]))
+    else:
+        findings = asyncio.run(_on_each(folder, backend or settings.sandbox, settings.runtime))
     if as_json:
         print(json.dumps([finding.model_dump() for finding in findings], ensure_ascii=False, indent=2))
     else:
@@ -58,13 +69,52 @@ def check_module(path: Path, *, here: bool = False, as_json: bool = False) -> in
     return 0 if all(finding.ok or finding.advice for finding in findings) else 1
 
 
-async def _in_container(folder: Path) -> list[Finding]:
+async def _on_each(folder: Path, backend: str, runtime: str) -> list[Finding]:
+    findings: list[Finding] = []
+    for name, make in await _backends(backend, runtime):
+        _report(f"checking under {name}")
+        found = await _in_container(folder, make)
+        findings += [one.model_copy(update={"backend": name}) for one in found]
+    return findings
+
+
+async def _backends(backend: str, runtime: str) -> list[tuple[str, Make]]:
+    """The names of the backends that are present and meant by `backend`, and what makes their hosts.
+
+    Raises:
+        SandboxUnavailable: there is none.
+    """
+    known: dict[str, Make] = {
+        "docker": partial(DockerHost, runtime=runtime),
+        "bubblewrap": BubblewrapHost,
+    }
+    wanted = [backend] if backend in known else list(known)
+    present: list[tuple[str, Make]] = []
+    why: list[str] = []
+    for name in wanted:
+        with tempfile.TemporaryDirectory(prefix="iact-check-") as data:
+            host = known[name](Path(data))
+            try:
+                await host.open()
+                present.append((name, known[name]))
+            except SandboxUnavailable as error:
+                why.append(str(error))
+            finally:
+                await host.close()
+        if present and backend != "all":
+            break
+    if not present:
+        raise SandboxUnavailable(why[0])
+    return present
+
+
+async def _in_container(folder: Path, make: Make) -> list[Finding]:
     """Start the module as the product would, in a workspace of its own, and check it."""
     with tempfile.TemporaryDirectory(prefix="iact-check-") as temporary:
         data = Path(temporary)
         for name in ("shipped", "workspace"):
             (data / name).mkdir()
-        host = DockerHost(data, shipped=data / "shipped", folders=[folder])
+        host = make(data, shipped=data / "shipped", folders=[folder])
         try:
             (module,) = await host.catalogue()
             instance = await host.start(
@@ -124,8 +174,10 @@ def _read(said: str) -> list[Finding]:
 
 def _table(findings: Sequence[Finding]) -> str:
     width = max(len(finding.check) for finding in findings)
+    several = len({finding.backend for finding in findings}) > 1
     lines = [
-        f"{'ok  ' if one.ok else 'hint' if one.advice else 'FAIL'}  {one.check:<{width}}  {one.detail}".rstrip()
+        f"{'ok  ' if one.ok else 'hint' if one.advice else 'FAIL'}  {f'{one.backend:<10}  ' if several else ''}"
+        f"{one.check:<{width}}  {one.detail}".rstrip()
         for one in findings
     ]
     return "".join(f"{line}\n" for line in lines)

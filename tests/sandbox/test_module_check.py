@@ -9,8 +9,9 @@ import pytest
 
 from core.errors import SandboxError, UsageError
 from iact.commands.check import check_module
+from iact.settings import Settings
 from sandbox.payload import package_folder
-from tests.sandbox.calling import write_module
+from tests.sandbox.calling import need_bubblewrap, write_module
 
 WRONG = """
 from ext_modules.sdk import Module, wire
@@ -25,9 +26,11 @@ def act(text: str) -> str:
 
 @pytest.mark.parametrize("name", ["app", "browser", "files", "shell", "web"])
 def test_what_we_ship_passes_in_its_container(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status = check_module(package_folder("ext_modules") / name, as_json=True)
+    need_bubblewrap()
+    status = check_module(package_folder("ext_modules") / name, Settings(), backend="all", as_json=True)
     findings = json.loads(capsys.readouterr().out)
     assert status == 0, findings
+    assert {finding["backend"] for finding in findings} == {"docker", "bubblewrap"}
     assert {finding["check"] for finding in findings} >= {
         "describe: the core takes the manifest", "health: SERVING", "the module is still there"
     }  # fmt: skip
@@ -35,19 +38,19 @@ def test_what_we_ship_passes_in_its_container(name: str, capsys: pytest.CaptureF
 
 def test_what_the_core_would_refuse_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_module(tmp_path, "wrong", WRONG) / "wrong"
-    assert check_module(folder) == 1
+    assert check_module(folder, Settings()) == 1
     assert "FAIL  describe: the core takes the manifest" in capsys.readouterr().out
 
 
 def test_here_needs_no_sandbox(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent")
-    assert check_module(package_folder("ext_modules") / "files", here=True) == 0
+    assert check_module(package_folder("ext_modules") / "files", Settings(), here=True) == 0
     assert "ok    health: SERVING" in capsys.readouterr().out
 
 
 def test_what_is_no_module_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds no module\.toml"):
-        check_module(tmp_path)
+        check_module(tmp_path, Settings())
     folder = write_module(tmp_path, "dead", "raise RuntimeError('no')\n") / "dead"
     with pytest.raises(SandboxError, match="RuntimeError: no"):
-        check_module(folder)
+        check_module(folder, Settings())
