@@ -81,20 +81,18 @@ def _service(service: ServiceDescriptorProto) -> Iterator[str]:
     stub = [f"class {service.name}Stub:", "    def __init__(self, channel: grpc.aio.Channel) -> None: ..."]
     servicer = [f"class {service.name}Servicer:"]
     for method in service.method:
-        if method.client_streaming:
-            raise RuntimeError(
-                f"{service.name}.{method.name} streams from the client, which has no types yet."
-            )
         request, reply = (
             f"pb2.{name.rpartition('.')[2]}" for name in (method.input_type, method.output_type)
         )
-        kind = "UnaryStream" if method.server_streaming else "UnaryUnary"
+        asks = "Stream" if method.client_streaming else "Unary"
+        kind = f"{asks}{'Stream' if method.server_streaming else 'Unary'}"
         stub.append(f"    {method.name}: grpc.aio.{kind}MultiCallable[{request}, {reply}]")
         context = f"context: grpc.aio.ServicerContext[{request}, {reply}]"
         returns = (
             f"AsyncIterator[{reply}] | Awaitable[None]" if method.server_streaming else f"Awaitable[{reply}]"
         )
-        servicer.append(f"    def {method.name}(self, request: {request}, {context}) -> {returns}: ...")
+        given = f"requests: AsyncIterator[{request}]" if method.client_streaming else f"request: {request}"
+        servicer.append(f"    def {method.name}(self, {given}, {context}) -> {returns}: ...")
     yield from [*stub, "", *servicer, ""]
     yield f"def add_{service.name}Servicer_to_server(servicer: {service.name}Servicer, server: grpc.aio.Server) -> None: ..."
     yield ""

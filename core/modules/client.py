@@ -14,6 +14,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, cast
 
@@ -23,6 +24,7 @@ from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
 
 from core.errors import ModuleFault, ModuleLost
+from core.modules.conversing import Call, Stream, Streams
 from core.modules.manifest import Manifest
 from core.modules.outcome import (
     Artifact,
@@ -88,6 +90,26 @@ OnProgress = Callable[[Progress], None]
 OnArtifact = Callable[[ArtifactChunk], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Who is told of what comes in the course of a call."""
+
+    on_output: OnText | None
+    on_progress: OnProgress | None
+    on_artifact: OnArtifact | None
+
+    async def event(self, event: str | Progress | ArtifactChunk | StateChange | None) -> None:
+        match event:
+            case str() if self.on_output and event:
+                self.on_output(event)
+            case Progress() if self.on_progress:
+                self.on_progress(event)
+            case ArtifactChunk() if self.on_artifact:
+                await self.on_artifact(event)
+            case _:
+                pass
+
+
 class ModuleClient:
     """A connection to one module at `target` ("unix:/path"); close it when done."""
 
@@ -95,6 +117,9 @@ class ModuleClient:
         self._channel = grpc.aio.insecure_channel(target, options=list(OPTIONS))
         self._limits = limits or Limits()
         self._heard = -FRESH
+        self._streams = Streams(
+            lambda: cast(Call, self._channel.stream_stream(f"/{SERVICE}/Converse", None, None)(None))
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -184,23 +209,17 @@ class ModuleClient:
         if len(request) > LARGEST_REQUEST:
             return Raised("BadArguments", _too_large(len(request)), "", "")
         begun = time.monotonic()
+        told = _Told(on_output, on_progress, on_artifact)
         reading = Reading(self._limits)
-        call = self._stream(f"/{SERVICE}/Invoke", request, timeout)
         try:
             async with asyncio.timeout(timeout) as scope:
-                while isinstance(data := await call.read(), bytes):
-                    event = reading.take(data)
-                    match event:
-                        case str() if on_output and event:
-                            on_output(event)
-                        case Progress() if on_progress:
-                            on_progress(event)
-                        case ArtifactChunk() if on_artifact:
-                            await on_artifact(event)
-                        case _:
-                            pass
-            self._heard = time.monotonic()
-            return reading.end()
+                stream = await self._streams.take()
+                if stream is None:
+                    await self._invoke(request, reading, told, timeout)
+                    return reading.end()
+                reading = Reading(self._limits, call=invocation.call_id, before=stream.last)
+                await self._converse(stream, request, reading, told, invocation.call_id)
+                return reading.end()
         except TimeoutError:
             if not scope.expired():
                 raise
@@ -212,6 +231,28 @@ class ModuleClient:
             ):
                 return TimedOut(reading.output)
             raise _failure(error) from error
+
+    async def _converse(
+        self, stream: Stream, request: bytes, reading: Reading, told: _Told, call: str
+    ) -> None:
+        """Make a call on a stream that has been opened."""
+        try:
+            await stream.ask(request)
+            while not reading.ended and isinstance(data := await stream.call.read(), bytes):
+                await told.event(reading.take(data))
+            self._heard = time.monotonic()
+        finally:
+            if reading.ended:
+                self._streams.give_back(stream, call)
+            else:
+                stream.call.cancel()
+
+    async def _invoke(self, request: bytes, reading: Reading, told: _Told, timeout: float) -> None:  # noqa: ASYNC109
+        call = self._stream(f"/{SERVICE}/Invoke", request, timeout)
+        try:
+            while isinstance(data := await call.read(), bytes):
+                await told.event(reading.take(data))
+            self._heard = time.monotonic()
         finally:
             call.cancel()
 

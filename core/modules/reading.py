@@ -34,10 +34,16 @@ class Limits:
 
 
 class Reading:
-    """The events of one call: `take` each message, then `end`."""
+    """The events of one call: `take` each message, then `end`.
 
-    def __init__(self, limits: Limits) -> None:
+    On a stream of several calls, `call` is the id that each event must name, and `before` that of the call before
+    this one, whose belated events are dropped.
+    """
+
+    def __init__(self, limits: Limits, *, call: str = "", before: str = "") -> None:
         self._limits = limits
+        self._call = call
+        self._before = before
         self._output: list[str] = []
         self._text = 0
         self._events = 0
@@ -50,6 +56,11 @@ class Reading:
     @property
     def output(self) -> str:
         return "".join(self._output)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the call's last event came."""
+        return self._end is not None
 
     def take(self, data: bytes) -> str | Progress | ArtifactChunk | StateChange | None:
         """The next message; gives what it tells those who watch, text for an output.
@@ -64,6 +75,10 @@ class Reading:
             event = pb.InvokeEvent.FromString(data)
         except DecodeError as error:
             raise ModuleFault("The module sent something that is not a message of the protocol.") from error
+        if self._call and event.call_id != self._call:
+            if event.call_id and event.call_id == self._before:
+                return None
+            raise ModuleFault("The module sent an event that belongs to no call.")
         if self._end is not None:
             raise ModuleFault("The module sent more after the end of the call.")
         match event.WhichOneof("event"):

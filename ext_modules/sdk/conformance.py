@@ -190,6 +190,7 @@ class _Checking:
             ("arguments that are not an object are an error", self._not_an_object),
             ("a request of 20 MiB is taken", self._large),
             ("32 calls at once each have an end", self._many),
+            ("calls that follow each other on one stream", self._conversing),
             ("a cancelled call leaves the module serving", self._cancelled),
             ("a deadline is kept", self._deadline),
             ("states: Watch begins with the present one", self._watch),
@@ -281,6 +282,23 @@ class _Checking:
 
     async def _not_an_object(self) -> str:
         return await self._refused(self._manifest.functions[0].name, "[1]", "BadArguments")
+
+    async def _conversing(self) -> str:
+        call = self._stub.Converse(None)
+        try:
+            if "iact-converse" not in {key for key, _ in await call.initial_metadata()}:
+                return "it has no Converse"
+            for _ in range(2):
+                request = self._request("no_such_function_here", "{}")
+                await call.write(request)
+                heard = Heard([state.name for state in self._manifest.states])
+                while not heard.end and isinstance(event := await call.read(), pb.InvokeEvent):
+                    _require(event.call_id == request.call_id, "An event does not name its call.")
+                    heard.take(event)
+                heard.complete()
+        finally:
+            call.cancel()
+        return ""
 
     async def _large(self) -> str:
         return await self._refused(

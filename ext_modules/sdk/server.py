@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import stat
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -23,12 +24,15 @@ from ext_modules.sdk import egress, wire
 from ext_modules.sdk.call import Event, StateChange
 from ext_modules.sdk.module import Module
 from ext_modules.sdk.parameters import BadArguments
-from ext_modules.sdk.running import Failed, run
+from ext_modules.sdk.running import Ended, Failed, run
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name
 
 OPTIONS = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 4 << 20)]
+
+CONVERSES = "iact-converse"
+"""The initial metadata that says that Converse is served."""
 
 DEFAULT_TIMEOUT = 3600.0
 """Seconds for a call that came without any deadline."""
@@ -42,7 +46,7 @@ class Health(Protocol):
 
 
 class Servicer:
-    """The three methods of the contract."""
+    """The methods of the contract."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -64,12 +68,34 @@ class Servicer:
         async def emit(event: Event) -> None:
             await context.write(wire.event(event).SerializeToString())
 
-        remaining: float | None = context.time_remaining()
+        end = await self._run(request, context.time_remaining(), emit)
+        return wire.event(end).SerializeToString()
+
+    async def Converse(
+        self,
+        requests: AsyncIterator[pb.InvokeRequest],
+        context: grpc.aio.ServicerContext[pb.InvokeRequest, pb.InvokeEvent],
+    ) -> None:
+        """One call after the other."""
+        await context.send_initial_metadata(((CONVERSES, "1"),))
+        while isinstance(request := await context.read(), pb.InvokeRequest):
+            call_id = request.call_id
+
+            async def emit(event: Event | Ended | Failed, call_id: str = call_id) -> None:
+                said = wire.event(event)
+                said.call_id = call_id
+                await context.write(said)
+
+            await emit(await self._run(request, None, emit))
+
+    async def _run(
+        self, request: pb.InvokeRequest, remaining: float | None, emit: Callable[[Event], Awaitable[None]]
+    ) -> Ended | Failed:
         try:
             asked = wire.asked(request, remaining=DEFAULT_TIMEOUT if remaining is None else remaining)
         except BadArguments as error:
-            return wire.event(Failed("BadArguments", str(error), "")).SerializeToString()
-        return wire.event(await run(self._module, asked, emit)).SerializeToString()
+            return Failed("BadArguments", str(error), "")
+        return await run(self._module, asked, emit)
 
     async def Watch(
         self, request: pb.WatchRequest, context: grpc.aio.ServicerContext[pb.WatchRequest, pb.StateChange]
@@ -105,7 +131,10 @@ class Servicer:
         watch = grpc.unary_stream_rpc_method_handler(
             self.Watch, pb.WatchRequest.FromString, pb.StateChange.SerializeToString
         )
-        methods = {"Describe": describe, "Invoke": invoke, "Watch": watch}
+        converse = grpc.stream_stream_rpc_method_handler(
+            self.Converse, pb.InvokeRequest.FromString, pb.InvokeEvent.SerializeToString
+        )
+        methods = {"Describe": describe, "Invoke": invoke, "Converse": converse, "Watch": watch}
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
 

@@ -24,7 +24,12 @@ def test_the_service_has_its_public_name_and_methods() -> None:
     service = pb.DESCRIPTOR.services_by_name["ExtModule"]
     assert service.full_name == "iact.ext_module.v1.ExtModule"
     streams = {method.name: (method.client_streaming, method.server_streaming) for method in service.methods}
-    assert streams == {"Describe": (False, False), "Invoke": (False, True), "Watch": (False, True)}
+    assert streams == {
+        "Describe": (False, False),
+        "Invoke": (False, True),
+        "Converse": (True, True),
+        "Watch": (False, True),
+    }
 
 
 def test_every_message_enum_and_method_is_explained() -> None:

@@ -136,20 +136,22 @@ class Value(_message.Message):
     def __init__(self, data: _Optional[bytes] = ..., media_type: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class InvokeEvent(_message.Message):
-    __slots__ = ("progress", "output", "artifact", "state", "result", "error")
+    __slots__ = ("progress", "output", "artifact", "state", "result", "error", "call_id")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
     progress: Progress
     output: Output
     artifact: ArtifactChunk
     state: StateChange
     result: Result
     error: Error
-    def __init__(self, progress: _Optional[_Union[Progress, _Mapping[str, object]]] = ..., output: _Optional[_Union[Output, _Mapping[str, object]]] = ..., artifact: _Optional[_Union[ArtifactChunk, _Mapping[str, object]]] = ..., state: _Optional[_Union[StateChange, _Mapping[str, object]]] = ..., result: _Optional[_Union[Result, _Mapping[str, object]]] = ..., error: _Optional[_Union[Error, _Mapping[str, object]]] = ...) -> None: ...
+    call_id: str
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping[str, object]]] = ..., output: _Optional[_Union[Output, _Mapping[str, object]]] = ..., artifact: _Optional[_Union[ArtifactChunk, _Mapping[str, object]]] = ..., state: _Optional[_Union[StateChange, _Mapping[str, object]]] = ..., result: _Optional[_Union[Result, _Mapping[str, object]]] = ..., error: _Optional[_Union[Error, _Mapping[str, object]]] = ..., call_id: _Optional[str] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("text", "fraction")

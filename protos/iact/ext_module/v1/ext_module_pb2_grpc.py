@@ -44,6 +44,11 @@ class ExtModuleStub:
                 request_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.SerializeToString,
                 response_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.FromString,
                 _registered_method=True)
+        self.Converse = channel.stream_stream(
+                '/iact.ext_module.v1.ExtModule/Converse',
+                request_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.SerializeToString,
+                response_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.FromString,
+                _registered_method=True)
         self.Watch = channel.unary_stream(
                 '/iact.ext_module.v1.ExtModule/Watch',
                 request_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.WatchRequest.SerializeToString,
@@ -73,6 +78,18 @@ class ExtModuleServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Converse(self, request_iterator, context):
+        """The same for calls that follow each other on one stream, which saves setting one up for each. The module
+        sends the initial metadata `iact-converse: 1` as soon as the stream is open. After a request come its events,
+        the last of them `result` or `error`; then the next request may come. Every event names its call in `call_id`.
+        The core ends the stream. When it is cancelled, so is the call under way, whose time limit is `timeout_ms`.
+        Calls that overlap come on streams of their own. A module need not have this: without it, it answers
+        UNIMPLEMENTED and is called by Invoke.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Watch(self, request, context):
         """State changes that happen by themselves, outside of a call (a page that navigates, a job that ends).
         The stream begins with the present state and stays open until the core cancels it. A module without
@@ -92,6 +109,11 @@ def add_ExtModuleServicer_to_server(servicer, server):
             ),
             'Invoke': grpc.unary_stream_rpc_method_handler(
                     servicer.Invoke,
+                    request_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.FromString,
+                    response_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.SerializeToString,
+            ),
+            'Converse': grpc.stream_stream_rpc_method_handler(
+                    servicer.Converse,
                     request_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.FromString,
                     response_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.SerializeToString,
             ),
@@ -153,6 +175,33 @@ class ExtModule:
             request,
             target,
             '/iact.ext_module.v1.ExtModule/Invoke',
+            protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.SerializeToString,
+            protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Converse(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/iact.ext_module.v1.ExtModule/Converse',
             protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.SerializeToString,
             protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.FromString,
             options,

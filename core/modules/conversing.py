@@ -1,0 +1,97 @@
+"""Streams on which the calls of a module follow each other, so that not each has to set one up.
+
+A stream carries one call at a time: a call takes a stream that is free, or opens one, and gives it back when it ended
+as it should. Anything else ends the stream, and with it what the module does on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import grpc.aio
+
+from core.errors import ModuleLost
+
+MOST: Final = 64
+"""Free streams that are kept."""
+
+
+MARK: Final = "iact-converse"
+"""The initial metadata by which a module says that it takes calls on a stream."""
+_OPENING: Final = 2.0
+"""Seconds that it has for that; one that takes longer is called without."""
+
+
+class Call(Protocol):
+    """A running call of grpc.aio with a stream of raw messages each way."""
+
+    def done(self) -> bool: ...
+
+    def cancel(self) -> bool: ...
+
+    async def initial_metadata(self) -> Iterable[tuple[str, str | bytes]]: ...
+
+    async def read(self) -> object: ...
+
+    async def write(self, request: bytes) -> None: ...
+
+
+@dataclass(slots=True)
+class Stream:
+    """One stream. `last`: the id of the call before, whose belated events are to be told from others."""
+
+    call: Call
+    last: str = ""
+
+    async def ask(self, request: bytes) -> None:
+        """Send a request.
+
+        Raises:
+            ModuleLost: the module ended the stream.
+        """
+        try:
+            await self.call.write(request)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            raise ModuleLost("The module is gone, or takes no more calls.") from error
+
+
+class Streams:
+    """The streams to one module; `open_stream` makes one."""
+
+    def __init__(self, open_stream: Callable[[], Call]) -> None:
+        self._open = open_stream
+        self._free: list[Stream] = []
+        self._offered = True
+
+    async def take(self) -> Stream | None:
+        """A stream for one call; None if the module has none."""
+        while self._free:
+            stream = self._free.pop()
+            if not stream.call.done():
+                return stream
+        if not self._offered:
+            return None
+        call = self._open()
+        opened = False
+        try:
+            async with asyncio.timeout(_OPENING) as scope:
+                opened = MARK in {key for key, _ in await call.initial_metadata()}
+        except TimeoutError:
+            if not scope.expired():
+                raise
+        finally:
+            if not opened:
+                call.cancel()
+        self._offered = opened
+        return Stream(call) if opened else None
+
+    def give_back(self, stream: Stream, call: str) -> None:
+        """A call ended as it should."""
+        if len(self._free) < MOST:
+            stream.last = call
+            self._free.append(stream)
+        else:
+            stream.call.cancel()
