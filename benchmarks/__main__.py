@@ -67,6 +67,7 @@ def _process(command: Sequence[str], around: dict[str, str], seconds: float) -> 
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, signal.SIGKILL)
             text, _ = running.communicate()
+            print(text, flush=True)
             return text, running.returncode, f"It did not end within {seconds:g} seconds."
         errors.seek(0)
         said = [line for line in errors.read().splitlines() if line.strip()]

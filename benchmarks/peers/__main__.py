@@ -149,20 +149,19 @@ def endpoint() -> Iterator[str]:
             running.terminate()
 
 
-def storing(run: Run, rounds: int, count: int) -> None:
+def storing(run: Run, count: int) -> None:
     """Steps with each framework's own persistence, what it leaves on the disk, and going on from it."""
-    for _ in range(rounds):
-        for name in run.names:
-            if name in run.failed:
-                continue
-            control(run.url, "/ignore")
-            with tempfile.TemporaryDirectory() as place:
-                folder = Path(place)
-                made = run.one(name, "stored", count, folder)
-                size = sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
-                if made and size:
-                    run.keep(name, ("stored", count), {**made, "bytes": size / count}, "cpu_ms")
-                    run.keep(name, ("resume", count), run.one(name, "resume", count, folder), "cpu_ms")
+    for name in run.names:
+        if name in run.failed:
+            continue
+        control(run.url, "/ignore")
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            made = run.one(name, "stored", count, folder)
+            size = sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+            if made and size:
+                run.keep(name, ("stored", count), {**made, "bytes": size / count}, "cpu_ms")
+                run.keep(name, ("resume", count), run.one(name, "resume", count, folder), "cpu_ms")
 
 
 LONG_ENOUGH: Final = 200
@@ -190,10 +189,10 @@ SHORT: Final = Sizes(1, 50, 100, 20, 20, (4, 8), 30, 20, 8)
 def measure(run: Run, sizes: Sizes) -> None:
     """Everything."""
     run.take(sizes.rounds, "steps", sizes.steps, "wall")
-    storing(run, sizes.rounds, sizes.stored)
+    storing(run, sizes.stored)
     run.take(sizes.rounds, "fan", sizes.fan, "makespan")
     for count in sizes.levels:
-        run.take(sizes.rounds if count == sizes.levels[0] else 1, "down", count, "cpu_ms")
+        run.take(1, "down", count, "cpu_ms")
     run.take(sizes.rounds, "agents", sizes.agents, "thinking")
     run.take(1, "steps", sizes.prompts, "wall", seen=True)
     run.take(1, "fan", sizes.family, "makespan", seen=True)

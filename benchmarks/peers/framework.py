@@ -39,7 +39,7 @@ AT: Final = (50, 200, 1000)
 
 _AROUND: Final = 21
 _PATIENCE: Final = 180
-LONGEST: Final = 150
+LONGEST: Final = 120
 """Seconds of a run of steps."""
 
 

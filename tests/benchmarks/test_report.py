@@ -44,7 +44,9 @@ def test_the_readme_has_the_figures_that_are_kept() -> None:
 
 def test_every_benchmark_has_a_place_in_the_report() -> None:
     there = {path.parent.name for path in (page.ROOT / "benchmarks").glob("*/__main__.py")}
-    assert there == set(PARTS)
+    assert there == set(PARTS), (
+        "benchmarks/page.py says what stands where in the report, and with which arguments"
+    )
 
 
 @pytest.mark.parametrize("chart", [LINES, BARS], ids=["lines", "bars"])
