@@ -13,8 +13,8 @@ from playwright.async_api import async_playwright, expect
 
 from core.errors import ModuleLost
 from core.modules.client import Completed, ModuleClient, StateChange
-from sandbox import DockerHost
 from sandbox.docker_host import DockerInstance
+from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.inside import Caller
 from tests.web.browser import ARGUMENTS, PATIENCE, chromium
 
@@ -51,7 +51,7 @@ def app(environ, start_response):
 """
 
 
-def ask(instance: DockerInstance, app: str, method: str, path: str = "/", body: str = "") -> tuple[int, str]:
+def ask(instance: AnyInstance, app: str, method: str, path: str = "/", body: str = "") -> tuple[int, str]:
     """One request to an app, as the core's server would make it; status and body."""
     checked = instance.open_app(app)
     assert checked is not None
@@ -68,9 +68,12 @@ def ask(instance: DockerInstance, app: str, method: str, path: str = "/", body: 
         checked.close()
 
 
+pytestmark = either_backend
+
+
 @pytest.fixture(scope="module")
-def app_module(loop: asyncio.Runner, host: DockerHost, workspace: Path) -> DockerInstance:
-    return loop.run(host.start("app", session="one", workspace=workspace, report=print))
+def app_module(loop: asyncio.Runner, host: AnyHost, workspace: Path, backend: Backend) -> AnyInstance:
+    return loop.run(backend.start(host, "app", session="one", workspace=workspace))
 
 
 async def served(caller: Caller, source: str) -> str:
@@ -82,8 +85,17 @@ async def served(caller: Caller, source: str) -> str:
     return app
 
 
+async def printed(module: AnyInstance) -> str:
+    """All that the module has printed; with an engine, also the names of the files that hold the secret."""
+    if not isinstance(module, DockerInstance):
+        return await module.jail.printed()
+    found = module.container.exec_run(["grep", "-rl", SECRET, "/tmp", "/run/iact"]).output
+    assert found == b""
+    return module.container.logs().decode()
+
+
 def test_what_is_typed_is_kept_in_the_app_and_seen_nowhere_else(
-    loop: asyncio.Runner, app_module: DockerInstance
+    loop: asyncio.Runner, app_module: AnyInstance
 ) -> None:
     async def scenario() -> None:
         async with ModuleClient(app_module.target) as client:
@@ -95,9 +107,7 @@ def test_what_is_typed_is_kept_in_the_app_and_seen_nowhere_else(
             spy = await served(other, SPY)
             assert await asyncio.to_thread(ask, app_module, spy, "GET") == (200, "[]")
             told = await caller.text("stop")
-            found = app_module.container.exec_run(["grep", "-rl", SECRET, "/tmp", "/run/iact"]).output
-            assert found == b""
-            assert SECRET not in app_module.container.logs().decode() + told
+            assert SECRET not in await printed(app_module) + told
             assert app_module.open_app(app) is None
             assert "NotOffered" in await caller.error("stop")
             again = await served(caller, FORM)
@@ -122,9 +132,7 @@ async def browse(url: str, host: str | None = None, sent: str = "") -> tuple[str
     return status, {line.partition(": ")[0].lower(): line.partition(": ")[2] for line in lines}, body
 
 
-def test_the_user_opens_an_app_at_an_origin_of_its_own(
-    loop: asyncio.Runner, app_module: DockerInstance
-) -> None:
+def test_the_user_opens_an_app_at_an_origin_of_its_own(loop: asyncio.Runner, app_module: AnyInstance) -> None:
     async def scenario() -> None:
         async with ModuleClient(app_module.target) as client:
             caller = Caller(client, "/user")
@@ -147,7 +155,7 @@ def test_the_user_opens_an_app_at_an_origin_of_its_own(
     loop.run(scenario())
 
 
-def test_a_real_browser_opens_it_and_types(loop: asyncio.Runner, app_module: DockerInstance) -> None:
+def test_a_real_browser_opens_it_and_types(loop: asyncio.Runner, app_module: AnyInstance) -> None:
     page_of_the_app = FORM.replace("text/plain", "text/html").replace(
         'f"kept {len(kept)}"',
         'f"<p>kept {len(kept)}</p><form method=post><input type=password name=k><button>Keep</button></form>"',
@@ -170,7 +178,7 @@ def test_a_real_browser_opens_it_and_types(loop: asyncio.Runner, app_module: Doc
     loop.run(scenario())
 
 
-def test_an_app_that_can_not_serve_says_why(loop: asyncio.Runner, app_module: DockerInstance) -> None:
+def test_an_app_that_can_not_serve_says_why(loop: asyncio.Runner, app_module: AnyInstance) -> None:
     async def scenario() -> None:
         async with ModuleClient(app_module.target) as client:
             caller = Caller(client, "/c")
@@ -181,7 +189,7 @@ def test_an_app_that_can_not_serve_says_why(loop: asyncio.Runner, app_module: Do
     loop.run(scenario())
 
 
-def test_apps_are_bounded_and_end_by_themselves(loop: asyncio.Runner, app_module: DockerInstance) -> None:
+def test_apps_are_bounded_and_end_by_themselves(loop: asyncio.Runner, app_module: AnyInstance) -> None:
     dying = FORM + "\nimport os, threading\nthreading.Timer(0.2, os._exit, [0]).start()\n"
 
     async def scenario() -> None:
@@ -200,7 +208,7 @@ def test_apps_are_bounded_and_end_by_themselves(loop: asyncio.Runner, app_module
     loop.run(scenario())
 
 
-def test_only_a_socket_of_the_right_name_is_opened(loop: asyncio.Runner, app_module: DockerInstance) -> None:
+def test_only_a_socket_of_the_right_name_is_opened(loop: asyncio.Runner, app_module: AnyInstance) -> None:
     for name in ("../module", "", "0" * 15, "module", "0" * 16, "../" + "0" * 13):
         assert app_module.open_app(name) is None
     link = app_module.folder / f"app-{'a' * 16}.sock"
