@@ -5,7 +5,7 @@ Every check stands alone and gives one `Check`; none raises, none changes anythi
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import platform
 import re
@@ -21,6 +21,7 @@ import httpx
 
 from core.errors import SandboxUnavailable
 from core.models import weights
+from core.models.embedded import LIBRARY
 from iact.settings import Settings
 from iact.wiring import OPENAI, model_names
 from sandbox import bubblewrap_host, image, isolation
@@ -173,9 +174,14 @@ def _model(settings: Settings) -> Check:
     """The endpoint where one is set, else the embedded model."""
     if not settings.embedded:
         return _endpoint(settings)
-    if importlib.util.find_spec("xllamacpp") is None:
+    try:
+        importlib.import_module("xllamacpp")
+    except ModuleNotFoundError:
         remedy = "pip install xllamacpp, or set OPENAI_BASE_URL to a model endpoint"
         return Check("model", False, "The package that runs the embedded model is not installed.", remedy)
+    except ImportError as error:
+        remedy = f"sudo apt-get install {LIBRARY}, or set OPENAI_BASE_URL to a model endpoint"
+        return Check("model", False, f"The embedded model lacks a library of the system: {error}.", remedy)
     file = weights.model_file()
     if weights.present():
         return Check("model", True, f"{file}, {weights.SIZE / 1e6:.0f} MB")

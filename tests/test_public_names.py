@@ -18,7 +18,7 @@ REQUIRED = {
     "protos", "pyproject.toml", "requirements.lock", "sandbox", "tests", "web",
 }  # fmt: skip
 PERMITTED = REQUIRED | {
-    "CHANGELOG.md", "Containerfile", "LICENSE", "MANIFEST.in", "benchmarks", "compose.yaml", "examples", "hippocampus",
+    ".dockerignore", "CHANGELOG.md", "Containerfile", "LICENSE", "MANIFEST.in", "benchmarks", "compose.yaml", "examples", "hippocampus",
 }  # fmt: skip
 
 TARGETS = ("setup", "run", "test", "lint", "types", "bench")

@@ -49,6 +49,9 @@ from core.ports import (
 if TYPE_CHECKING:
     from core.models.openai import OpenAIModel
 
+LIBRARY: Final = "libgomp1"
+"""Debian's package of the library that llama.cpp needs besides; a system with little in it lacks it."""
+
 CONTEXT: Final = 8192
 """The window that the model was trained for."""
 
@@ -258,9 +261,14 @@ def serve(path: str, key: str) -> tuple[object, str]:
     """
     try:
         import xllamacpp  # type: ignore[import-untyped]
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ModelUnreachable(
             "The embedded model needs the package xllamacpp, which is not installed; run make setup, or set "
+            "OPENAI_BASE_URL to a model endpoint of your own."
+        ) from error
+    except ImportError as error:
+        raise ModelUnreachable(
+            f"The embedded model needs a library of the system ({error}); run `sudo apt-get install {LIBRARY}`, or set "
             "OPENAI_BASE_URL to a model endpoint of your own."
         ) from error
     params = xllamacpp.CommonParams()

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
+from iact.setup import packages
 from iact.setup.environment import PYTHON, VENV
 from iact.setup.report import ROOT, Missing, digest, run
 
 _STAMP = VENV / "iact.model"
 """Digest of the code that names the file, its origin and its digest."""
+_LIBRARY = "libgomp1"
 _SOURCE = ROOT / "core" / "models" / "weights.py"
 
 
 def ensure() -> Missing | None:
-    """Leave with the model's file, or say what a person must do."""
+    """Leave with the model's file and what runs it, or say what a person must do."""
+    if not _loads() and not (packages.install([_LIBRARY], why="the embedded model needs it") and _loads()):
+        return Missing(
+            "A library that the embedded model needs is missing",
+            "a model endpoint of your own is needed (OPENAI_BASE_URL)",
+            packages.remedy([_LIBRARY]),
+        )
+    return _fetched()
+
+
+def _loads() -> bool:
+    """Whether the package that runs the model finds the libraries that it needs."""
+    command = [str(PYTHON), "-c", "import xllamacpp"]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+
+
+def _fetched() -> Missing | None:
     wanted = digest([_SOURCE])
     if _STAMP.exists() and _STAMP.read_text(encoding="ascii") == wanted and any(cache().rglob("*.gguf")):
         return None

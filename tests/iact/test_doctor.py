@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import platform
 import shutil
@@ -61,7 +61,12 @@ def no_model(patch: Patch) -> None:
 
 
 def no_model_package(patch: Patch) -> None:
-    patch.setattr(importlib.util, "find_spec", lambda name: None)
+    patch.setattr(importlib, "import_module", raises(ModuleNotFoundError("No module named 'xllamacpp'")))
+
+
+def no_model_library(patch: Patch) -> None:
+    said = "libgomp.so.1: cannot open shared object file: No such file or directory"
+    patch.setattr(importlib, "import_module", raises(ImportError(said)))
 
 
 def no_git(patch: Patch) -> None:
@@ -88,6 +93,7 @@ MISSING: Final[list[tuple[str, Callable[[Patch], None], str]]] = [
     ("bubblewrap", no_bubblewrap, "sudo apt-get install bubblewrap"),
     ("model", no_model, "core.models.embedded fetch"),
     ("model", no_model_package, "set OPENAI_BASE_URL"),
+    ("model", no_model_library, "sudo apt-get install libgomp1"),
     ("versions", no_git, "apt-get install git"),
     ("disk", no_space, "free some space at"),
     ("kernel", old_kernel, "Linux 4.18 or newer"),
