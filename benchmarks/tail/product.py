@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from benchmarks.tail.layouts import STATIC, command, folder, printed
 from core import Runtime
@@ -27,7 +27,6 @@ from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.modules.manifest import Manifest
-from core.modules.registry import Start
 from core.ports import (
     JSON,
     CatalogueEntry,
@@ -35,15 +34,13 @@ from core.ports import (
     ModelEvent,
     ModelProfile,
     ModuleHost,
-    ModuleInstance,
-    ModuleSource,
-    Origin,
     Report,
     StaticPrompt,
     StreamEnd,
     TextDelta,
 )
 from core.tree.replay import replay
+from tests.core.tree.fakes import FakeHost, FakeModules, World
 
 Say = Callable[[Sequence[ChatMessage]], Awaitable[str]]
 """Has the server reply to a context, and measures that."""
@@ -116,12 +113,11 @@ class _Worker:
         return None
 
 
-class _Shell:
+class _Shell(FakeModules):
     """The module in memory."""
 
-    running = 0
-
     def __init__(self) -> None:
+        super().__init__(World())
         self._made = 0
 
     async def call(
@@ -141,57 +137,12 @@ class _Shell:
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return _MANIFEST
 
-    def on_change(self, tell: Callable[[], None]) -> None:
-        return None
 
-    async def warm(self, module: str, report: Report, start: Start) -> None:
-        return None
-
-    async def drop(self, module: str) -> None:
-        return None
-
-    async def close(self) -> None:
-        return None
-
-
-class _Host:
+class _Host(FakeHost):
     """A catalogue with that module; nothing is started."""
-
-    backend: Literal["docker", "bubblewrap", "off"] = "docker"
 
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         return [CatalogueEntry("shell", "0" * 64, "shipped", "For measurements.", _MANIFEST.to_proto())]
-
-    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
-        raise AssertionError("nothing is added in this measurement")
-
-    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
-        raise AssertionError("nothing is added in this measurement")
-
-    async def remove(self, name: str) -> None:
-        raise AssertionError("nothing is removed in this measurement")
-
-    async def start(
-        self,
-        name: str,
-        *,
-        session: str,
-        workspace: Path,
-        report: Report,
-        digest: str | None = None,
-        egress: Sequence[str] = (),
-        secrets: Sequence[str] = (),
-    ) -> ModuleInstance:
-        raise AssertionError("nothing is started in this measurement")
-
-    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
-        return None
-
-    async def end_session(self, session: str) -> None:
-        return None
-
-    async def close(self) -> None:
-        return None
 
 
 async def play(say: Say, turns: int) -> list[tuple[str, str]]:

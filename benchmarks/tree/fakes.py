@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from benchmarks.tree.measure import RESULT
 from core import Runtime
@@ -18,7 +18,6 @@ from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.modules.manifest import Manifest
-from core.modules.registry import Start
 from core.ports import (
     CatalogueEntry,
     ChatMessage,
@@ -26,13 +25,11 @@ from core.ports import (
     ModelEvent,
     ModelProfile,
     ModuleHost,
-    ModuleInstance,
-    ModuleSource,
-    Origin,
     Report,
     StreamEnd,
     TextDelta,
 )
+from tests.core.tree.fakes import FakeHost, FakeModules, World
 
 _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)
 _WIDE: Final = 10**24
@@ -85,17 +82,15 @@ class InstantModel:
     async def warm(self) -> None:
         return None
 
-    async def drop(self, module: str) -> None:
-        return None
-
     async def close(self) -> None:
         return None
 
 
-class InstantModules:
+class InstantModules(FakeModules):
     """The module of one session, in memory."""
 
-    running = 0
+    def __init__(self) -> None:
+        super().__init__(World())
 
     async def call(
         self,
@@ -109,60 +104,15 @@ class InstantModules:
         ticket.redeem(call.request)
         return Completed(RESULT, "text/plain", {}, None, (), None)
 
-    def on_change(self, tell: Callable[[], None]) -> None:
-        return None
-
-    async def warm(self, module: str, report: Report, start: Start) -> None:
-        return None
-
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return _MANIFEST
 
-    async def drop(self, module: str) -> None:
-        return None
 
-    async def close(self) -> None:
-        return None
-
-
-class InstantHost:
+class InstantHost(FakeHost):
     """A catalogue with that module; nothing is started."""
-
-    backend: Literal["docker", "bubblewrap", "off"] = "docker"
 
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         return [CatalogueEntry("t", "0" * 64, "shipped", "For measurements.", _MANIFEST.to_proto())]
-
-    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
-        raise AssertionError("nothing is added in these measurements")
-
-    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
-        raise AssertionError("nothing is added in these measurements")
-
-    async def remove(self, name: str) -> None:
-        raise AssertionError("nothing is removed in these measurements")
-
-    async def start(
-        self,
-        name: str,
-        *,
-        session: str,
-        workspace: Path,
-        report: Report,
-        digest: str | None = None,
-        egress: Sequence[str] = (),
-        secrets: Sequence[str] = (),
-    ) -> ModuleInstance:
-        raise AssertionError("nothing is started in these measurements")
-
-    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
-        return None
-
-    async def end_session(self, session: str) -> None:
-        return None
-
-    async def close(self) -> None:
-        return None
 
 
 def runtime(
