@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := run
 .NOTPARALLEL:
-.PHONY: run setup test setup-test lint types unit bench fuzz lock format examples
+.PHONY: run setup test setup-test lint types unit coverage mutants bench fuzz lock format examples
 
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
@@ -34,6 +34,17 @@ types: | .venv
 # ARGS: what to give to pytest instead of everything. IACT_TEST_SCALE (default 1) multiplies the rounds of slow suites.
 unit: | .venv
 	@$(PY) -m pytest $(or $(ARGS),$(TESTS))
+
+# Lines of the core that its own tests reach: the table of those that they don't, and a failure below 95 %.
+coverage: | .venv
+	@$(PY) -m coverage run -m pytest tests/core $(sort $(wildcard tests/test_*.py))
+	@$(PY) -m coverage report
+
+# ROOM: one of gate, journal, language, plan (or a file of one: "gate.rules"). Small changes to its functions, one at a
+# time, each of which some test of these rooms must notice. What came of it: docs/design/mutants.md.
+mutants: | .venv
+	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),0.2) $(PY) -m mutmut run --max-children 2 "core.$(or $(ROOM),gate).*"
+	@$(PY) -m mutmut results
 
 # ARGS: names of benchmarks, to renew their parts of docs/benchmarks.md alone; or --short for the ratios.
 bench: setup
