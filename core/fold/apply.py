@@ -11,16 +11,15 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from core.context.tail import Seen, Told
-from core.context.tokens import Calibration, estimate, estimate_messages
 from core.errors import JournalError
 from core.fold import apply_gate as fold_gate
 from core.fold import apply_plan as plan_fold
 from core.fold import apply_session as fold_session
+from core.fold import apply_turn as turns
 from core.fold import budget, loops, offers, origin, uploads
 from core.fold.agent import Agent, Incoming, Pending
 from core.fold.checking import NOT_RUN, agent_of, expect, pending_of
-from core.fold.inputs import Prepared, choose_notes, documented, heard, noted, prepare, receive, show
+from core.fold.inputs import choose_notes, documented, heard, receive, show
 from core.fold.interpret import (
     advance,
     argument_text,
@@ -41,7 +40,6 @@ from core.language import labels
 from core.language.grammar import Bound
 from core.language.scanner import scan
 from core.language.variables import mentions
-from core.ports import JSON, ChatMessage, Usage
 
 
 def apply(tree: Tree, record: Record) -> None:
@@ -114,78 +112,9 @@ def _activate(agent: Agent, at: str) -> None:
     agent.recalled, agent.meant = (), {}
 
 
-def _prepared(tree: Tree, agent: Agent, record: Record) -> Prepared:
-    """The context that a turn's record answers, built from what the record says that was seen."""
-    took = record.fields.get("took")
-    return prepare(
-        tree,
-        agent,
-        Seen.from_json(record.fields.get("seen")),
-        notes=noted(record.fields.get("notes")),
-        took=[one for one in took if isinstance(one, int)] if isinstance(took, list) else (),
-        last=record.text("last"),
-        full=record.number("full"),
-    )
-
-
-def _take_turn(tree: Tree, agent: Agent, record: Record) -> None:
-    """The model spoke: its input becomes history, and so does its text."""
-    sent = record.text("context")
-    foreseen, prepared = tree.foreseen.pop(agent.path, (0, None))
-    if prepared is None or foreseen != record.n - 1 or prepared.digest != sent:
-        prepared = _prepared(tree, agent, record)
-    if prepared.digest != sent:
-        expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
-    stays = tree.layout == "changes"
-    agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts))
-    agent.told = Told(prepared.seen, prepared.table.bindings) if stays else None
-    agent.history.push(ChatMessage("assistant", record.body))
-    for message in agent.inbox:
-        if message.n in prepared.took:
-            origin.read(agent, message.labels)
-    agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
-    agent.first = prepared.input if agent.fresh else agent.first
-    agent.table, agent.feedback, agent.parts, agent.fresh = prepared.table, [], [], False
-    agent.recalled, agent.meant = (), {}
-    agent.full_told = agent.full_told or prepared.full > 0
-    _calibrate(tree, agent, record.fields.get("usage"), prepared)
-    agent.known.update(prepared.notes)
-    origin.document(agent, documented(tree, prepared.notes, prepared.seen.catalogue))
-    agent.turn = record.n
-    agent.turns += 1
-    agent.all_turns += 1
-    _count(agent, record.fields.get("usage"))
-
-
-def _calibrate(tree: Tree, agent: Agent, usage: JSON, prepared: Prepared) -> None:
-    """Learn from what the endpoint counted how far our estimate of tokens is off for this model."""
-    prompt = usage.get("prompt") if isinstance(usage, dict) and "estimated" not in usage else None
-    if isinstance(prompt, int):
-        reply = agent.history.messages()[-1]
-        dropped = estimate(prepared.tail) if tree.layout == "whole" else 0
-        before = agent.history.tokens - estimate_messages([reply]) + dropped
-        known = tree.calibrations.get(agent.model, Calibration())
-        tree.calibrations[agent.model] = known.observe(before, prompt)
-
-
-def _count(agent: Agent, usage: JSON) -> None:
-    if not isinstance(usage, dict):
-        return
-    names = ("prompt", "cached", "completion")
-    prompt, cached, completion = (value if isinstance(value := usage.get(name), int) else 0 for name in names)
-    agent.spent += prompt + completion
-    old = agent.usage
-    agent.usage = Usage(
-        old.prompt_tokens + prompt,
-        old.cached_tokens + cached,
-        old.completion_tokens + completion,
-        old.estimated or usage.get("estimated") is True,
-    )
-
-
 def _turn(tree: Tree, record: Record) -> None:
     agent = agent_of(tree, record)
-    _take_turn(tree, agent, record)
+    turns.take_turn(tree, agent, record)
     expect(tree, record, not record.text("last"), "follows a last turn and should be a reply")
     begin(tree, agent, record.body, cut_off=record.text("finish") == "length")
     if record.text("held") == "children":
@@ -200,7 +129,7 @@ def _reply(tree: Tree, record: Record) -> None:
     expect(tree, record, not agent.actions, "leaves actions without an outcome")
     status = record.text("status") or "ok"
     if "context" in record.fields:
-        _take_turn(tree, agent, record)
+        turns.take_turn(tree, agent, record)
         blocks = scan(record.body, tree.registry(agent.path).is_action).blocks
         acts = any(block.action for block in blocks) and status == "ok"
         expect(tree, record, not acts, "holds an action and should be a turn")
@@ -357,7 +286,7 @@ def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record) 
 def _answer(tree: Tree, record: Record) -> None:
     """A model answered a question about a plan."""
     plan = agent_of(tree, record)
-    _count(plan, record.fields.get("usage"))
+    turns.count(plan, record.fields.get("usage"))
     plan_fold.answered(plan, record)
 
 
@@ -421,7 +350,7 @@ def _draw(tree: Tree, record: Record) -> None:
 
 def _compress(tree: Tree, record: Record) -> None:
     agent = agent_of(tree, record)
-    _count(agent, record.fields.get("usage"))
+    turns.count(agent, record.fields.get("usage"))
     expect(tree, record, compress(agent, record.body), "cuts a history that is too short")
 
 
@@ -435,7 +364,7 @@ def _recall(tree: Tree, record: Record) -> None:
 
 
 def _discard(tree: Tree, record: Record) -> None:
-    _count(agent_of(tree, record), record.fields.get("usage"))
+    turns.count(agent_of(tree, record), record.fields.get("usage"))
 
 
 def _control(tree: Tree, record: Record) -> None:
