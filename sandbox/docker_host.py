@@ -27,7 +27,7 @@ from sandbox import image, isolation, limits, owner, reaper, socket_folder
 from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy, Outside
 from sandbox.engine import NO_ENGINE, EngineFailure, connect, from_thread, in_thread, knock
-from sandbox.health import printed, why_ended
+from sandbox.health import printed, standing, why_ended
 from sandbox.hosting import APPS, Host, Instance, Ways
 from sandbox.removal import remove
 from sandbox.stdio import Stdio
@@ -141,6 +141,11 @@ class DockerHost(Host[DockerInstance]):
                 lambda: in_thread(why_ended, container, module.name),
                 lambda: in_thread(printed, container),
             )
+            try:
+                await self._check_walls(container, module.name)
+            except BaseException:
+                checked.close()
+                raise
             return DockerInstance(
                 name=module.name,
                 session=session,
@@ -154,6 +159,20 @@ class DockerHost(Host[DockerInstance]):
                 digest=module.digest,
                 secrets=secrets,
                 known_as=partial(self._name, module=module.name),
+            )
+
+    async def _check_walls(self, container: Container, name: str) -> None:
+        """Look from outside whether the kernel took from a module what the engine was told to take.
+
+        Raises:
+            SandboxUnavailable: it did not.
+        """
+        status = None if self._isolation.gvisor else await in_thread(standing, container)
+        kept = isolation.gaps(status) if status is not None else []
+        if kept:
+            raise SandboxUnavailable(
+                f"The Docker engine started the module {name} without all of its walls ({', '.join(kept)}), so it "
+                "was stopped; run `iact doctor`."
             )
 
     async def _at_hand(self, module: Module) -> bool:

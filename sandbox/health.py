@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import grpc
 from docker.errors import NotFound
 from docker.models.containers import Container
@@ -43,6 +45,20 @@ def why_ended(container: Container, name: str) -> str | None:
     if state.get("Status") == "paused":
         return f"The container of module {name} was paused from outside."
     return f"The module {name} ended with status {state.get('ExitCode', 'unknown')}.{last_words(printed(container))}"
+
+
+def standing(container: Container) -> str | None:
+    """The kernel's account of the container's first process; None where that is another kernel's. Blocks.
+
+    The engine may count processes otherwise than we do, so whether it is the container's is looked at, too.
+    """
+    container.reload()
+    process = Path("/proc") / str(container.attrs["State"].get("Pid") or "none")
+    try:
+        ours = str(container.id) in (process / "cgroup").read_text("ascii", "replace")
+        return (process / "status").read_text("utf-8", "replace") if ours else None
+    except OSError:
+        return None
 
 
 def printed(container: Container) -> str:

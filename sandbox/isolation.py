@@ -24,6 +24,7 @@ AUTO: Final = "auto"
 _LEAST_PROCESSES: Final = 1500
 """gVisor's own threads count against the engine's limit; its kernel holds the module to the real one."""
 _SHARES_SOCKETS: Final = frozenset({"create", "all"})
+_DUE: Final = {"NoNewPrivs": "1", "Seccomp": "2"}
 _ROOT_DIR: Final = re.compile(r"/(\d+)\.(\d+)")
 
 
@@ -84,6 +85,13 @@ def of(info: Mapping[str, JSON], wanted: str = AUTO) -> Isolation:
     entry = found.get(name)
     shared = _shares_sockets(entry) if gvisor else not (_virtual(entry) or _desktop(info))
     return Isolation(name, gvisor, None if gvisor else _mapping(info), shared)
+
+
+def gaps(status: str) -> list[str]:
+    """What a process keeps that it should have lost, from its `/proc/PID/status`."""
+    found = {name: value.strip() for name, _, value in (line.partition(":") for line in status.splitlines())}
+    kept = [name for name in ("CapEff", "CapPrm", "CapBnd", "CapInh") if int(found.get(name, "0"), 16)]
+    return kept + [name for name, due in _DUE.items() if found.get(name, due) != due]
 
 
 def without_gvisor(info: Mapping[str, JSON]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from core.ports import JSON
 from sandbox import isolation, limits
 from sandbox.isolation import Isolation, UserMap
 from sandbox.limits import Limits, Place
+from tests.sandbox.backends import Backend
+from tests.sandbox.inside import hosting_on
+from tests.sandbox.test_lifecycle import folders
 
 RUNC: dict[str, JSON] = {"path": "runc"}
 GVISOR: dict[str, JSON] = {"path": "/usr/bin/runsc", "runtimeArgs": ["--network=none", "--host-uds=all"]}
@@ -120,3 +124,45 @@ def test_what_is_roots_is_given_and_no_link_is_followed(tmp_path: Path) -> None:
         assert (path.lstat().st_uid, path.lstat().st_gid) == (100_000, 100_001)
     assert outside.stat().st_uid == tmp_path.stat().st_uid == 0
     assert theirs.stat().st_uid == 4711
+
+
+CONFINED = (
+    "Name:\tx\nCapInh:\t0000000000000000\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nNoNewPrivs:\t1\nSeccomp:\t2\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "kept"),
+    [
+        ("", "", []),
+        ("CapEff:\t0\n", "CapEff:\t00000000a80425fb\n", ["CapEff"]),
+        ("CapBnd:\t0\n", "CapBnd:\t0000000000200000\n", ["CapBnd"]),
+        ("NoNewPrivs:\t1", "NoNewPrivs:\t0", ["NoNewPrivs"]),
+        ("Seccomp:\t2", "Seccomp:\t0", ["Seccomp"]),
+    ],
+)
+def test_what_a_process_should_have_lost(line: str, other: str, kept: list[str]) -> None:
+    assert isolation.gaps(CONFINED.replace(line, other) if line else CONFINED) == kept
+
+
+@pytest.mark.parametrize("backend", ["docker", "mapped"], indirect=True, scope="module")
+def test_a_module_that_kept_its_rights_is_not_used(
+    backend: Backend, loop: asyncio.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine is told to take less; the kernel's own account of the container's process shows it."""
+    options = limits.host_options
+
+    def lax(place: Place, bounds: Limits, runtime: str = "") -> limits.HostOptions:
+        told = options(place, bounds, runtime)
+        told["cap_drop"], told["security_opt"] = [], []
+        return told
+
+    monkeypatch.setattr(limits, "host_options", lax)
+
+    async def scenario() -> None:
+        async with hosting_on(backend, tmp_path) as host:
+            with pytest.raises(SandboxUnavailable, match=r"without all of its walls \(CapEff.*NoNewPrivs"):
+                await backend.start(host, "shell", session="s", workspace=tmp_path)
+
+    loop.run(scenario())
+    assert folders(tmp_path) == []
