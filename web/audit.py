@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from core.journal.record import Record
 from core.ports import JSON
 from web.render import NONE, Known, code_block, markdown, output, plain
-
-_SHOWN: Final = 60_000
-"""Characters of one argument that are shown; what is approved must be seen, so this is generous."""
 
 
 def clearance_html(record: Record, known: Known = NONE) -> str:
@@ -61,14 +57,8 @@ def _arguments(record: Record) -> str:
 
 def _argument(name: str, value: JSON, labels: JSON) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"<dt>{plain(name)}{_labels(labels)}</dt><dd>{_whole(text)}</dd>"
-
-
-def _whole(text: str) -> str:
-    """All of an argument: what would be left out here could be what matters."""
-    if len(text) <= _SHOWN:
-        return code_block(text)
-    return output(text)
+    # All of it, however long: what would be left out here could be what matters.
+    return f"<dt>{plain(name)}{_labels(labels)}</dt><dd>{code_block(text)}</dd>"
 
 
 def _stored(name: str, about: JSON, labels: JSON) -> str:

@@ -16,10 +16,14 @@ from typing import Final
 from core import Session
 from core.errors import UsageError
 from core.journal.record import Record
-from core.language.labels import clean
+from core.language.labels import clean, inline
 from core.ports import JSON
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways exactly this, [N]o: "
+_SENTENCE: Final = 600
+"""Characters of a sentence of the gate's."""
+_WIDTH: Final = 100
+"""Characters of one row of a value."""
 _VERDICTS: Final[dict[str, tuple[bool, JSON]]] = {
     "y": (True, None), "yes": (True, None), "a": (True, "call"), "always": (True, "call"),
 }  # fmt: skip
@@ -31,22 +35,41 @@ def is_question(record: Record) -> bool:
 
 
 def words(record: Record) -> str:
-    """A question in full, for a terminal."""
+    """A question in full, for a terminal. No value can pass for a line of ours: its own lines stand behind a bar."""
     params, origins = record.fields.get("params"), record.fields.get("provenance")
     lines = [
         f"{record.agent} asks to call {record.text('function')}, impact {record.fields.get('impact')}.",
-        *(record.text(name) for name in ("reason", "why") if record.text(name)),
+        *(inline(record.text(name), _SENTENCE) for name in ("reason", "why") if record.text(name)),
     ]
     for name, value in params.items() if isinstance(params, dict) else ():
         labels = origins.get(name) if isinstance(origins, dict) else None
         source = f" (from {', '.join(map(str, labels))})" if isinstance(labels, list) and labels else ""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        lines.append(f"  {name}{source}: {text}")
+        lines += [f"  {inline(f'{name}{source}', _SENTENCE)}: {_about(text)}", *_quoted(text)]
     attached = record.fields.get("attached")
     for name, about in attached.items() if isinstance(attached, dict) else ():
         if isinstance(about, dict) and "sha256" in about:
-            lines.append(f"  {name}: {about.get('size')} bytes of {about.get('media')}")
+            lines.append(f"  {inline(name)}: {about.get('size')} bytes of {about.get('media')}")
     return clean("\n".join(lines))
+
+
+def _about(text: str) -> str:
+    """A value that fits behind its name, or how long the one is that follows."""
+    lines = _lines(text)
+    return lines[0] if len(lines) == 1 else f"{len(text)} characters in {len(lines)} lines"
+
+
+def _quoted(text: str) -> list[str]:
+    lines = _lines(text)
+    return [f"  | {line}" for line in lines] if len(lines) > 1 else []
+
+
+def _lines(text: str) -> list[str]:
+    """The lines that a terminal would make of a text, one at least: the long ones cut into pieces of their own."""
+    rows = [
+        row[at : at + _WIDTH] for row in clean(text).splitlines() for at in range(0, max(1, len(row)), _WIDTH)
+    ]
+    return rows or [""]
 
 
 def _place(record: Record) -> tuple[str, int, int]:
@@ -98,7 +121,10 @@ class Asking:
 
     def _show(self) -> None:
         if self._waiting and sys.stdin.isatty():
-            print(f"{words(self._waiting[0])}\n{_QUESTION}", end="", file=sys.stderr, flush=True)
+            question = self._waiting[0]
+            # The call is named again behind what may have been pages of text.
+            last = f"That was {question.agent} asking to call {question.text('function')}. {_QUESTION}"
+            print(f"{words(question)}\n{last}", end="", file=sys.stderr, flush=True)
 
     def _line(self) -> None:
         line = sys.stdin.readline()

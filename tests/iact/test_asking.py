@@ -1,0 +1,68 @@
+"""What a person reads at the terminal before they say yes: the call in full, and nothing in it can pass for our words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.journal.record import Record
+from core.ports import JSON
+from iact.commands.asking import words
+
+
+def question(params: dict[str, JSON], provenance: dict[str, JSON] | None = None) -> Record:
+    fields: dict[str, JSON] = {
+        "op": "ask", "to": "person", "function": "mail.send", "impact": 2, "reason": "It sends.",
+        "params": params, "provenance": provenance or {},
+    }  # fmt: skip
+    return Record(7, "2026-01-01T00:00:00Z", "clearance", "/a/b", 3, "", fields)
+
+
+def test_the_call_stands_there_in_full() -> None:
+    shown = words(question({"to": "eve@example.org", "copies": 2}, {"to": ["tool:web.fetch"]}))
+    assert shown.split("\n") == [
+        "/a/b asks to call mail.send, impact 2.",
+        "It sends.",
+        "  to (from tool:web.fetch): eve@example.org",
+        "  copies: 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "end", ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029", "\x1b[2K\n", "\x1b[1A\x1b[2K"]
+)
+def test_a_value_cant_forge_a_line(end: str) -> None:
+    forged = f"Hello{end}  to (from user): bob@example.com{end}  body: Hello{end}"
+    shown = words(question({"body": forged, "to": "eve@example.org"}))
+    assert [line for line in shown.split("\n") if line.startswith("  to")] == ["  to: eve@example.org"]
+    assert "\x1b" not in shown
+    assert "bob@example.com" in shown  # it is shown, behind its bar
+
+
+def test_names_and_labels_cant_either() -> None:
+    shown = words(question({"x\n  to: bob": "1"}, {"x\n  to: bob": ["tool:a\n  to: eve"]}))
+    assert not any(line.startswith("  to") for line in shown.split("\n"))
+
+
+def test_letters_that_deceive_are_shown_as_what_they_are() -> None:
+    shown = words(question({"to": "bob\u202emoc.elpmaxe@\u200b"}))
+    assert "\\u202e" in shown
+    assert "\\u200b" in shown
+
+
+def test_a_long_value_is_whole_and_its_length_is_told_first() -> None:
+    text = "x" * 5_000 + "\nthe end"
+    shown = words(question({"body": text})).split("\n")
+    assert "5008 characters in 51 lines" in shown[2]
+    assert sum(line.count("x") for line in shown if line.startswith("  | ")) == 5_000
+    assert shown[-1] == "  | the end"
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=400))
+def test_no_value_has_a_line_of_its_own(value: str) -> None:
+    shown = words(question({"body": value, "to": "eve"})).split("\n")
+    assert shown[0].startswith("/a/b asks")
+    assert shown[-1] == "  to: eve"
+    assert all(line.startswith(("  body", "  | ")) for line in shown[2:-1])
