@@ -40,8 +40,8 @@ Why it is so, and where ours is behind:
 - **A step.** All others call the OpenAI client through its own method, which walks through every field of every \
 message by its type at each request, as the plain loop shows. Ours hands that client a finished body. What the \
 frameworks cost without any client is [below](#the-tree-and-its-journal).
-- **Stored.** A list of messages as JSON (AutoGen, pydantic-ai, smolagents) holds what was said and no more; it is \
-written when the run has ended, and lost with the process before that. Ours holds each call's intent and outcome, \
+- **Stored.** A list of messages holds what was said and no more; AutoGen's, pydantic-ai's and smolagents' are written \
+when the run has ended, and lost with the process before that. LangGraph stores the whole state at each step. Ours holds each call's intent and outcome, \
 origins, digests, times and usage, on disk before anyone acts on it.
 - **Resuming.** Ours reads the journal, checks its chain of digests and folds it into the tree before it answers; \
 the others read a list of messages.
@@ -263,11 +263,18 @@ def figures(peers: Kept) -> str:
         ("stored per step", "stored 200", "bytes", lambda size: f"{size / 1000:.1f} kB"),
         ("a level of nesting", "down 8", "cpu_ms", lambda ms: f"{ms:.1f} ms"),
     )
+    columns = [one for one in columns if any(_value(found, name, one[1], one[2]) for name, _ in _SHOWN)]
     rows = ["| | " + " | ".join(head for head, *_ in columns) + " |", "|" + "---|" * (len(columns) + 1)]
     for name, title in _SHOWN:
         cells = []
         for _, job, which, told in columns:
-            value = found.get(name, {}).get(job, {}).get(which)
+            value = _value(found, name, job, which)
             cells.append("–" if value is None else told(value))
         rows.append(f"| {title} | " + " | ".join(cells) + " |")
     return "\n".join(rows)
+
+
+def _value(
+    found: Mapping[str, Mapping[str, Mapping[str, float]]], name: str, job: str, which: str
+) -> float | None:
+    return found.get(name, {}).get(job, {}).get(which)

@@ -66,7 +66,9 @@ class Run:
         if name == "shipped" and (what not in _SHIPPED or count > LONG_ENOUGH):
             return {}
         if time.monotonic() - self.began > _ENOUGH:
-            self.failed[f"{name} {what} {count}"] = f"left out: all of it may take {_ENOUGH / 60:g} minutes"
+            self.failed[f"{name} {what} {count}"] = (
+                f"The comparison begins nothing more after {_ENOUGH / 60:g} minutes."
+            )
             return {}
         try:
             python = sys.executable if name in _INSIDE else str(interpreter(name))
@@ -87,7 +89,7 @@ class Run:
         try:
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_PATIENCE)
         except subprocess.TimeoutExpired:
-            self.failed[f"{name} {what} {count}"] = f"did not end within {_PATIENCE} s"
+            self.failed[f"{name} {what} {count}"] = f"It did not end within {_PATIENCE} s."
             return {}
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["no word"])[-1].strip(" |")
@@ -188,7 +190,7 @@ SHORT: Final = Sizes(1, 50, 100, 20, 20, (4, 8), 30, 20, 8)
 
 def measure(run: Run, sizes: Sizes) -> None:
     """Everything."""
-    run.take(sizes.rounds, "steps", sizes.steps, "wall")
+    run.take(1, "steps", sizes.steps, "wall")  # medians of many steps need no rounds
     storing(run, sizes.stored)
     run.take(sizes.rounds, "fan", sizes.fan, "makespan")
     for count in sizes.levels:
@@ -207,6 +209,9 @@ Column = tuple[str, Callable[[str], str]]
 
 
 def _table(run: Run, columns: Sequence[Column]) -> None:
+    if all(pick(name) == "–" for name in run.names for _, pick in columns):
+        print("\nThis was not measured.")
+        return
     heads = ["", *(head for head, _ in columns)]
     rows = [
         [f"**{NAMES[n]}**" if n == "ours" else NAMES[n], *(pick(n) for _, pick in columns)] for n in run.names
@@ -264,7 +269,7 @@ def show(run: Run, sizes: Sizes) -> None:
         f"\n**Stored**, {sizes.stored} steps with each framework's own persistence, then a new process that goes on:"
     )
     _table(run, [("ms per step", number("stored", sizes.stored, "cpu_ms")), ("bytes per step", number("stored", sizes.stored, "bytes", 0)),
-                 ("what it is", lambda name: STORES.get(name, "–")),
+                 ("what it is", lambda name: STORES[name] if run.get(name, "stored", sizes.stored, "bytes") else "–"),
                  ("resume and answer, ms", number("resume", sizes.stored, "cpu_ms", 0))])  # fmt: skip
     first = sizes.levels[0]
     print(
@@ -334,8 +339,8 @@ def main(arguments: Sequence[str]) -> int:
         measure(run, sizes)
     show(run, sizes)
     charts(run, sizes)
-    for what, why in run.failed.items():
-        print(f"\n{what}: {why}")
+    for why in dict.fromkeys(run.failed.values()):
+        print(f"\nNot measured: {', '.join(what for what, one in run.failed.items() if one == why)}. {why}")
     kept.numbers({"found": run.found, "failed": run.failed})
     return 0 if run.found.get("ours") else 1
 

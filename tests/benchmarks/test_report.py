@@ -85,8 +85,9 @@ def test_a_part_that_broke_says_so() -> None:
 def test_figures_that_are_missing_are_a_dash() -> None:
     numbers = {"found": {"ours": {"steps 200": {"at_200": 1.26}, "stored 200": {"bytes": 1660.0}}}}
     rows = page.figures(made("peers", numbers=numbers)).splitlines()
-    assert rows[2] == "| **iact**, every step durable | 1.3 ms | 1.7 kB | – |"
-    assert rows[3] == "| OpenAI Agents SDK | – | – | – |"
+    assert rows[0] == "| | a step behind 200 others | stored per step |", "what nobody has is left out"
+    assert rows[2] == "| **iact**, every step durable | 1.3 ms | 1.7 kB |"
+    assert rows[3] == "| OpenAI Agents SDK | – | – |"
 
 
 def test_only_the_readmes_figures_are_replaced() -> None:
