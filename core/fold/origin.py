@@ -121,11 +121,22 @@ def inside(tree: Tree, label: str) -> bool:
 
 def strange(tree: Tree, labels: Labels) -> Labels:
     """The labels that come from outside, and that the policy does not trust."""
-    return frozenset(one for one in untrusted(labels, tree.policy.trusted) if not inside(tree, one))
+    outside = frozenset(one for one in labels if not inside(tree, one))
+    unvouched = frozenset(one for one in outside if not _vouched(tree, one))
+    return untrusted(outside, tree.policy.trusted) | unvouched
 
 
 def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
     """Where a call comes from."""
     named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
-    plain = frozenset(one for one in join([agent.labels, *named.values()]) if inside(tree, one))
-    return Provenance(named, agent.labels - plain, tuple(tree.said), plain)
+    labels = join([agent.labels, *named.values()])
+    plain = frozenset(one for one in labels if inside(tree, one))
+    unvouched = frozenset(one for one in labels - plain if not _vouched(tree, one))
+    return Provenance(named, agent.labels - plain, tuple(tree.said), plain, unvouched)
+
+
+def _vouched(tree: Tree, label: str) -> bool:
+    """Whether a label that a policy names can be meant: not that of a function which an agent put there."""
+    kind, _, function = label.partition(":")
+    spec = tree.functions.get(function)
+    return kind != "tool" or spec is None or spec.vouched

@@ -189,7 +189,7 @@ def _unmet(
     labels = provenance.of(rule.parameter)
     if USER in rule.within and labels == {USER}:
         return None
-    if rule.sources and _is_from(labels, rule.sources):
+    if rule.sources and labels.isdisjoint(provenance.unvouched) and _is_from(labels, rule.sources):
         return None
     if not rule.within and not rule.hosts and not rule.sources:
         return next(iter(sorted(provenance.strange(labels, policy.trusted))), None)

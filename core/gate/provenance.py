@@ -65,12 +65,14 @@ class Provenance:
     """Where one call comes from. `arguments`: labels by parameter; `agent`: what the agent has read.
 
     `said`: texts that the user wrote in this session. `plain`: labels of tools that add nothing to what they were given.
+    `unvouched`: labels of functions whose module nobody approved: a policy that trusts a name means another one.
     """
 
     arguments: Mapping[str, Labels] = field(default_factory=dict)
     agent: Labels = NOTHING
     said: tuple[str, ...] = ()
     plain: Labels = NOTHING
+    unvouched: Labels = NOTHING
 
     def of(self, parameter: str) -> Labels:
         """The labels of one argument: what the model wrote or picked carries what the agent has read."""
@@ -83,4 +85,4 @@ class Provenance:
 
     def strange(self, labels: Labels, trusted: Iterable[str]) -> Labels:
         """Those of `labels` that are untrusted, and add something."""
-        return untrusted(labels - self.plain, trusted)
+        return untrusted(labels - self.plain, trusted) | (labels & self.unvouched)

@@ -302,3 +302,31 @@ def test_what_words_of_the_users_found_is_told_from_what_the_agents_words_found(
     _, played = play(tmp_path, script, "Find the bill")
     assert labels(played.tree, "/", "read_1") == {"tool:t.read", "user"}
     assert labels(played.tree, "/", "read_2") == {"tool:t.read", "model"}
+
+
+@pytest.mark.parametrize("approved", [False, True])
+def test_a_policy_does_not_trust_a_name_that_an_agent_has_taken(tmp_path: Path, approved: bool) -> None:
+    """`trusted` and `sources` mean the module that the person knows, not one that has its name."""
+    policy = (
+        '[scope.default]\nfunctions = ["*"]\ntrusted = ["tool:mail.*", "tool:web.*"]\n'
+        '[[scope.default.require]]\nfunction = "t.write"\nparameter = "text"\nsources = ["tool:mail.send"]\n'
+    )
+    approvals = Approvals.load(tmp_path / "approvals.json")
+    if approved:
+        approvals.approve("mail", "1" * 64, ["send"])
+    script = {"/": ["```mail.send to=bob\nbob\n```", "```t.write text=$send_1\n```", "Done."]}
+
+    async def main() -> Path:
+        async with runtime(
+            tmp_path / "data", replies(script), host=FakeHost(more=True), policy=policy,
+            authorities=Authorities(approvals=approvals),
+        ) as opened:  # fmt: skip
+            session = await opened.open(intent=2)
+            said = await session.say("Write bob to bob")
+            if not approved:
+                await session.clear(await question(session, said.n), False)
+            await session.answer(said.n)
+            return session.journal
+
+    played = replay(asyncio.run(main()), verify=True)
+    assert gates(played.records)[-1] == ((True, "impact") if approved else (False, "clearance"))
