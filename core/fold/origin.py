@@ -42,6 +42,8 @@ WRITTEN: Final[Labels] = frozenset({USER})
 
 _SHORT: Final = 1_000
 """Characters of an argument that may stand in what the user wrote; a longer one is the agent's word."""
+_FEW: Final = 16
+"""Values in one argument that are looked for there."""
 
 
 def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
@@ -55,7 +57,7 @@ def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
 
 def _written(tree: Tree, agent: Agent, value: JSON) -> Labels:
     texts = texts_of(value)
-    short = sum(map(len, texts)) <= _SHORT
+    short = len(texts) <= _FEW and sum(map(len, texts)) <= _SHORT
     users = short and texts and all(any(wrote(said, text) for said in tree.said) for text in texts)
     return WRITTEN if users else by(agent)
 
