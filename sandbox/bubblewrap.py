@@ -61,16 +61,20 @@ def arguments(
     ]
 
 
-def command(place: Place, bounds: Limits, module: Sequence[str]) -> list[str]:
-    """What runs inside: `module`, behind the programs that set its limits and, where needed, its user."""
+def command(place: Place, bounds: Limits, module: Sequence[str], *, together: bool) -> list[str]:
+    """What runs inside: `module`, behind the programs that set its limits and, where needed, its user.
+
+    `together`: a control group bounds the memory of all its processes, so that none needs a bound of its own. That of
+    addresses would keep a browser from starting, which reserves far more of them than there is memory.
+    """
     limits = {
         "core": 0,
         "nofile": bounds.open_files,
         "fsize": bounds.file_size,
         "nproc": bounds.processes,
-        "data": bounds.memory,
-        "as": bounds.memory * _ADDRESSES,
     }
+    if not together:
+        limits |= {"data": bounds.memory, "as": bounds.memory * _ADDRESSES}
     bounded = ["prlimit", *(f"--{name}={value}:{value}" for name, value in limits.items()), "--"]
     return [*_become(place), *bounded, *module]
 

@@ -192,7 +192,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 started = await asyncio.create_subprocess_exec(
                     *("/bin/sh", "-c", cgroups.ENTER, "sh", *map(str, group.folders), "--"),
                     *(_program(), "--args", str(said), "--seccomp", str(calls), "--"),
-                    *bubblewrap.command(place, bounds, inner),
+                    *bubblewrap.command(place, bounds, inner, together=bool(group.folders)),
                     env={},
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=asyncio.subprocess.PIPE,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +16,9 @@ from core.modules.manifest import Manifest
 from sandbox import DockerHost
 from sandbox.docker_host import DockerInstance
 from sandbox.payload import package_folder
-from tests.sandbox.calling import until
-from tests.sandbox.inside import Caller, hosting
+from tests.sandbox.backends import ALL
+from tests.sandbox.calling import need_bubblewrap, until
+from tests.sandbox.inside import Caller, called, hosting, hosting_on
 from tests.sandbox.outside import PUBLIC, echo, internet
 
 BROWSER = package_folder("ext_modules") / "browser"
@@ -167,5 +170,29 @@ def test_only_what_was_granted_is_reached(loop: asyncio.Runner, tmp_path: Path, 
                     assert "ERR_TUNNEL" in await caller.error("open", url="https://evil.example/")
             assert {line.target for line in world.lines if line.status == 200} == {"a.example:443"}
             assert {line.target for line in world.lines if line.status != 200} == {"evil.example:443"}
+
+    loop.run(scenario())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without control groups it can't be bounded and run at once")
+def test_it_runs_without_an_engine(loop: asyncio.Runner, tmp_path: Path) -> None:
+    """The page is served by the module itself, since nothing else runs in its name spaces."""
+    need_bubblewrap()
+    shipped, workspace = tmp_path / "shipped", tmp_path / "workspace"
+    workspace.mkdir()
+    shutil.copytree(BROWSER, shipped / "browser", ignore=shutil.ignore_patterns("__pycache__"))
+    with (shipped / "browser" / "module.py").open("a", encoding="utf-8") as source:
+        source.write(f"\nimport subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {SERVER!r}])\n")
+
+    async def scenario() -> None:
+        async with hosting_on(ALL["bubblewrap"], tmp_path / "data", shipped=shipped) as host:
+            instance = await ALL["bubblewrap"].start(host, "browser", session="s", workspace=workspace)
+            async with called(instance) as caller:
+                page = await caller.text("open", url="http://127.0.0.1:8000/")
+                assert 'heading "Order"' in page
+                await caller.text("fill", target=reference(page, "textbox"), value="Ada")
+                shot = await caller.outcome("screenshot", {})
+                assert isinstance(shot, Completed)
+                assert caller.artifacts[shot.artifact or ""].startswith(b"\x89PNG")
 
     loop.run(scenario())

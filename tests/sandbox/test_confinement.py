@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ModuleLost
-from sandbox import limits, owner, socket_folder
+from sandbox import bubblewrap, limits, owner, socket_folder
 from sandbox.limits import Limits, Place
 from sandbox.owner import Process
 
@@ -156,3 +156,11 @@ def test_folder_is_private_and_removed_with_its_mount(tmp_path: Path) -> None:
     socket_folder.remove(folder)
     socket_folder.remove(folder)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_process_is_bounded_by_itself_only_where_all_can_not_be(together: bool) -> None:
+    made = bubblewrap.command(PLACE, Limits(), ["module"], together=together)
+    named = {part.partition("=")[0] for part in made if part.startswith("--")}
+    assert {"--core", "--nofile", "--fsize", "--nproc"} <= named
+    assert ({"--as", "--data"} <= named) is not together
