@@ -16,6 +16,7 @@ import pytest
 from sandbox import DockerHost, reaper
 from sandbox.docker_host import DockerInstance
 from sandbox.pool import MODULES
+from tests.sandbox.backends import Backend
 from tests.sandbox.calling import shell, until
 from tests.sandbox.conftest import sweep
 from tests.sandbox.test_lifecycle import containers, folders
@@ -32,9 +33,9 @@ def _nothing_stays(engine: docker.DockerClient, tmp_path: Path) -> Iterator[None
 
 
 @asynccontextmanager
-async def pooling(data: Path, *, size: int = 1) -> AsyncIterator[DockerHost]:
+async def pooling(data: Path, *, size: int = 1, runtime: str = "auto") -> AsyncIterator[DockerHost]:
     """A host whose pool is full."""
-    host = DockerHost(data, pool=size)
+    host = DockerHost(data, pool=size, runtime=runtime)
     try:
         host.pool.fill()
         await full(host, size)
@@ -194,3 +195,21 @@ def test_a_killed_process_leaves_nothing_of_its_pool(
         await host.close()
 
     loop.run(afterwards())
+
+
+@pytest.mark.parametrize("backend", ["mapped"], indirect=True, scope="module")
+def test_users_that_the_engine_maps_get_theirs_from_the_pool_too(
+    loop: asyncio.Runner, tmp_path: Path, backend: Backend
+) -> None:
+    """The prepared folder belongs to a mapped user by then, and an unused session's workspace still to us."""
+
+    async def scenario() -> None:
+        async with pooling(tmp_path, runtime=backend.runtime) as host:
+            waiting = {one.container.id for one in host.pool.waiting}
+            workspace = place(tmp_path, "s")
+            instance = await start(host, "shell", "s", workspace)
+            assert instance.container.id in waiting
+            assert (await shell(instance, "id -u; echo mine > /workspace/file")).output == "0\n"
+            assert (workspace / "file").stat().st_uid >= 65_536
+
+    loop.run(scenario())
