@@ -103,8 +103,7 @@ def test_rates_and_functions_that_always_need_clearance(over: Rate | None, neede
         arguments={"to": "bob"}, provenance=CLEAN_MODEL, over=over,
     )  # fmt: skip
     if over is not None:
-        assert isinstance(decision, Denial)
-        assert (decision.by, decision.reason) == ("rate", "More than 3 calls of mail.* in 60 s.")
+        assert decision == Denial("rate", 1, "More than 3 calls of mail.* in 60 s.")
     else:
         assert isinstance(decision, Question if needed else Ticket)
 
@@ -152,44 +151,52 @@ def test_nobody_is_asked_once_something_cheaper_denies(inside: bool, intent: int
 REQUEST = CallRequest("/a", "mail.send", arguments_digest({"to": "bob"}, {}))
 
 
-@pytest.mark.parametrize(
-    ("decision", "says"),
-    [
-        (call(policy=Policy(lockdown=True), impact=1), Denial("lockdown", 1, "Everything is locked down.")),
-        (
+def sentences() -> dict[str, tuple[Ticket | Denial | Question, Denial | Question]]:
+    """What comes of a call, and what should. Decided within a test, so that it is the test that fails."""
+    strict = Policy(requires=frozenset({Require("mail.*", "to", ("book",), otherwise="deny")}))
+    asking = Policy(requires=frozenset({Require("mail.*", "to", ("book",))}))
+    bare = Policy(requires=frozenset({Require("mail.*", "to")}))
+    touched = Provenance({"to": frozenset({"tool:b", "agent:/a", "user"})})
+    uncovered = "The argument to of mail.send is not covered: 'bob'."
+    needed = "Clearance is needed for mail.send."
+    return {
+        "lockdown": (
+            call(policy=Policy(lockdown=True), impact=1),
+            Denial("lockdown", 1, "Everything is locked down."),
+        ),
+        "readers": (
             call(policy=Policy(readers=frozenset({"mail.*"})), impact=1),
             Denial("provenance", 1, "mail.send is for agents of intent 0 alone."),
         ),
-        (call(clearance=True), Question(REQUEST, 0, "clearance", "Clearance is needed for mail.send.")),
-        (
+        "an authority asks": (call(clearance=True), Question(REQUEST, 0, "clearance", needed)),
+        "the policy asks": (
             call(policy=Policy(clearance=frozenset({"mail.*"})), impact=1.5),
-            Question(REQUEST, 1.5, "clearance", "Clearance is needed for mail.send."),
+            Question(REQUEST, 1.5, "clearance", needed),
         ),
-        (
-            call(provenance=Provenance({"to": frozenset({"tool:b", "agent:/a", "user"})}), impact=2),
-            Question(
-                REQUEST, 2, "provenance", "The call has impact 2 and is touched by agent:/a, tool:b."
-            ),
+        "touched": (
+            call(provenance=touched, impact=2),
+            Question(REQUEST, 2, "provenance", "The call has impact 2 and is touched by agent:/a, tool:b."),
         ),
-        (
-            call(
-                policy=Policy(requires=frozenset({Require("mail.*", "to", ("book",), otherwise="deny")})),
-                provenance=STRANGE,
-                impact=1,
-            ),
-            Denial("provenance", 1, "The argument to of mail.send is not covered: 'bob'."),
+        "denied": (
+            call(policy=strict, provenance=STRANGE, impact=1),
+            Denial("provenance", 1, uncovered),
         ),
-        (
-            call(policy=Policy(requires=frozenset({Require("mail.*", "to")})), provenance=STRANGE, impact=1),
+        "asked": (
+            call(policy=asking, provenance=STRANGE, impact=1),
+            Question(REQUEST, 1, "provenance", uncovered),
+        ),
+        "a source": (
+            call(policy=bare, provenance=STRANGE, impact=1),
             Question(
                 REQUEST, 1, "provenance", "The argument to of mail.send is not covered: 'tool:web.fetch'."
             ),
         ),
-    ],
-)  # fmt: skip
-def test_what_it_says_to_people_is_a_whole_sentence(
-    decision: Ticket | Denial | Question, says: Denial | Question
-) -> None:
+    }
+
+
+@pytest.mark.parametrize("case", sentences())
+def test_what_it_says_to_people_is_a_whole_sentence(case: str) -> None:
+    decision, says = sentences()[case]
     assert decision == says
 
 
