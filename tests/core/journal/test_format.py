@@ -19,10 +19,6 @@ def encoded(record: Record) -> str:
     return encode(record)[0].decode()
 
 
-def heading(kind: str, agent: str = "/a", **fields: JSON) -> str:
-    return encoded(Record(3, AT, kind, agent, 1, "", fields)).split("\n")[1]
-
-
 def test_a_record_byte_by_byte() -> None:
     before = (
         '<!-- iact {"n":3,"at":"2026-05-04T03:02:01.123456Z","kind":"call","agent":"/a","step":7,'
@@ -51,27 +47,30 @@ def test_a_body_that_leaves_something_open_stands_in_a_fence(body: str, wrapped:
     assert rest.startswith(f"### 1 · /\n\n{wrapped}\n\n<!-- /1 ")
 
 
+FUNCTION: dict[str, JSON] = {"function": "t.read"}
+
+
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("kind", "agent", "fields", "expected"),
     [
-        (heading("say"), "user → /"),
-        (heading("reply"), "/a → user"),
-        (heading("reply", to="/b"), "/a → /b"),
-        (heading("call", function="t.read"), "/a · call t.read"),
-        (heading("result", function="t.read"), "/a · result t.read"),
-        (heading("gate", function="t.read"), "/a · gate t.read"),
-        (heading("clearance", function="t.read"), "/a · clearance t.read"),
-        (heading("turn"), "/a"),
-        (heading("notice", function="t.read"), "/a · notice"),
-        (heading("turn", "/*a*`b`"), "/\\*a\\*\\`b\\`"),
-        (heading("turn", "/a\nb\u202e"), "/a�b�"),
-        (heading("turn", "a" * 200), "a" * 200),
-        (heading("turn", "a" * 201), "a" * 199 + "…"),
-        (heading("call", "a" * 300, function="f"), "a" * 199 + "…"),
+        ("say", "/a", {}, "user → /"),
+        ("reply", "/a", {}, "/a → user"),
+        ("reply", "/a", {"to": "/b"}, "/a → /b"),
+        ("call", "/a", FUNCTION, "/a · call t.read"),
+        ("result", "/a", FUNCTION, "/a · result t.read"),
+        ("gate", "/a", FUNCTION, "/a · gate t.read"),
+        ("clearance", "/a", FUNCTION, "/a · clearance t.read"),
+        ("turn", "/a", {}, "/a"),
+        ("notice", "/a", FUNCTION, "/a · notice"),
+        ("turn", "/*a*`b`", {}, "/\\*a\\*\\`b\\`"),
+        ("turn", "/a\nb\u202e", {}, "/a�b�"),
+        ("turn", "a" * 200, {}, "a" * 200),
+        ("turn", "a" * 201, {}, "a" * 199 + "…"),
+        ("call", "a" * 300, {"function": "f"}, "a" * 199 + "…"),
     ],
 )
-def test_the_line_for_people(line: str, expected: str) -> None:
-    assert line == f"### 3 · {expected}"
+def test_the_line_for_people(kind: str, agent: str, fields: dict[str, JSON], expected: str) -> None:
+    assert encoded(Record(3, AT, kind, agent, 1, "", fields)).split("\n")[1] == f"### 3 · {expected}"
 
 
 def test_fields_of_another_type_are_read_as_nothing() -> None:
