@@ -36,6 +36,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "IACT_PRICE_CACHED": "price_cached",
     "IACT_PRICE_COMPLETION": "price_completion",
     "IACT_CLEARANCE_URL": "clearance_url",
+    "IACT_CLEARANCE_BOTH": "clearance_both",
     "IACT_CLEARANCE_SECONDS": "clearance_seconds",
     "IACT_CLEARANCE_URL_SECONDS": "clearance_url_seconds",
     "IACT_MEMORY": "memory",
@@ -72,7 +73,8 @@ class Settings(BaseModel):
     `warm`: likewise.
     `dialect`: "tools" for models that insist on function calls.
 
-    `clearance_url`: asked about every call, in place of a person; `clearance_url_seconds` and `clearance_seconds`:
+    `clearance_url`: asked about every call, in place of a person; `clearance_both`: what that allows and a rule of the
+    policy or of provenance asks about is put to a person, too; `clearance_url_seconds` and `clearance_seconds`:
     how long that, or a person, may take to answer.
     """
 
@@ -105,6 +107,7 @@ class Settings(BaseModel):
     workspace_bytes: int = Field(default=2 << 30, ge=0)
     """Bytes on disk that a session's own workspace may take; 0: as many as there are."""
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    clearance_both: Literal["on", "off"] = "off"
     clearance_url_seconds: float = Field(default=ENDPOINT_SECONDS, gt=0, le=3600)
     clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)
     memory: Literal["on", "off"] = "on"

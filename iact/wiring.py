@@ -135,6 +135,7 @@ async def open_runtime(
     )
     authorities = Authorities(
         endpoint=endpoint,
+        both=settings.clearance_both == "on",
         seconds=settings.clearance_seconds,
         approvals=Approvals(settings.data / approval.FILE),
     )

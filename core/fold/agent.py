@@ -58,7 +58,7 @@ class Pending:
     `bound` is None until its turn comes, because results before it may define what it names.
     `call`: number of its `call` record once it was dispatched, else 0. `child`: whom a CALL is for.
     `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`) and at which impact;
-    `answer`: what they said.
+    `answer`: what they said. `passed`: an endpoint said yes, and a person has the last word.
     `node`: the step of a plan that it is a firing of.
     """
 
@@ -74,6 +74,7 @@ class Pending:
     asked_of: str = ""
     asked_impact: float = 0
     answer: Answer | None = None
+    passed: bool = False
     node: str = ""
 
 

@@ -41,6 +41,10 @@ def clear(tree: Tree, record: Record) -> None:
     open_ = pending.asked == record.number("ask") and pending.answer is None
     expect(tree, record, open_, "answers what was not asked")
     allow = record.fields.get("allow") is True
+    if record.fields.get("then") == "person":
+        expect(tree, record, allow and pending.asked_of == "endpoint", "passes on what no endpoint allowed")
+        pending.passed, pending.asked, pending.asked_of = True, 0, ""
+        return
     if decision.asked is not None and "remember" in record.fields and allow:
         question = decision.asked.question
         tree.remembered = tree.remembered.keep(kept(record.fields["remember"], question, decision.asked.user))

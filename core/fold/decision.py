@@ -61,13 +61,15 @@ def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint
     spec, bound, policy = pending.spec, pending.bound, tree.policy
     if tree.lockdown:
         policy = dataclasses.replace(policy, lockdown=True)
+    endpoint = endpoint and not pending.passed
     request = CallRequest(agent.path, spec.name, whole_digest_of(bound))
     grant, arguments = tree.grant_of(agent.path), texts(bound)
     live, believed = tree.at_stake(spec.module), tree.believed(spec)
     impact = judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy)
     now = datetime.fromisoformat(at).timestamp()
     # A call that waited for clearance was counted when it was asked about.
-    tally, over = (tree.tally, None) if pending.asked else tree.tally.take(policy.rates_of(spec.name), now)
+    counted = pending.asked or pending.passed
+    tally, over = (tree.tally, None) if counted else tree.tally.take(policy.rates_of(spec.name), now)
     provenance = provenance_of(tree, agent, bound)
     verdict = consider(
         request, impact.level, grant, policy, arguments=arguments, provenance=provenance,

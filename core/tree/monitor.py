@@ -32,10 +32,11 @@ Asked = Literal["person", "endpoint"]
 class Authorities:
     """Who has a say in calls. `endpoint`: asked about every call, in place of a person. `seconds`: a person's time.
 
-    `approvals`: what persons approved of modules that do not ship with the product. `delays`: of real failures.
+    `both`: what an endpoint allows and a rule asks about is put to a person, too. `approvals`: what persons approved of modules that do not ship with the product. `delays`: of real failures.
     """
 
     endpoint: ClearancePort | None = None
+    both: bool = False
     seconds: float = PERSON_SECONDS
     approvals: Approvals | None = None
     delays: Delays = field(default_factory=Delays)
@@ -54,14 +55,13 @@ class Monitor:
     async def decide(self, agent: Agent, pending: Pending) -> Ticket | Denial | None:
         """Decide an agent's call. None: it was withdrawn, or must wait behind a latch; nothing was decided."""
         at, decision = self._look(agent, pending)
-        if isinstance(decision.verdict, Question):
+        while isinstance(decision.verdict, Question):
             assert decision.asked is not None
             await self._ask(agent, pending, decision, decision.asked)
             if pending not in agent.actions or self._live.tree.latched(agent.path):
                 return None
             # What changed while the question stood open counts: the intent may be lower now.
             at, decision = self._look(agent, pending)
-        assert not isinstance(decision.verdict, Question)
         fields = gate_fields(decision, endpoint=self._endpoint, asked=pending.asked)
         self._live.record("gate", agent.path, {**_place(agent, pending), **fields}, at=at)
         return decision.verdict
@@ -91,7 +91,8 @@ class Monitor:
 
     async def _ask(self, agent: Agent, pending: Pending, decision: Decision, asked: ClearanceRequest) -> None:
         """Get the answer to a question into the journal, unless it is there already."""
-        to: Asked = "endpoint" if self._endpoint else "person"
+        endpoint = None if pending.passed else self._authorities.endpoint
+        to: Asked = "person" if endpoint is None else "endpoint"
         if pending.answer is None and pending.asked_of != to:
             assert pending.bound is not None
             fields, blobs = ask_fields(asked, decision.impact, agent, pending.bound)
@@ -103,8 +104,8 @@ class Monitor:
             )
             await self._live.durable(record)
         self._live.changed()
-        if self._authorities.endpoint is not None and pending.answer is None:
-            answer = await self._authorities.endpoint.ask(asked)
+        if endpoint is not None and pending.answer is None:
+            answer = await endpoint.ask(asked)
             self._answer(agent, pending, answer, "endpoint")
         else:
             self.waits(agent, pending, True)
@@ -114,6 +115,8 @@ class Monitor:
     def _answer(self, agent: Agent, pending: Pending, answer: Answer, by: str) -> None:
         if pending in agent.actions and pending.answer is None:
             fields = answer_fields(pending, answer, by)
+            if by == "endpoint" and answer.allow and self._authorities.both:
+                fields["then"] = "person"
             self._live.record("clearance", agent.path, {**_place(agent, pending), **fields})
 
     async def _wait(self, agent: Agent, pending: Pending) -> None:

@@ -343,6 +343,44 @@ def test_an_endpoint_is_asked_about_every_call_that_nothing_cheaper_denies(
     assert gates == [(allow, "clearance"), (allow, "clearance"), (False, "impact")]
 
 
+@pytest.mark.parametrize(("endpoint", "person"), [(True, True), (True, False), (False, None)])
+def test_a_person_can_have_the_last_word_on_what_an_endpoint_allows(
+    tmp_path: Path, endpoint: bool, person: bool | None
+) -> None:
+    """The endpoint is asked about both calls; the person about the one that a rule asks about, if the endpoint said yes."""
+    world, first = World(), Endpoint(endpoint)
+    policy = '[scope.default]\nfunctions = ["*"]\nclearance = ["t.write"]'
+    script = {"/": ["```READ\na\n```\n```WRITE\nb\n```", "Done."]}
+    authorities = Authorities(endpoint=first, both=True)
+
+    async def main() -> Path:
+        async with runtime(
+            tmp_path, replies(script), world=world, authorities=authorities, policy=policy
+        ) as opened:
+            session = await opened.open(intent=1)
+            said = await session.say("Go")
+            if person is None:
+                await session.answer(said.n)
+                return session.journal
+            await until(lambda: any(one.text("to") == "person" for one in session.records()))
+            name, call = session.id, await question(session, said.n)
+        # The endpoint's yes stands in the journal: after a restart the person alone is still asked.
+        async with runtime(
+            tmp_path, replies(script), world=world, authorities=authorities, policy=policy
+        ) as opened:
+            session = await opened.open(name)
+            await session.clear(call, person)
+            await session.answer(said.n)
+            return session.journal
+
+    records = replay(asyncio.run(main()), verify=True).records
+    assert [one.question.request.function for one in first.asked] == ["t.read", "t.write"]
+    assert [text for _, _, text in world.done] == ([] if not endpoint else ["a", "b"] if person else ["a"])
+    assert [one.text("to") for one in clearances(records, "ask")] == ["endpoint", "endpoint"] + (
+        ["person"] if endpoint else []
+    )
+
+
 def test_the_model_sees_nothing_of_a_question(tmp_path: Path) -> None:
     """Contexts of a run in which a person said yes are those of a run in which nobody was asked."""
 
