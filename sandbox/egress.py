@@ -26,6 +26,7 @@ from typing import Final
 SOCKET: Final = "egress.sock"
 LARGEST_HEAD: Final = 16 * 1024
 _CHUNK: Final = 64 * 1024
+_STOPPED: Final = "The module was stopped."
 
 _REASONS: Final = {
     200: "Connection established",
@@ -252,7 +253,7 @@ class EgressProxy:
         try:
             line = await self._connection(reader, writer)
         except asyncio.CancelledError:  # by close(); the server would take it for a failure of ours
-            line = replace(line, status=503, reason="The module was stopped.")
+            line = replace(line, status=503, reason=_STOPPED)
         except OSError as error:
             line = replace(line, status=502, reason=f"The connection broke ({error.strerror}).")
         finally:
@@ -273,10 +274,12 @@ class EgressProxy:
             await _answer(writer, found.status, found.reason)
             return replace(line, status=found.status, reason=found.reason)
         address, far_reader, far_writer = found
+        passing = _Passing(self._take, self._bounds.idle)
         try:
             await _answer(writer, 200, "")
-            passing = _Passing(self._take, self._bounds.idle)
             reason = await passing.run((reader, writer), (far_reader, far_writer), self._bounds.seconds)
+        except asyncio.CancelledError:  # by close(); what was reached and what passed is told all the same
+            reason = _STOPPED
         finally:
             far_writer.transport.abort()
         return replace(

@@ -308,3 +308,4 @@ def test_closing_ends_what_is_open(tmp_path: Path) -> None:
 
     (line,) = play(tmp_path, scenario)
     assert line.reason == "The module was stopped."
+    assert (line.status, line.address) == (200, PUBLIC), "what it had reached is told all the same"
