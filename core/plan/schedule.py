@@ -48,9 +48,6 @@ class ReadyQueue:
     def __len__(self) -> int:
         return len(self._in)
 
-    def __contains__(self, node: object) -> bool:
-        return node in self._in
-
     def add(self, node: str) -> None:
         if node not in self._in:
             self._in.add(node)

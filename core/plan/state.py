@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 from core.plan.model import WINNER, WORK, Node, Plan, PlanError, PlanVersion, make_plan
 from core.plan.refs import picks
-from core.plan.states import STARTED, TABLE, TERMINAL, Cause, IllegalTransition, JoinState, State, step
+from core.plan.states import STARTED, TERMINAL, Cause, IllegalTransition, JoinState, State, step
 from core.ports import JSON
 
 Rung = Literal["pristine", "retried", "patched"]
@@ -311,17 +311,6 @@ class PlanState:
         for one in sorted(self.plan.nodes):
             if self.nodes[one].state == "pending" and self.join(one) == "holds":
                 yield one
-
-    def change(self, node: str, cause: Cause, *, at: float = 0.0, detail: str = "") -> NodeChange:
-        """The change that `cause` would make now; not yet applied."""
-        record = self.nodes[node]
-        arrow = TABLE.get((record.state, cause))
-        if arrow is None:
-            raise IllegalTransition(f"node {node!r} is {record.state}; {cause!r} leads nowhere from there")
-        attempt = record.attempts + (cause == "dispatched")
-        return NodeChange(
-            node, self.versions[-1].version, cause, record.state, arrow.target, at, attempt, detail
-        )
 
     def in_state(self, *states: State) -> list[str]:
         """Ids of the nodes of the present version in one of `states`, in order of id."""

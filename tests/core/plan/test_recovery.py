@@ -23,7 +23,7 @@ def at(*causes: Cause) -> tuple[PlanState, Ladder]:
         PlanVersion.first(read_plan("steps: [{id: a, call: f, retries: 1}, {id: b, call: f}]", id="p"))
     )
     for cause in causes:
-        state.apply(state.change("a", cause))
+        state.happen("a", cause, 0.0)
     return state, Ladder(state, LadderBudget(patches=1, replans=1), backoff=1)
 
 
@@ -33,9 +33,9 @@ def test_each_rung_needs_the_one_before() -> None:
         ladder.attempt_patch("a")
     assert ladder.attempt_retry("a", BUSY, impact=0, idempotent=False) == Retry(1)
     for cause in ("transient", "retried", "dispatched"):
-        state.apply(state.change("a", cause))
+        state.happen("a", cause, 0.0)
     assert isinstance(ladder.attempt_retry("a", BUSY, impact=0, idempotent=False), Exhausted)
-    state.apply(state.change("a", "broke"))
+    state.happen("a", "broke", 0.0)
     with pytest.raises(RecoveryRefused):
         ladder.attempt_retry("a", BUSY, impact=0, idempotent=False)
     with pytest.raises(RecoveryRefused):

@@ -177,7 +177,7 @@ def test_a_change_that_does_not_fit_raises() -> None:
 def test_versions_follow_on_each_other_and_keep_what_is_finished() -> None:
     state = folded("steps: [{id: a, call: f}, {id: b, call: f, after: [a]}]")
     for cause in ("joined", "dispatched"):
-        state.apply(state.change("a", cause))
+        state.happen("a", cause, 0.0)
     plan = state.plan
     with pytest.raises(PlanError, match="follow"):
         state.adopt(PlanVersion(3, 2, "skipping one"))
@@ -191,7 +191,7 @@ def test_versions_follow_on_each_other_and_keep_what_is_finished() -> None:
         plan.revise("drop", drop=["a"], finished=["a"])
     with pytest.raises(PlanError, match="taken"):
         plan.revise("add", add=[plan.nodes["a"]])
-    state.apply(state.change("b", "dropped"))
+    state.happen("b", "dropped", 0.0)
     state.adopt(plan.revise("no b", drop=["b"]))
     assert list(state.plan.nodes) == ["a"]
     assert state.plan.version == 2
