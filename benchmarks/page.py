@@ -104,6 +104,7 @@ PARTS: Final[Mapping[str, Part]] = {
         "AgentDojo",
         "The whole suite with a planner that does everything the attacker wants: what the gate lets through. "
         "[The gate and its threat model](threat-model.md).",
+        seconds=480,
     ),
     "seven_groups": Part(
         "The seven-group experiment",
