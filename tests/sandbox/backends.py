@@ -91,10 +91,17 @@ class OwnEngine:
         if os.geteuid() != 0 or shutil.which("dockerd") is None:
             pytest.skip("only root can start an engine of the tests' own")
         if self._folder is None:
+            self._forget_the_dead()
             self._folder = Path(tempfile.mkdtemp(prefix="iact-engine-"))
             self._folder.chmod(0o711)  # mapped users pass it
             self._start(self._folder)
         return f"unix://{self._folder}/engine.sock"
+
+    def _forget_the_dead(self) -> None:
+        """Remove what runs of an hour ago or more left when they were killed; their engines died with them."""
+        for folder in Path(tempfile.gettempdir()).glob("iact-engine-*"):
+            if folder.stat().st_mtime < time.time() - 3600 and not self._answers(folder):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, folder: Path) -> None:
         shared = {"path": shutil.which("runsc"), "runtimeArgs": ["--network=none", "--host-uds=all"]}
