@@ -79,11 +79,12 @@ class Ticket:
 
 
 _MAKER: Final = object()
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def arguments_digest(arguments: Mapping[str, JSON], attached: Mapping[str, str]) -> str:
     """SHA-256 over a call's arguments. `attached`: SHA-256 of each value passed by name, by parameter."""
-    canonical = json.dumps([arguments, attached], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    canonical = _CANONICAL.encode([arguments, attached])
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 

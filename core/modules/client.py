@@ -85,6 +85,8 @@ _LARGEST_INLINE: Final = 64 << 10
 """Bytes of arguments that are serialised on the event loop; more go to a thread."""
 
 
+_ARGUMENTS: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
 OnText = Callable[[str], None]
 OnProgress = Callable[[Progress], None]
 OnArtifact = Callable[[ArtifactChunk], Awaitable[None]]
@@ -322,7 +324,7 @@ def _request(invocation: Invocation, timeout: float) -> bytes:
         session=invocation.session,
         agent=invocation.agent,
         function=invocation.function,
-        arguments_json=json.dumps(dict(invocation.arguments), ensure_ascii=False, allow_nan=False),
+        arguments_json=_ARGUMENTS.encode(dict(invocation.arguments)),
         values=values,
         timeout_ms=max(1, round(timeout * 1000)),
     ).SerializeToString()

@@ -37,8 +37,9 @@ class Observer:
             yield
         finally:
             self._calls[module, agent] -= 1
-            self._ended.set()
-            self._ended = asyncio.Event()
+            if self._tasks:  # only they wait for it
+                self._ended.set()
+                self._ended = asyncio.Event()
 
     def told(self, module: str, agent: str, state: StateChange) -> None:
         """A call of `agent` told of this state."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import json
 import time
@@ -124,14 +125,23 @@ def _changed(before: StateChange, state: AgentState) -> StateChange | None:
 async def _perform(function: Function, bound: dict[str, object], call: Call) -> object:
     if function.parameters.call:
         bound = {function.parameters.call: call, **bound}
-    if inspect.isasyncgenfunction(function.handler):
-        return await _stream(function.handler(**bound), call)
-    if inspect.iscoroutinefunction(function.handler):
-        return await function.handler(**bound)
+    if not _in_a_thread(function.handler):
+        value = function.handler(**bound)
+        if isinstance(value, AsyncIterator):
+            return await _stream(value, call)
+        assert isinstance(value, Awaitable)
+        result: object = await value
+        return result
     context = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(
         _THREADS, lambda: context.run(_in_thread, function.handler, bound, call)
     )
+
+
+@functools.cache
+def _in_a_thread(handler: Callable[..., object]) -> bool:
+    """Whether a handler must be run in a thread, since it is neither a coroutine nor an asynchronous generator."""
+    return not (inspect.isasyncgenfunction(handler) or inspect.iscoroutinefunction(handler))
 
 
 async def _stream(items: AsyncIterator[object], call: Call) -> Result:

@@ -13,11 +13,11 @@ from pathlib import Path
 import docker
 import pytest
 
-from sandbox import DockerHost, reaper
+from sandbox import BubblewrapHost, DockerHost, reaper
 from sandbox.docker_host import DockerInstance
 from sandbox.pool import MODULES
 from tests.sandbox.backends import Backend
-from tests.sandbox.calling import shell, until
+from tests.sandbox.calling import need_bubblewrap, shell, until
 from tests.sandbox.conftest import sweep
 from tests.sandbox.test_lifecycle import containers, folders
 
@@ -155,6 +155,31 @@ def test_one_that_died_in_the_pool_is_replaced(loop: asyncio.Runner, tmp_path: P
             files = await start(host, "files", "one", workspace)
             assert (await asyncio.to_thread(files.container.top))["Processes"]
             assert (workspace / "here").is_file()
+
+    loop.run(scenario())
+
+
+def test_without_an_engine_it_is_the_same(loop: asyncio.Runner, tmp_path: Path) -> None:
+    need_bubblewrap()
+
+    async def scenario() -> None:
+        host = BubblewrapHost(tmp_path, pool=1)
+        try:
+            host.pool.fill()
+
+            async def filled() -> bool:
+                return host.pool.ready == 1
+
+            await until(filled, seconds=PATIENCE)
+            waiting = host.pool.waiting
+            workspace = place(tmp_path, "one")
+            digest = next(entry.digest for entry in await host.catalogue() if entry.name == "shell")
+            first = await host.start("shell", session="one", workspace=workspace, report=print, digest=digest)
+            assert first in waiting
+            assert (await shell(first, "pwd; echo hello > note")).output == "/workspace\n"
+            assert (workspace / "note").read_text() == "hello\n"
+        finally:
+            await host.close()
 
     loop.run(scenario())
 
