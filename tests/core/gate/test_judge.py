@@ -61,6 +61,8 @@ def test_a_rule_of_the_policy_raises_and_says_so() -> None:
 
 
 def test_a_rule_about_a_script_knows_what_is_in_reach() -> None:
-    policy = Policy(impacts=frozenset({ImpactRule("t.run", "text", "shell")}))
+    rules = frozenset({ImpactRule("t.run", "text", "shell"), ImpactRule("shell.run", "command", "shell")})
     for live, level in ((False, 1), (True, 2)):
+        policy = Policy(impacts=rules)
         assert judge_call("t.run", 0, {"text": "rm x"}, live=live, policy=policy).level == level
+        assert judge_call("shell.run", 0, {"command": "rm x"}, live=live, policy=policy).level == level

@@ -52,6 +52,8 @@ def test_all_other_methods(method: str) -> None:
         ("/workspace/a", ("/workspace/",), True),
         ("/workspaces", ("/workspace/",), False),
         ("/etc", ("/",), True),
+        ("/data", ("/dataX",), False),
+        ("/data/a", ("/dataX/",), False),
         ("a", ("/workspace",), False),
         ("a", (), False),
     ],
