@@ -39,12 +39,14 @@ Why it is so, and where ours is behind:
 
 - **A step.** All others call the OpenAI client through its own method, which walks through every field of every \
 message by its type at each request, as the plain loop shows. Ours hands that client a finished body. What the \
-frameworks cost without any client is [below](#the-tree-and-its-journal).
+frameworks cost without any client is [told elsewhere](design/cost.md).
 - **Stored.** A list of messages holds what was said and no more; AutoGen's, pydantic-ai's and smolagents' are written \
 when the run has ended, and lost with the process before that. LangGraph stores the whole state at each step. Ours holds each call's intent and outcome, \
 origins, digests, times and usage, on disk before anyone acts on it.
 - **Resuming.** Ours reads the journal, checks its chain of digests and folds it into the tree before it answers; \
 the others read a list of messages.
+- **Child agents.** AutoGen's tool makes an object, runs it once and forgets it. Each child of ours leaves durable \
+records, has a budget of its own and can be called again, after a restart too. The makespan is time on the wall.
 - **Memory.** Most of it is the connection to the endpoint, as the plain loop shows. An agent of ours also has a \
 journal, budgets, variables and a place in the tree, and can be asked again.
 - **Prompts.** Ours fences what comes in, so that it can't pass for anything else; those are the additional bytes of \
