@@ -14,6 +14,7 @@ from typing import Final
 
 from sandbox.limits import (
     EGRESS_FOLDER,
+    INSIDE,
     MASKED,
     PROGRAM_FOLDER,
     SITE_FOLDER,
@@ -55,7 +56,7 @@ def arguments(
         *_masks(),
         *("--dev", "/dev", "--remount-ro", "/dev"),
         *(("--bind", str(temporary), "/tmp") if temporary else own),
-        *("--ro-bind", str(place.code), "/module", "--bind", str(place.sockets), SOCKET_FOLDER),
+        *("--ro-bind", str(place.code), INSIDE, "--bind", str(place.sockets), SOCKET_FOLDER),
         *_given(place),
         *("--chdir", "/workspace" if place.workspace is not None else "/tmp"),
     ]

@@ -179,8 +179,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
     async def _spawn(self, module: Module, place: limits.Place, base: Path) -> Jail:
         bounds = self._bounds_of(module)
         environment = {**image.ENVIRONMENT, **self._environment(module, place)}
-        inner = ["python3", "-m", "ext_modules.sdk", "serve", "/module/module.py"]
-        inner += ["--socket", f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}"]
+        inner = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         temporary = place.sockets.with_name(f"{place.sockets.name}-tmp")
         group = await in_thread(_group, bounds)
         try:

@@ -1,7 +1,8 @@
 """The modules that can be started: found as folders, known by digest, never imported.
 
 A module is a folder with a `module.toml` (what a person should know before it ever ran, and what it
-needs mounted) and its source, of which `module.py` is run. Before it runs it is copied, under its
+needs mounted) and its source, of which `module.py` is run, or the program that `command` names, in any language.
+Before it runs it is copied, under its
 digest, into the data directory: so a container holds exactly the source that the digest stands for,
 readable for whatever user it runs as, however the repository is edited in the meantime.
 """
@@ -28,6 +29,7 @@ from protos.iact.ext_module.v1 import ext_module_pb2
 from sandbox import payload
 from sandbox.egress import targets
 from sandbox.kept import Kept
+from sandbox.limits import INSIDE
 from sandbox.requirements import checked
 
 LOCK = "requirements.lock"
@@ -81,6 +83,7 @@ class _Card(BaseModel):
     needs: _Needs = _Needs()
     mcp: dict[str, object] | None = None
     image: _Image | None = None
+    command: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(default=[], max_length=50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,19 @@ class Module:
     """Debian packages that must be in its image."""
     sources: tuple[tuple[str, Path], ...] = ()
     """Its source: the names inside the module's folder, and where each file is."""
+    command: tuple[str, ...] = ()
+    """The program that serves the contract; without one the SDK serves `module.py`."""
+
+    def served_at(self, socket: str) -> list[str]:
+        """The command line, inside, that serves it on a unix socket. What begins with ./ is in its own folder."""
+        own = [
+            word.replace("./", f"{INSIDE}/", 1) if word.startswith("./") else word for word in self.command
+        ]
+        return [
+            *(own or ("python3", "-m", "ext_modules.sdk", "serve", f"{INSIDE}/module.py")),
+            "--socket",
+            socket,
+        ]
 
 
 class Catalogue:
@@ -233,7 +249,7 @@ class Catalogue:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
             for path in (draft, *draft.rglob("*")):
-                path.chmod(0o755 if path.is_dir() else 0o644)
+                path.chmod(0o755 if path.is_dir() or module.command else 0o644)
             os.rename(draft, target)
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
@@ -246,7 +262,7 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     """Read the module in `folder`; `sdk`: digest of the SDK that it will run on.
 
     Raises:
-        UsageError: its `module.toml` is not one, or there is no `module.py`.
+        UsageError: its `module.toml` is not one, or there is nothing to run.
     """
     path = folder / "module.toml"
     try:
@@ -267,8 +283,10 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
         requirements, program = payload.locked(bridge / LOCK), card.requirements
     elif LOCK in sources:
         requirements = _locked(sources[LOCK])
-    if "module.py" not in sources:
-        raise UsageError(f"{folder} holds a module.toml but no module.py; add the module's source.")
+    if "module.py" not in sources and not card.command:
+        raise UsageError(
+            f"{folder} holds a module.toml but no module.py; add the module's source, or name its program as command."
+        )
     if card.image is not None and origin != "shipped":
         raise UsageError(
             f"{path} has a table [image]; only the modules that we ship can have packages in one."
@@ -281,6 +299,7 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     return Module(
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
         tuple(needs.egress), tuple(requirements), tuple(program), packages, listed,
+        tuple(card.command),
     )  # fmt: skip
 
 

@@ -225,8 +225,7 @@ class DockerHost(Host[DockerInstance]):
         name = self._name(session, module.name)
         with suppress(NotFound):  # of an earlier run of this session: the journal's lock says that it is ours
             client.api.remove_container(name, force=True, v=True)
-        command = ["python3", "-m", "ext_modules.sdk", "serve", "/module/module.py"]
-        command += ["--socket", f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}"]
+        command = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         bounds = self._isolation.bounds(self._bounds_of(module))
         host_config = client.api.create_host_config(
             **limits.host_options(place, bounds, self._isolation.runtime)

@@ -28,7 +28,7 @@ from sandbox import payload
 CURRENT: Final = "current.json"
 RESERVED: Final = frozenset({"sites"})
 """Names of folders that stand beside the modules'."""
-LARGEST: Final = 4 << 20
+LARGEST: Final = 32 << 20
 """Bytes of one version's files together."""
 MOST_FILES: Final = 200
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")

@@ -18,6 +18,8 @@ from docker.types import LogConfig, Mount, Ulimit
 
 _MIB = 1 << 20
 
+INSIDE = "/module"
+"""Where a module's folder is inside."""
 SOCKET_FOLDER = "/run/iact"
 """The socket directory, as seen inside."""
 EGRESS_FOLDER = "/run/egress"
@@ -133,7 +135,7 @@ def options(place: Place, environment: Mapping[str, str]) -> Options:
 def host_options(place: Place, limits: Limits, runtime: str = "") -> HostOptions:
     """What confines a container at `place`, within `limits`. `runtime`: the engine's name of it; "": its default."""
     mounts = [
-        Mount("/module", str(place.code), type="bind", read_only=True),
+        Mount(INSIDE, str(place.code), type="bind", read_only=True),
     ]
     own = {"/tmp": f"rw,exec,nosuid,nodev,size={limits.tmp_size},nr_inodes={limits.tmp_files},mode=1777"}
     if place.shares_sockets:

@@ -12,7 +12,7 @@ from typing import Final
 from core.errors import UsageError
 from core.ports import ModuleSource
 
-_LARGEST: Final = 4 << 20
+_LARGEST: Final = 32 << 20
 _MOST: Final = 200
 _BY_PERSON: Final = "Added by a person."
 _SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})

@@ -11,7 +11,8 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,8 +21,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from core.errors import IactError, ModuleFault, ModuleLost, SandboxUnavailable, UsageError
 from core.modules.client import ModuleClient
+from core.modules.source import read_source
 from iact.settings import Settings
 from sandbox import BubblewrapHost, DockerHost
+from sandbox.kept import Kept
 
 Make = Callable[..., DockerHost | BubblewrapHost]
 """Makes a host on a data directory."""
@@ -46,7 +49,7 @@ _FINDINGS: Final = TypeAdapter(list[Finding])
 def check_module(
     path: Path, settings: Settings, *, backend: str = "", here: bool = False, as_json: bool = False
 ) -> int:
-    """Check the module in folder `path`, print what was found; 0 if it keeps the contract, else 1.
+    """Check the module at `path`, a folder or a Python file, print what was found; 0 if it keeps the contract, else 1.
 
     `backend`: "docker", "bubblewrap", or "all" for every one that is present; "" for the one that the settings give.
     `here`: as an ordinary process of this machine, without a sandbox.
@@ -55,18 +58,32 @@ def check_module(
         UsageError: there is no module.
         SandboxError: there is no sandbox, or the module did not come up in it.
     """
-    folder = path.resolve()
-    if not (folder / "module.toml").is_file():
-        raise UsageError(f"{path} holds no module.toml; give the folder of a module.")
-    if here:
-        findings = _read(_run([str(folder / "module.py")]))
-    else:
-        findings = asyncio.run(_on_each(folder, backend or settings.sandbox, settings.runtime))
+    with _folder_of(path) as folder:
+        if here:
+            if not (folder / "module.py").is_file():
+                raise UsageError(f"{path} has a program of its own; check it in a sandbox.")
+            findings = _read(_run([str(folder / "module.py")]))
+        else:
+            findings = asyncio.run(_on_each(folder, backend or settings.sandbox, settings.runtime))
     if as_json:
         print(json.dumps([finding.model_dump() for finding in findings], ensure_ascii=False, indent=2))
     else:
         print(_table(findings), end="")
     return 0 if all(finding.ok or finding.advice for finding in findings) else 1
+
+
+@contextmanager
+def _folder_of(path: Path) -> Iterator[Path]:
+    """The folder of the module at `path`; for a Python file one with a `module.toml` as `module add` would write it."""
+    if path.suffix != ".py":
+        folder = path.resolve()
+        if not (folder / "module.toml").is_file():
+            raise UsageError(f"{path} holds no module.toml; give the folder of a module, or a .py file.")
+        yield folder
+        return
+    source = read_source(path)
+    with tempfile.TemporaryDirectory(prefix="iact-check-") as temporary:
+        yield Kept(Path(temporary)).add(source)
 
 
 async def _on_each(folder: Path, backend: str, runtime: str) -> list[Finding]:

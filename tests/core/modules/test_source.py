@@ -40,6 +40,6 @@ def test_what_is_no_module_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=why):
             read_source(path)
     (tmp_path / "large").mkdir()
-    (tmp_path / "large" / "module.py").write_bytes(b"#" * (5 << 20))
-    with pytest.raises(UsageError, match="4 MiB"):
+    (tmp_path / "large" / "module.py").write_bytes(b"#" * (33 << 20))
+    with pytest.raises(UsageError, match="32 MiB"):
         read_source(tmp_path / "large")
