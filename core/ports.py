@@ -164,7 +164,8 @@ class ModuleSource:
     """A module that is to be kept. `files`: what its folder holds, by relative path; `module.py` is what is run.
 
     `summary`: one line for people. `requirements`: "name==version". `egress`, `secrets`, `workspace`: what it
-    declares to need; a `module.toml` among the files says all of this itself, and then counts.
+    declares to need; a `module.toml` among the files says all of this itself, and then counts. `image`: the name
+    or digest of an image of the engine's, whose program is then the module, instead of files.
     """
 
     name: str
@@ -174,6 +175,7 @@ class ModuleSource:
     egress: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     workspace: str = "none"
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.errors import SandboxUnavailable
-from core.ports import Report
+from core.errors import SandboxUnavailable, UsageError
+from core.ports import CatalogueEntry, ModuleSource, Origin, Report
 from sandbox import bubblewrap, cgroups, image, limits, reaper, socket_folder, syscalls, tree
 from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy
@@ -140,6 +140,11 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 digest=module.digest,
                 secrets=secrets,
             )
+
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        if source.image:
+            raise UsageError("A module that is an image needs the Docker engine; add its folder instead.")
+        return await super().add(source, origin)
 
     async def _at_hand(self, module: Module) -> bool:
         return await in_thread(tree.present, module.packages) is not None

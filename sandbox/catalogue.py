@@ -83,6 +83,7 @@ class _Card(BaseModel):
     needs: _Needs = _Needs()
     mcp: dict[str, object] | None = None
     image: _Image | None = None
+    system: str = Field(default="", pattern="^(sha256:[0-9a-f]{64})?$")
     command: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(default=[], max_length=50)
 
 
@@ -113,6 +114,8 @@ class Module:
     """Its source: the names inside the module's folder, and where each file is."""
     command: tuple[str, ...] = ()
     """The program that serves the contract; without one the SDK serves `module.py`."""
+    system: str = ""
+    """The digest of an image that a person brought, in which it runs instead of ours."""
 
     def served_at(self, socket: str) -> list[str]:
         """The command line, inside, that serves it on a unix socket. What begins with ./ is in its own folder."""
@@ -194,6 +197,8 @@ class Catalogue:
             module = read(folder, sdk=payload.sdk_digest(), origin=origin)
             if module.name != source.name:
                 raise UsageError(f"The module.toml is about {module.name!r}, not {source.name!r}.")
+            if module.system and origin != "user":
+                raise UsageError("The module.toml names an image as its system; only a person can add one.")
         except UsageError as error:
             shutil.rmtree(folder)
             raise UsageError(str(error).replace(f"{folder}/", "")) from error
@@ -283,6 +288,10 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
         requirements, program = payload.locked(bridge / LOCK), card.requirements
     elif LOCK in sources:
         requirements = _locked(sources[LOCK])
+    if card.system and (not card.command or requirements):
+        raise UsageError(
+            f"{path} names an image as its system; it needs a command, and can have no requirements."
+        )
     if "module.py" not in sources and not card.command:
         raise UsageError(
             f"{folder} holds a module.toml but no module.py; add the module's source, or name its program as command."
@@ -299,7 +308,7 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     return Module(
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
         tuple(needs.egress), tuple(requirements), tuple(program), packages, listed,
-        tuple(card.command),
+        tuple(card.command), card.system,
     )  # fmt: skip
 
 

@@ -22,8 +22,8 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 
 from core.errors import SandboxUnavailable
-from core.ports import Report
-from sandbox import image, isolation, limits, owner, reaper, socket_folder
+from core.ports import CatalogueEntry, ModuleSource, Origin, Report
+from sandbox import brought, image, isolation, limits, owner, reaper, socket_folder
 from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy, Outside
 from sandbox.engine import NO_ENGINE, EngineFailure, connect, from_thread, in_thread, knock
@@ -105,6 +105,11 @@ class DockerHost(Host[DockerInstance]):
         if client is not None:
             await in_thread(client.close)
 
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        if source.image:
+            source = await in_thread(brought.pinned, await self._engine(), source)
+        return await super().add(source, origin)
+
     async def _engine(self) -> docker.DockerClient:
         async with self._connecting:
             if self._closed:
@@ -130,10 +135,16 @@ class DockerHost(Host[DockerInstance]):
     ) -> DockerInstance:
         client = await self._engine()
         async with self._preparing.setdefault(module.packages, asyncio.Lock()):
-            base = await in_thread(image.ensure, client, from_thread(report), packages=module.packages)
-            python = await in_thread(image.python_of, client, base.reference)
+            if module.system:
+                reference, python = module.system, ""
+                lost = f"The engine has lost the image of the module {module.name}; add it again."
+                await in_thread(brought.image_of, client, reference, lost)
+            else:
+                base = await in_thread(image.ensure, client, from_thread(report), packages=module.packages)
+                reference = base.reference
+                python = await in_thread(image.python_of, client, reference)
             ways = await self._ways(module, python, workspace, report, egress, secrets)
-        async with self._building(client, module, session, ways, base.reference) as built:
+        async with self._building(client, module, session, ways, reference) as built:
             container, folder, proxy, stdio = built
             checked = await self._await_service(
                 folder,
@@ -225,7 +236,7 @@ class DockerHost(Host[DockerInstance]):
         name = self._name(session, module.name)
         with suppress(NotFound):  # of an earlier run of this session: the journal's lock says that it is ours
             client.api.remove_container(name, force=True, v=True)
-        command = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
+        program, *arguments = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         bounds = self._isolation.bounds(self._bounds_of(module))
         host_config = client.api.create_host_config(
             **limits.host_options(place, bounds, self._isolation.runtime)
@@ -233,7 +244,8 @@ class DockerHost(Host[DockerInstance]):
         host_config["MaskedPaths"] = list(limits.MASKED)  # the client has no argument for it
         made = client.api.create_container(
             reference,
-            command,
+            arguments,
+            entrypoint=[program],  # an image that a person brought may have one of its own
             name=name,
             labels=owner.labels(self._process, data=self._data, session=session, module=module.name),
             host_config=host_config,

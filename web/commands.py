@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
 from core.errors import MemoryUnavailable
 from core.journal.record import Record
-from core.modules.source import read_source, written_source
+from core.modules.source import source_of, written_source
 from core.ports import Memory
 from web import looking
 from web.messages import (
@@ -274,7 +273,7 @@ async def _modules(client: Client, message: ListModules) -> Fields:
 
 async def _module_add(client: Client, message: AddModule) -> Fields:
     if message.name is None:
-        source = await asyncio.to_thread(read_source, Path(message.source))
+        source = await asyncio.to_thread(source_of, message.source)
     else:
         source = written_source(message.name, message.source)
     return {"module": (await client.runtime.add_module(source)).to_json()}

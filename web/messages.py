@@ -260,7 +260,7 @@ class ListModules(Message):
 
 
 class AddModule(Message):
-    """Add the module at `source`, the path of a folder or a Python file on the server's machine.
+    """Add the module at `source`: the path of a folder or a Python file on the server's machine, or an image there.
 
     With a `name`, `source` is the Python source itself, and the module is named so. The `ok` has `module`, as
     `iact module list --json` prints it. Nothing of it is approved by that.

@@ -1,8 +1,9 @@
-"""A module's source from a person: a folder with a `module.toml`, a Python file, or the text of one."""
+"""A module's source from a person: a folder with a `module.toml`, a Python file, the text of one, or an image."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,24 @@ from core.ports import ModuleSource
 _LARGEST: Final = 32 << 20
 _MOST: Final = 200
 _BY_PERSON: Final = "Added by a person."
+_IMAGE: Final = re.compile(
+    r"(?P<name>[a-z0-9][a-z0-9._:/-]{0,200}?)(:[A-Za-z0-9_.-]{1,128})?(@sha256:[0-9a-f]{64})?"
+)
+"""What names an image; a path that begins with a slash or a dot is none."""
 _SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})
+
+
+def source_of(place: str) -> ModuleSource:
+    """The module at `place`: a path, or, where there is nothing and it does not look like one, an image of the engine's.
+
+    Raises:
+        UsageError: there is none, or it is too large.
+    """
+    image = _IMAGE.fullmatch(place)
+    if image is None or place.endswith(".py") or Path(place).exists():
+        return read_source(Path(place))
+    name = re.sub(r"[^a-z0-9]+", "_", image["name"].rpartition("/")[2]).strip("_")
+    return ModuleSource(name, {}, summary=_BY_PERSON, image=place)
 
 
 def read_source(path: Path) -> ModuleSource:
@@ -31,7 +49,7 @@ def read_source(path: Path) -> ModuleSource:
             files = {"module.py": path.read_bytes()}
         else:
             raise UsageError(
-                f"There is no module at {path}; give a folder with a module.toml, or a .py file."
+                f"There is no module at {path}; give a folder with a module.toml, a .py file, or an image."
             )
     except OSError as error:
         raise UsageError(f"The module at {path} can't be read: {error.strerror}.") from error

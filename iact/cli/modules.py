@@ -17,9 +17,12 @@ def add_modules(commands: Commands) -> None:
     one.add_argument("--json", action="store_true")
 
     one = commands.add(
-        "add", _module_add, "Add a module of yours: a folder with a module.toml, or a .py file.", module
+        "add",
+        _module_add,
+        "Add a module of yours: a folder with a module.toml, a .py file, or an image of the engine's.",
+        module,
     )
-    one.add_argument("path", metavar="PATH", type=Path)
+    one.add_argument("source", metavar="PATH-or-IMAGE")
     one.add_argument("--json", action="store_true")
     one = commands.add("remove", _module_remove, "Take a module out of the catalogue.", module)
     one.add_argument("name", metavar="NAME")
@@ -98,7 +101,7 @@ def _modules(chosen: argparse.Namespace, settings: Settings) -> int:
 def _module_add(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import catalogue
 
-    return catalogue.add_module(settings, chosen.path, as_json=chosen.json)
+    return catalogue.add_module(settings, chosen.source, as_json=chosen.json)
 
 
 def _module_remove(chosen: argparse.Namespace, settings: Settings) -> int:

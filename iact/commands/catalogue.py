@@ -18,7 +18,7 @@ from typing import Literal
 from core.errors import IactError, ModuleFault, ModuleLost, SandboxError, UsageError
 from core.modules.approval import FILE, Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
-from core.modules.source import read_source
+from core.modules.source import source_of
 from core.ports import JSON, ModuleHost
 from iact.commands import remote
 from iact.doctor import checks
@@ -79,16 +79,16 @@ def _functions(one: Known) -> str:
     return "".join(lines)
 
 
-def add_module(settings: Settings, path: Path, *, as_json: bool) -> int:
-    """Add the module at `path` to the catalogue: it is started once, and asked what it offers.
+def add_module(settings: Settings, source: str, *, as_json: bool) -> int:
+    """Add the module at `source`, a path or an image, to the catalogue: it is started once, and asked what it offers.
 
     Raises:
         UsageError: it can't be a module.
         SandboxError: there is no sandbox, or it did not come up in it.
         ModuleFault: what it says of itself breaks the rules.
     """
-    place = path.resolve()
-    answer = remote.ask_server(settings, {"type": "module.add", "source": str(place)})
+    place = source_of(source).image or str(Path(source).resolve())
+    answer = remote.ask_server(settings, {"type": "module.add", "source": place})
     fields = answer["module"] if answer is not None else asyncio.run(_add(settings, place))
     if as_json:
         print(json.dumps(fields, ensure_ascii=False, indent=2))
@@ -98,8 +98,8 @@ def add_module(settings: Settings, path: Path, *, as_json: bool) -> int:
     return 0
 
 
-async def _add(settings: Settings, path: Path) -> JSON:
-    source = await asyncio.to_thread(read_source, path)
+async def _add(settings: Settings, place: str) -> JSON:
+    source = await asyncio.to_thread(source_of, place)
     async with _hosting(settings) as host:
         entry = await host.add(source, "user")
         if entry.manifest is None:

@@ -1,0 +1,57 @@
+"""Images that a person brings: the whole system of a module, with its program, in any language.
+
+Such an image is named by its digest once it is added, so another one under the same name is not what was approved.
+Of what it says of itself only the program counts; everything that confines a module is ours, as for any other.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import docker
+from docker.errors import ImageNotFound
+from docker.models.images import Image
+
+from core.errors import SandboxUnavailable, UsageError
+from core.ports import ModuleSource
+
+
+def pinned(client: docker.DockerClient, source: ModuleSource) -> ModuleSource:
+    """`source` with its image by digest, and the image's program as a `module.toml` has it. Blocks.
+
+    Raises:
+        UsageError: the image names no program, or would write outside of what is bounded.
+        SandboxUnavailable: there is no such image.
+    """
+    image = image_of(client, source.image, f"There is no module at {source.image}, and no image of that name; "
+        f"none is fetched for a module, so run: docker pull {source.image}")  # fmt: skip
+    said = image.attrs.get("Config") or {}
+    command = [*(said.get("Entrypoint") or ()), *(said.get("Cmd") or ())]
+    if not command:
+        raise UsageError(
+            f"The image {source.image} names no program; give it an ENTRYPOINT that takes --socket PATH."
+        )
+    if said.get("Volumes"):
+        raise UsageError(
+            f"The image {source.image} declares volumes, which nothing bounds; build it without VOLUME."
+        )
+    card = "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}\n"
+        for key, value in {
+            "name": source.name, "summary": source.summary, "system": str(image.id), "command": command
+        }.items()
+    )  # fmt: skip
+    return replace(source, files={"module.toml": card.encode()}, image="")
+
+
+def image_of(client: docker.DockerClient, reference: str, otherwise: str) -> Image:
+    """The image that the engine has under this name or digest. Blocks.
+
+    Raises:
+        SandboxUnavailable: it has none; says `otherwise`.
+    """
+    try:
+        return client.images.get(reference)
+    except ImageNotFound as error:
+        raise SandboxUnavailable(otherwise) from error
