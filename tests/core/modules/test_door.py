@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 
 from core.errors import ModuleLost, SandboxError
@@ -100,6 +101,12 @@ class Scene:
             report=lambda _: None,
         )
 
+    async def die(self, why: str) -> None:
+        """The module that was started first ends, and gRPC has noticed: until then a call may still be sent to it."""
+        await self.host.started[0].die(why)
+        channel = self.door._running["box"].client._channel
+        await channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
+
     async def done(self, function: str, text: str, *, start: Start | None = None) -> Completed:
         outcome = await self.call(function, text, start=start)
         assert isinstance(outcome, Completed), outcome
@@ -189,7 +196,7 @@ def test_a_ticket_for_another_call_starts_nothing(sockets: Path) -> None:
 def test_a_module_that_died_between_calls_starts_anew_and_says_so(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
         await it.done("put", "a")
-        await it.host.started[0].die("It ran out of memory.")
+        await it.die("It ran out of memory.")
         fresh = await it.done("put", "b")
         assert (fresh.output, fresh.anew) == ("b", True)
         assert not (await it.done("put", "c")).anew, "it is said once"
@@ -201,7 +208,7 @@ def test_a_module_that_dies_during_a_call_says_why(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
         await it.done("put", "a")
         instance = it.host.started[0]
-        await instance.die("It ran out of memory.")
+        await it.die("It ran out of memory.")
         instance.lost = None  # the host has not noticed yet
 
         async def noticed() -> str | None:
