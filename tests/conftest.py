@@ -19,8 +19,11 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _OUR_OWN = ("IACT_TEST_SCALE",)
 
 
-_WITH_REAL_PARTS = ("acceptance", "ext_modules", "iact", "sandbox", "web")
-"""Rooms whose tests drive real browsers, containers and processes, which a loaded machine can starve."""
+_WITH_REAL_PARTS = (
+    "acceptance", "benchmarks", "core/modules", "examples", "ext_modules", "hippocampus", "iact", "packaging",
+    "sandbox", "web",
+)  # fmt: skip
+"""Rooms whose tests drive real browsers, servers, containers and processes, which a loaded machine can starve."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
