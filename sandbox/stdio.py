@@ -48,7 +48,14 @@ class Stdio:
         Raises:
             OSError: the socket can't be made.
         """
-        self._server = await asyncio.start_unix_server(self._serve, self._folder / SOCKET, limit=_CHUNK)
+        # A unix socket's path may have 107 bytes only, and a data directory may lie deep.
+        directory = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            self._server = await asyncio.start_unix_server(
+                self._serve, f"/proc/self/fd/{directory}/{SOCKET}", limit=_CHUNK
+            )
+        finally:
+            os.close(directory)
 
     async def close(self) -> None:
         """Stop listening and end all connections."""

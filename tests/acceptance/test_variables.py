@@ -123,5 +123,5 @@ def test_a_wrong_argument_comes_back_as_feedback(stage: Stage) -> None:
     heard = endpoint.requests[1].last
     assert '`shell.run` was not run: parameter `timeout` expects number, not "soon".' in heard
     assert "the variable $absent, which you don't have" in heard
-    assert "There is no function `shell.rum`. The nearest names are `shell.run`." in heard
+    assert "There is no function `shell.rum`. The nearest names are `shell.run`" in heard
     assert not [record for record in answer.records if record.kind == "call"]
