@@ -89,7 +89,6 @@ class Scanner:
         self._containers = Containers()
         self._after_action: int | None = None
         self._may_be_fence = False  # the line behind an action block starts like a fence
-        self._ended = False
         self.cut: int | None = None
 
     @property
@@ -120,12 +119,8 @@ class Scanner:
         events: list[ScanEvent] = []
         if self._carry:
             self._carry = ""
-            if self.cut is None:
-                self._take("\n", events)
-            else:
-                self._line.append("\n")
-        if self.cut is None and not self._ended:
-            self._ended = True
+            self._line.append("\n")
+        if self.cut is None:
             line = "".join(self._line)
             if line:
                 self._settled.append(line)
@@ -234,7 +229,6 @@ class Scanner:
             self._containers.read(outside)
             self._outside = []
             return self._containers.takes_fence(indent)
-        self._outside = [outside]
         return True
 
     def _inside(self, mark: str, info: str, end: int, events: list[ScanEvent]) -> bool:

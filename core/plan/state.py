@@ -283,7 +283,8 @@ class PlanState:
     def consequences(self, change: NodeChange) -> Iterator[tuple[str, Cause]]:
         """What follows from an applied change at once: nodes that became ready, siblings that lost a race.
 
-        Deterministic: in order of node id, readiness before losses.
+        Deterministic: in order of node id, readiness before losses. Each is to be applied before the next is
+        asked for, since what is superfluous depends on who was skipped already.
         """
         if change.target == "pending":
             if self.join(change.node) == "holds":
@@ -339,7 +340,7 @@ class PlanState:
         record = self.nodes[node]
         ref = record.node.refs[name]
         step = record.winner if ref.step == WINNER else ref.step
-        return self.nodes[step].labels if step is not None and step in self.nodes else ()
+        return self.nodes[step].labels if step is not None else ()
 
     def picks(self, node: str, name: str) -> bool:
         """Whether a ref takes one out of several: that choice is its author's."""

@@ -146,7 +146,7 @@ def step(source: State, cause: Cause, at: Situation, node: str, validation: str 
     if arrow is None:
         raise IllegalTransition(f"node {node!r} is {source}; {cause!r} leads nowhere from there")
     if not arrow.guard(at, node, validation):
-        raise IllegalTransition(f"node {node!r} is {source}; {cause!r} needs that {arrow.says or 'it may'}")
+        raise IllegalTransition(f"node {node!r} is {source}; {cause!r} needs that {arrow.says}")
     return arrow.target
 
 

@@ -159,6 +159,7 @@ def test_after_a_cut_nothing_is_read() -> None:
     ("start", "certain"),
     [
         ("x", True),
+        ("X", True),
         ("`x", True),
         ("``", False),
         ("```", False),
@@ -166,6 +167,7 @@ def test_after_a_cut_nothing_is_read() -> None:
         ("    ```", True),
         ("\t`", True),
         (" ~", False),
+        ("   ```", False),
     ],
 )
 def test_a_cut_is_told_as_soon_as_it_is_certain(start: str, certain: bool) -> None:
@@ -180,6 +182,53 @@ def test_ending_twice_says_nothing_new() -> None:
     scanner.feed("```BASH\nls")
     assert len(scanner.end()) == 1
     assert scanner.end() == []
+
+
+def test_ending_twice_adds_no_line_to_the_text() -> None:
+    scanner = Scanner(is_action)
+    scanner.feed("```BASH\n```\r")
+    assert len(scanner.end()) == 1
+    assert scanner.end() == []
+    assert scanner.text == "```BASH\n```\n"
+
+
+def test_events_say_exactly_where_a_block_lies() -> None:
+    text = "a\n\n~~~ py\nx\n~~~\nb\n```BASH now\nls\n```\nand"
+    first, second = text.index("~~~ py"), text.index("```BASH")
+    end = text.index("\nand")
+    assert fed(text, [1]) == (
+        [
+            Opened(first, "py", False),
+            Block(first, text.index("\nb"), "py", "x", action=False, closed=True),
+            Opened(second, "BASH now", True),
+            Block(second, end, "BASH now", "ls", action=True, closed=True),
+            Cut(end),
+        ],
+        text[:end],
+    )
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\r", "\r\n"])
+def test_a_block_without_a_closing_fence_goes_to_the_end_of_the_text(ending: str) -> None:
+    text = "one\n```BASH\nls\n\npwd" + ending
+    events, kept = fed(text, [3])
+    end = len("one\n```BASH\nls\n\npwd") + bool(ending)
+    assert events == [Opened(4, "BASH", True), Block(4, end, "BASH", "ls\n\npwd", action=True, closed=False)]
+    assert kept == "one\n```BASH\nls\n\npwd"
+
+
+def test_only_spaces_and_tabs_are_taken_from_an_info_string() -> None:
+    (block,) = scan("``` \t\u00a0x\u00a0\t \ny\n```\u00a0\n```\n", is_action).blocks
+    assert (block.info, block.body) == ("\u00a0x\u00a0", "y\n```\u00a0")
+
+
+@pytest.mark.parametrize(
+    ("line", "left"), [("  \tx", " \tx"), ("\tx", "   x"), (" x", "x"), ("x", "x"), ("   x", "  x")]
+)
+def test_no_more_than_the_fences_own_indentation_is_taken_from_a_line(line: str, left: str) -> None:
+    text = f" ```\n{line}\n ```\n"
+    assert [block.body for block in scan(text, is_action).blocks] == [left]
+    assert ours(text) == theirs(text)
 
 
 ADVERSARIAL: dict[str, Callable[[int], str]] = {

@@ -53,6 +53,11 @@ def test_a_damaged_change_is_told(damage: dict[str, JSON]) -> None:
         NodeChange.from_json({**FIELDS, **damage})
 
 
+def test_an_unknown_cause_is_named() -> None:
+    with pytest.raises(PlanError, match="'wished'"):
+        NodeChange.from_json({**FIELDS, "cause": "wished"})
+
+
 @pytest.mark.parametrize("name", ["node", "version", "cause", "from", "to", "at", "attempt"])
 def test_a_change_without_what_it_needs_is_told(name: str) -> None:
     with pytest.raises(PlanError, match=f"can't be read .*{name}"):
