@@ -192,7 +192,7 @@ class Catalogue:
             raise UsageError(f"A module {source.name} ships with the product; choose another name.")
         if origin == "agent" and source.name in modules and modules[source.name].origin == "user":
             raise UsageError(f"A person added a module {source.name}; choose another name.")
-        folder = self._kept.add(source)
+        folder = self._kept.add(source, origin)
         try:
             module = read(folder, sdk=payload.sdk_digest(), origin=origin)
             if module.name != source.name:

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
@@ -28,8 +28,8 @@ from sandbox import payload
 CURRENT: Final = "current.json"
 RESERVED: Final = frozenset({"sites"})
 """Names of folders that stand beside the modules'."""
-LARGEST: Final = 32 << 20
-"""Bytes of one version's files together."""
+LARGEST: Final[Mapping[Origin, int]] = {"shipped": 32 << 20, "user": 32 << 20, "agent": 4 << 20}
+"""Bytes of one version's files together, by who brings it: all of them are read whenever the catalogue is."""
 MOST_FILES: Final = 200
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _PATH: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,8}")
@@ -48,7 +48,7 @@ class Kept:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def add(self, source: ModuleSource) -> Path:
+    def add(self, source: ModuleSource, origin: Origin) -> Path:
         """Write a version; gives its folder, which may have been there before. Blocks.
 
         Raises:
@@ -58,7 +58,7 @@ class Kept:
             raise UsageError(
                 f"A module can't be named {source.name[:60]!r}; use lower-case letters, digits and underscores."
             )
-        files = _checked(source)
+        files = _checked(source, LARGEST[origin])
         target = self._folder / source.name / payload.digest_of(sorted(files.items()))
         if target.is_dir():
             return target
@@ -120,13 +120,13 @@ class Kept:
         return found if re.fullmatch(r"[0-9a-f]{64}", found.version) else None
 
 
-def _checked(source: ModuleSource) -> dict[str, bytes]:
+def _checked(source: ModuleSource, largest: int) -> dict[str, bytes]:
     """The files of a version, with its `module.toml`."""
     files = dict(source.files)
     files.setdefault("module.toml", _card(source).encode("utf-8", "replace"))
-    if len(files) > MOST_FILES or sum(map(len, files.values())) > LARGEST:
+    if len(files) > MOST_FILES or sum(map(len, files.values())) > largest:
         raise UsageError(
-            f"The module {source.name} has more than {MOST_FILES} files or {LARGEST >> 20} MiB; make it smaller."
+            f"The module {source.name} has more than {MOST_FILES} files or {largest >> 20} MiB; make it smaller."
         )
     for name in files:
         parts = PurePosixPath(name).parts

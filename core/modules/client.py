@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Protocol, Self, cast
 
 import grpc
 import grpc.aio
@@ -288,15 +288,16 @@ class ModuleClient:
         return cast(_Stream, call(request, timeout=timeout))
 
 
-class _Stream(grpc.aio.UnaryStreamCall[bytes, bytes]):
-    """The type of a running server stream of raw messages."""
+class _Stream(Protocol):
+    """A running server stream of raw messages."""
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        raise NotImplementedError
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    def cancel(self) -> bool: ...
 
     async def read(self) -> bytes | object:
         """The next message, or something that is none at the end."""
-        raise NotImplementedError
+        ...
 
 
 async def _serialized(invocation: Invocation, within: float) -> bytes:

@@ -16,9 +16,7 @@ from core.ports import ModuleSource
 _LARGEST: Final = 32 << 20
 _MOST: Final = 200
 _BY_PERSON: Final = "Added by a person."
-_IMAGE: Final = re.compile(
-    r"(?P<name>[a-z0-9][a-z0-9._:/-]{0,200}?)(:[A-Za-z0-9_.-]{1,128})?(@sha256:[0-9a-f]{64})?"
-)
+_IMAGE: Final = re.compile(r"[a-z0-9][a-z0-9._:/-]{0,200}?(:[A-Za-z0-9_.-]{1,128})?(@sha256:[0-9a-f]{64})?")
 """What names an image; a path that begins with a slash or a dot is none."""
 _SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})
 
@@ -29,11 +27,16 @@ def source_of(place: str) -> ModuleSource:
     Raises:
         UsageError: there is none, or it is too large.
     """
-    image = _IMAGE.fullmatch(place)
-    if image is None or place.endswith(".py") or Path(place).exists():
+    if not names_image(place):
         return read_source(Path(place))
-    name = re.sub(r"[^a-z0-9]+", "_", image["name"].rpartition("/")[2]).strip("_")
+    last = place.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    name = re.sub(r"[^a-z0-9]+", "_", last).strip("_")
     return ModuleSource(name, {}, summary=_BY_PERSON, image=place)
+
+
+def names_image(place: str) -> bool:
+    """Whether `place` is meant as an image: it looks like one, and is nothing on this disk. Blocks, for no time."""
+    return bool(_IMAGE.fullmatch(place)) and not place.endswith(".py") and not Path(place).exists()
 
 
 def read_source(path: Path) -> ModuleSource:

@@ -18,7 +18,7 @@ from typing import Literal
 from core.errors import IactError, ModuleFault, ModuleLost, SandboxError, UsageError
 from core.modules.approval import FILE, Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
-from core.modules.source import source_of
+from core.modules.source import names_image, source_of
 from core.ports import JSON, ModuleHost
 from iact.commands import remote
 from iact.doctor import checks
@@ -87,7 +87,7 @@ def add_module(settings: Settings, source: str, *, as_json: bool) -> int:
         SandboxError: there is no sandbox, or it did not come up in it.
         ModuleFault: what it says of itself breaks the rules.
     """
-    place = source_of(source).image or str(Path(source).resolve())
+    place = source if names_image(source) else str(Path(source).resolve())
     answer = remote.ask_server(settings, {"type": "module.add", "source": place})
     fields = answer["module"] if answer is not None else asyncio.run(_add(settings, place))
     if as_json:

@@ -83,7 +83,7 @@ def _folder_of(path: Path) -> Iterator[Path]:
         return
     source = read_source(path)
     with tempfile.TemporaryDirectory(prefix="iact-check-") as temporary:
-        yield Kept(Path(temporary)).add(source)
+        yield Kept(Path(temporary)).add(source, "user")
 
 
 async def _on_each(folder: Path, backend: str, runtime: str) -> list[Finding]:

@@ -93,7 +93,9 @@ def test_a_card_that_is_wrong_leaves_nothing(catalogue: Catalogue, tmp_path: Pat
             ModuleSource("mine", {"module.py": b"", "module.toml": b'name = "other"\nsummary = ""'}), "user"
         )
     with pytest.raises(UsageError, match="smaller"):
-        catalogue.add(source("#" * (33 << 20)), "agent")
+        catalogue.add(source("#" * (33 << 20)), "user")
+    with pytest.raises(UsageError, match="4 MiB; make it smaller"):
+        catalogue.add(source("#" * (5 << 20)), "agent")
     assert list((tmp_path / "data" / "modules" / "mine").glob("*")) == []
 
 
