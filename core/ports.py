@@ -158,6 +158,9 @@ Report = Callable[[str], None]
 Origin = Literal["shipped", "user", "agent"]
 """Who brought a module: we, a person, or an agent that wrote it."""
 
+Right = Literal["look", "work"]
+"""What a module instance may do with the workspace: read it (mounted read-only), or write in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleSource:
@@ -213,6 +216,10 @@ class ModuleInstance(Protocol):
         """A sentence if the instance is no longer able to serve ("the kernel killed it for lack of memory")."""
         ...
 
+    async def freeze(self) -> None:
+        """Let nothing of it run any more, at once; `stop` ends it. Harmless where it can't be done."""
+        ...
+
     async def stop(self) -> None: ...
 
 
@@ -260,8 +267,13 @@ class ModuleHost(Protocol):
         digest: str | None = None,
         egress: Sequence[str] = (),
         secrets: Sequence[str] = (),
+        right: Right = "work",
+        agent: str = "",
     ) -> ModuleInstance:
         """Start module `name` for `session`, its workspace mounted; returns when its health service serves.
+
+        `right`: whether it may write in the workspace. `agent`: whose alone the instance is; empty: it serves all
+        agents of the session. There is at most one instance for each (session, name, right, agent).
 
         `digest`: which version; None: the one in the catalogue. `egress`: "host:port" that it may reach, granted by
         a person. `secrets`: names of those that its process is told. What runs for this session with another version or grant is stopped first.
@@ -300,6 +312,96 @@ class Versions(Protocol):
     def changes(self, store: Path, old: str, new: str) -> str:
         """What changed from one version to another, as a patch."""
         ...
+
+
+FileType = Literal["file", "folder", "link", "other"]
+ChangeKind = Literal["add", "modify", "delete"]
+"""`modify`: another content, target, type or mode than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What is at one path. `mode`: permission bits; `sha256`: of a file's content; `target`: of a link."""
+
+    type: FileType
+    mode: int
+    size: int = 0
+    sha256: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One path that differs from a live directory. `path`: relative, with "/" between; "%XX" for bytes that are no
+    UTF-8, for control characters and for "%".
+
+    `was`: in the directory, None for an addition; `now`: in the overlay, None for a deletion. `conflict`: somebody
+    changed it in the directory after the overlay's copy was made.
+    """
+
+    path: str
+    kind: ChangeKind
+    was: FileState | None
+    now: FileState | None
+    conflict: bool = False
+
+
+AppliedAs = Literal["applied", "conflict", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedChange:
+    """What became of one path. `why`: a sentence for people unless it was applied."""
+
+    path: str
+    outcome: AppliedAs
+    why: str = ""
+
+
+class LiveFiles(Protocol):
+    """A directory of the user's that modules see through an overlay: what they write is real only when it is applied.
+
+    Every method blocks, and raises `WorkspaceError`; one object is used by one caller at a time.
+    """
+
+    @property
+    def folder(self) -> Path:
+        """The overlay: what modules get as their workspace."""
+        ...
+
+    def refresh(self) -> None:
+        """Before a call: let modules see what changed in the directory, and remember the moment."""
+        ...
+
+    def changes(self) -> Sequence[FileChange]:
+        """All that differs from the directory now, by path; parents before what is in them."""
+        ...
+
+    def patch(self, path: str, *, most: int = 200_000) -> str:
+        """The change of one path as a unified diff for people; says so where it is binary, or longer than `most` characters."""
+        ...
+
+    def apply(self, paths: Sequence[str], *, force: Sequence[str] = ()) -> Sequence[AppliedChange]:
+        """Make these changes real, each path atomically; one that changed below meanwhile only if it is in `force`.
+
+        Doing it again after a crash is harmless.
+        """
+        ...
+
+    def drop(self, paths: Sequence[str]) -> None:
+        """Let these paths be again what they are in the directory."""
+        ...
+
+    def close(self) -> None:
+        """Take the overlay away; what was not applied is kept for the next time."""
+        ...
+
+
+OpenLive = Callable[[Path, Path], LiveFiles]
+"""Opens the overlay of a directory (first), with what was written kept in a store of ours (second).
+
+Raises `WorkspaceError` where there can be none: says why, and what to do.
+"""
 
 
 # --- time ---------------------------------------------------------------------------------------
