@@ -57,8 +57,10 @@ class Pending:
     `index`: its place among the actions of that reply; `written`: its name as the agent wrote it.
     `bound` is None until its turn comes, because results before it may define what it names.
     `call`: number of its `call` record once it was dispatched, else 0. `child`: whom a CALL is for.
-    `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`) and at which impact;
-    `answer`: what they said. `passed`: an endpoint said yes, and a person has the last word.
+    `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`), at which impact, and
+    how long a person has (`seconds`);
+    `answer`: what they said. `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
+    said last, and `verdict_impact` at which impact.
     `node`: the step of a plan that it is a firing of.
     """
 
@@ -73,8 +75,11 @@ class Pending:
     asked: int = 0
     asked_of: str = ""
     asked_impact: float = 0
+    seconds: float = 0
     answer: Answer | None = None
     passed: bool = False
+    verdict: Literal["", "allowed", "denied"] = ""
+    verdict_impact: float = 0
     node: str = ""
 
 

@@ -18,7 +18,7 @@ from core.fold import apply_session as fold_session
 from core.fold import apply_turn as turns
 from core.fold import budget, loops, offers, origin, uploads
 from core.fold.agent import Agent, Incoming, Pending
-from core.fold.checking import NOT_RUN, agent_of, expect, pending_of
+from core.fold.checking import NOT_RUN, agent_of, expect, is_gated, pending_of
 from core.fold.inputs import choose_notes, documented, heard, receive, show
 from core.fold.interpret import (
     advance,
@@ -247,6 +247,8 @@ def _call(tree: Tree, record: Record) -> None:
         return
     same = pending.spec.name == record.text("function") and digest_of(pending.bound) == record.text("args")
     expect(tree, record, same, f"calls {record.text('function')} other than its turn says")
+    if is_gated(pending.spec):
+        fold_gate.use(tree, pending, record)
     pending.call = record.n
     impact = record.fields.get("impact")
     if isinstance(impact, int | float) and impact > 0:
@@ -304,6 +306,8 @@ def _result(tree: Tree, record: Record) -> None:
     pending = pending_of(tree, agent, record)
     if pending is None:
         return
+    if is_gated(pending.spec):
+        fold_gate.explain(tree, pending, record)
     if agent.plan is not None:
         agent.actions.remove(pending)
         plan_fold.resulted(tree, agent, pending, record)

@@ -12,8 +12,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
+from core.errors import ReplayMismatch
 from core.fold.agent import Agent, Pending
 from core.fold.interpret import whole_digest_of
 from core.fold.origin import provenance_of
@@ -25,6 +26,9 @@ from core.gate.rate import Tally
 from core.journal.record import Record
 from core.language.grammar import Bound
 from core.ports import JSON
+
+Asked = Literal["person", "endpoint"]
+"""Whom a question is put to."""
 
 _INLINE: Final = 16_384
 """Bytes of a value passed by name that stand among the parameters of a record; longer ones become blobs."""
@@ -101,30 +105,55 @@ def texts(bound: Bound) -> dict[str, JSON]:
     return {**bound.arguments, **{name: value.text() for name, value in bound.attached.items()}}
 
 
-def gate_fields(decision: Decision, *, endpoint: bool, asked: int) -> dict[str, JSON]:
-    """What a `gate` record says of a decision. `asked`: number of the `clearance` record that it waited for, or 0."""
+def place_fields(agent: Agent, pending: Pending) -> dict[str, JSON]:
+    """How the records about a call name it."""
+    return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}
+
+
+def by_endpoint(pending: Pending) -> bool:
+    """Whether an endpoint had its say about a call."""
+    return pending.passed or (pending.answer is not None and pending.asked_of == "endpoint")
+
+
+def gate_fields(agent: Agent, pending: Pending, decision: Decision) -> dict[str, JSON]:
+    """What a `gate` record says of a decision."""
     fields: dict[str, JSON] = {
+        **place_fields(agent, pending),
         "allow": isinstance(decision.verdict, Ticket),
         "by": decision.by,
         "impact": decision.impact.level,
         "reason": decision.reason,
     }
-    if endpoint:
+    if by_endpoint(pending):
         fields["endpoint"] = True
-    if asked:
-        fields["ask"] = asked
+    if pending.asked:
+        fields["ask"] = pending.asked
     return fields
 
 
-def answer_fields(pending: Pending, answer: Answer, by: str) -> dict[str, JSON]:
+def answer_fields(agent: Agent, pending: Pending, answer: Answer, by: str) -> dict[str, JSON]:
     """What a `clearance` record says of an answer. `by`: "user", "endpoint", or "time" if nobody answered."""
-    return {"op": "answer", "ask": pending.asked, "allow": answer.allow, "by": by, "reason": answer.reason}
+    return {
+        **place_fields(agent, pending),
+        "op": "answer",
+        "ask": pending.asked,
+        "allow": answer.allow,
+        "by": by,
+        "reason": answer.reason,
+    }
+
+
+def nobody_answered(seconds: float) -> Answer:
+    """The answer if a person had so long, and gave none."""
+    return Answer(False, f"Nobody answered within {seconds:g} s.")
 
 
 def ask_fields(
-    asked: ClearanceRequest, impact: Impact, agent: Agent, bound: Bound
+    agent: Agent, pending: Pending, asked: ClearanceRequest, impact: Impact, to: Asked
 ) -> tuple[dict[str, JSON], dict[str, bytes]]:
     """What a `clearance` record says of a question, and the blobs that it names: the call in full."""
+    assert pending.bound is not None
+    bound = pending.bound
     params = dict(bound.arguments)
     attached: dict[str, JSON] = {}
     blobs: dict[str, bytes] = {}
@@ -137,6 +166,9 @@ def ask_fields(
             blobs[value.sha256] = value.load()
         attached[name] = about
     fields: dict[str, JSON] = {
+        **place_fields(agent, pending),
+        "op": "ask",
+        "to": to,
         "rule": asked.question.by,
         "impact": impact.level,
         "why": impact.why,
@@ -159,6 +191,14 @@ def _storable(params: Mapping[str, JSON]) -> JSON:
 
 
 def decide_again(tree: Tree, agent: Agent, pending: Pending, record: Record) -> Decision:
-    """What the gate says now to the call that a `gate` or `clearance` record is about."""
-    endpoint = record.fields.get("endpoint") is True or record.text("to") == "endpoint"
-    return decide_call(tree, agent, pending, at=record.at, endpoint=endpoint)
+    """What the gate says now to the call that a `gate` or `clearance` record is about.
+
+    Raises:
+        ReplayMismatch: its time is none.
+    """
+    endpoint = record.text("to") == "endpoint" or by_endpoint(pending)
+    try:
+        return decide_call(tree, agent, pending, at=record.at, endpoint=endpoint)
+    except (ValueError, OverflowError):
+        where = f"Record {record.n} ({record.kind}) differs"
+        raise ReplayMismatch(f"{where}: its time {record.at[:40]!r} is none.", n=record.n) from None

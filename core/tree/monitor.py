@@ -12,11 +12,18 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from core.errors import UsageError
 from core.fold.agent import Agent, Pending
-from core.fold.decision import Decision, answer_fields, ask_fields, decide_call, gate_fields
+from core.fold.decision import (
+    Asked,
+    Decision,
+    answer_fields,
+    ask_fields,
+    decide_call,
+    gate_fields,
+    nobody_answered,
+)
 from core.gate.clearance import PERSON_SECONDS, ClearancePort, ClearanceRequest, kept
 from core.gate.delay import Delays
 from core.gate.gate import Answer, Denial, Question, Ticket
@@ -24,8 +31,6 @@ from core.journal.record import Record, timestamp
 from core.modules.approval import Approvals
 from core.ports import JSON
 from core.tree.live import Live
-
-Asked = Literal["person", "endpoint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,7 @@ class Monitor:
                 return None
             # What changed while the question stood open counts: the intent may be lower now.
             at, decision = self._look(agent, pending)
-        fields = gate_fields(decision, endpoint=self._endpoint, asked=pending.asked)
-        self._live.record("gate", agent.path, {**_place(agent, pending), **fields}, at=at)
+        self._live.record("gate", agent.path, gate_fields(agent, pending, decision), at=at)
         return decision.verdict
 
     def would_ask(self, agent: Agent, pending: Pending) -> bool:
@@ -78,14 +82,13 @@ class Monitor:
         """A call that was allowed did not complete; so long after the decision as its agent could have noticed it."""
         self._authorities.delays.record(seconds)
 
-    @property
-    def _endpoint(self) -> bool:
-        return self._authorities.endpoint is not None
-
     def _look(self, agent: Agent, pending: Pending) -> tuple[str, Decision]:
         """The time, and what the gate says at this moment."""
         at = timestamp(self._live.clock.now())
-        return at, decide_call(self._live.tree, agent, pending, at=at, endpoint=self._endpoint)
+        # Who has answered counts, also if the settings are others since.
+        answered = pending.answer is not None
+        endpoint = pending.asked_of == "endpoint" if answered else self._authorities.endpoint is not None
+        return at, decide_call(self._live.tree, agent, pending, at=at, endpoint=endpoint)
 
     # --- clearance ------------------------------------------------------------------------------
 
@@ -94,14 +97,10 @@ class Monitor:
         endpoint = None if pending.passed else self._authorities.endpoint
         to: Asked = "person" if endpoint is None else "endpoint"
         if pending.answer is None and pending.asked_of != to:
-            assert pending.bound is not None
-            fields, blobs = ask_fields(asked, decision.impact, agent, pending.bound)
+            fields, blobs = ask_fields(agent, pending, asked, decision.impact, to)
             if to == "person":
                 fields["seconds"] = self._authorities.seconds
-            place = _place(agent, pending)
-            record = self._live.record(
-                "clearance", agent.path, {**place, "op": "ask", "to": to, **fields}, "", blobs
-            )
+            record = self._live.record("clearance", agent.path, fields, "", blobs)
             await self._live.durable(record)
         self._live.changed()
         if endpoint is not None and pending.answer is None:
@@ -114,22 +113,25 @@ class Monitor:
 
     def _answer(self, agent: Agent, pending: Pending, answer: Answer, by: str) -> None:
         if pending in agent.actions and pending.answer is None:
-            fields = answer_fields(pending, answer, by)
+            fields = answer_fields(agent, pending, answer, by)
             if by == "endpoint" and answer.allow and self._authorities.both:
                 fields["then"] = "person"
-            self._live.record("clearance", agent.path, {**_place(agent, pending), **fields})
+            self._live.record("clearance", agent.path, fields)
 
     async def _wait(self, agent: Agent, pending: Pending) -> None:
         """Wait for a person; their time passes only while no latch above is closed."""
-        live, loop, left = self._live, asyncio.get_running_loop(), self._authorities.seconds
+        live, loop, left = (
+            self._live,
+            asyncio.get_running_loop(),
+            pending.seconds or self._authorities.seconds,
+        )
         while pending in agent.actions and pending.answer is None:
             latched, since = live.tree.latched(agent.path), loop.time()
             try:
                 async with asyncio.timeout(None if latched else left):
                     await live.moved()
             except TimeoutError:
-                late = Answer(False, f"Nobody answered within {self._authorities.seconds:g} s.")
-                self._answer(agent, pending, late, "time")
+                self._answer(agent, pending, nobody_answered(pending.seconds), "time")
             if not latched:
                 left -= loop.time() - since
 
@@ -152,11 +154,7 @@ class Monitor:
             decision = self._look(agent, pending)[1]
             if decision.asked is not None:
                 kept(remember, decision.asked.question, decision.asked.user)
-        fields = answer_fields(pending, Answer(allow, ""), "user")
+        fields = answer_fields(agent, pending, Answer(allow, ""), "user")
         if remember is not None:
             fields["remember"] = remember
-        return self._live.record("clearance", agent.path, {**_place(agent, pending), **fields})
-
-
-def _place(agent: Agent, pending: Pending) -> dict[str, JSON]:
-    return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}
+        return self._live.record("clearance", agent.path, fields)
