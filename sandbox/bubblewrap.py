@@ -15,6 +15,7 @@ from typing import Final
 from sandbox.limits import (
     EGRESS_FOLDER,
     INSIDE,
+    LOOK_FOLDER,
     MASKED,
     PROGRAM_FOLDER,
     SITE_FOLDER,
@@ -47,7 +48,6 @@ def arguments(
 
     `temporary`: a bounded file system for its temporary files; without one, their size alone is bounded.
     """
-    own = ("--perms", "1777", "--size", str(bounds.tmp_size), "--tmpfs", "/tmp")
     return [
         *_ALWAYS,
         *_rights(place),
@@ -55,7 +55,7 @@ def arguments(
         *("--ro-bind", str(tree), "/", "--proc", "/proc"),
         *_masks(),
         *("--dev", "/dev", "--remount-ro", "/dev"),
-        *(("--bind", str(temporary), "/tmp") if temporary else own),
+        *_temporary(place, bounds, temporary),
         *("--ro-bind", str(place.code), INSIDE, "--bind", str(place.sockets), SOCKET_FOLDER),
         *_given(place),
         *("--chdir", "/workspace" if place.workspace is not None else "/tmp"),
@@ -109,6 +109,15 @@ def _masks() -> list[str]:
             folder = Path(path).is_dir()
             masked += ("--tmpfs", path, "--remount-ro", path) if folder else ("--ro-bind", "/dev/null", path)
     return masked + [part for path in _FIXED if Path(path).exists() for part in ("--ro-bind", path, path)]
+
+
+def _temporary(place: Place, bounds: Limits, temporary: Path | None) -> Sequence[str]:
+    if temporary is not None and place.right == "look":
+        look = ("--perms", "1777", "--size", str(bounds.look_size), "--tmpfs", LOOK_FOLDER)
+        return ("--ro-bind", str(temporary), "/tmp", *look)
+    if temporary is not None:
+        return ("--bind", str(temporary), "/tmp")
+    return ("--perms", "1777", "--size", str(bounds.tmp_size), "--tmpfs", "/tmp")
 
 
 def _given(place: Place) -> list[str]:

@@ -24,7 +24,11 @@ from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy
 from sandbox.engine import from_thread, in_thread
 from sandbox.health import LOG_SIZE, last_words
-from sandbox.hosting import APPS, Host, Instance, Ways
+from sandbox.hosting import Host, Ways
+from sandbox.instance import APPS, Instance
+from sandbox.owner import Key
+from sandbox.processes import stop_all
+from sandbox.temporary import Temporary
 
 WEAKER = "tools run under bubblewrap, whose isolation is weaker than a Docker engine's"
 MISSING = "There is no bubblewrap, so tools can't run in it; run `sudo apt-get install bubblewrap`."
@@ -40,8 +44,8 @@ class Jail:
     group: cgroups.Group
     end_of_log: bytearray
     said: asyncio.Task[None]
-    temporary: Path
-    """Where its temporary files are, if they have a file system of their own."""
+    temporary: Path | None
+    """Where its temporary files are, if they are a file system of its own alone."""
 
     async def why_ended(self, name: str) -> str | None:
         """A sentence on how it ended; None while it runs."""
@@ -61,11 +65,18 @@ class Jail:
         """Kill it and all that it started, and wait until that is done; nothing here raises."""
         with suppress(ProcessLookupError):
             self.process.kill()
+        await in_thread(self.group.kill)  # also wakes what was frozen, to die
         done = asyncio.ensure_future(self.process.wait())
         await asyncio.wait([done, self.said], timeout=_PATIENCE)
         self.said.cancel()
-        await in_thread(socket_folder.remove, self.temporary)
+        if self.temporary is not None:
+            await in_thread(socket_folder.remove, self.temporary)
         await in_thread(self.group.remove)
+
+    async def freeze(self) -> None:
+        """Take the processor from it and all that it started; nothing here raises."""
+        if not await in_thread(self.group.freeze):
+            await in_thread(stop_all, self.process.pid)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +90,9 @@ class BubblewrapInstance(Instance):
 
     async def _why_ended(self) -> str | None:
         return await self.jail.why_ended(self.name)
+
+    async def _freeze(self) -> None:
+        await self.jail.freeze()
 
     async def _end(self) -> None:
         await self.jail.end()
@@ -111,7 +125,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
     async def _launch(
         self,
         module: Module,
-        session: str,
+        key: Key,
         workspace: Path,
         report: Report,
         egress: tuple[str, ...],
@@ -124,14 +138,14 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         async with self._preparing.setdefault(module.packages, asyncio.Lock()):
             base = await in_thread(tree.ensure, from_thread(report), module.packages)
             ways = await self._ways(module, tree.python_of(base), workspace, report, egress, secrets)
-        async with self._building(module, session, ways, base) as (jail, folder, proxy):
+        async with self._building(module, key, ways, base) as (jail, folder, temporary, proxy):
             checked = await self._await_service(
                 folder, module.name, lambda: jail.why_ended(module.name), jail.printed
             )
             return BubblewrapInstance(
-                name=module.name,
-                session=session,
+                key=key,
                 jail=jail,
+                temporary=temporary,
                 folder=folder,
                 socket=checked,
                 forget=self._forget,
@@ -151,29 +165,34 @@ class BubblewrapHost(Host[BubblewrapInstance]):
 
     @asynccontextmanager
     async def _building(
-        self, module: Module, session: str, ways: Ways, base: Path
-    ) -> AsyncIterator[tuple[Jail, Path, EgressProxy | None]]:
-        """A started process with its socket folder and its proxy; all are ended again if the block raises."""
+        self, module: Module, key: Key, ways: Ways, base: Path
+    ) -> AsyncIterator[tuple[Jail, Path, Temporary | None, EgressProxy | None]]:
+        """A started process with its folders and its proxy; all are ended again if the block raises."""
         folder = self._new_folder()
+        temporary = self._temporary(module, key)
         jail: Jail | None = None
         proxy: EgressProxy | None = None
         try:
-            place, uid, gid = await in_thread(self._place, module, folder, ways)
+            place, uid, gid = await in_thread(self._place, module, key.right, folder, ways, temporary)
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
             if ways.egress:
-                proxy = self._proxy(folder, ways, session=session, module=module.name)
+                proxy = self._proxy(folder, ways, session=key.session, module=module.name)
                 await proxy.open()
                 place = replace(place, egress=proxy.folder)
             if module.name == APPS:
                 await self._apps.open()
+            if temporary is not None:
+                await self._make_temporary(temporary, self._bounds_of(module))
             jail = await self._spawn(module, place, base)
-            yield jail, folder, proxy
+            yield jail, folder, temporary, proxy
         except BaseException as error:
             if proxy is not None:
                 await asyncio.shield(proxy.close())
             if jail is not None:
                 await asyncio.shield(jail.end())
             await asyncio.shield(in_thread(socket_folder.remove, folder))
+            if temporary is not None:
+                await asyncio.shield(temporary.release())
             if isinstance(error, OSError):
                 raise SandboxUnavailable(
                     f"The sandbox can't prepare {error.filename or folder} ({error.strerror}); "
@@ -181,17 +200,32 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 ) from error
             raise
 
+    async def _make_temporary(self, shared: Temporary, bounds: limits.Limits) -> None:
+        """Make the place of temporary files that two instances share: a bounded one where we may mount."""
+        async with shared.making:
+            if not shared.made:
+                await in_thread(
+                    socket_folder.make_shared, shared.place, size=bounds.tmp_size, files=bounds.tmp_files
+                )
+                shared.made = True
+
+    async def _remove_temporary(self, place: Path) -> None:
+        await in_thread(socket_folder.remove, place)
+
     async def _spawn(self, module: Module, place: limits.Place, base: Path) -> Jail:
         bounds = self._bounds_of(module)
         environment = {**image.ENVIRONMENT, **self._environment(module, place)}
         inner = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
-        temporary = place.sockets.with_name(f"{place.sockets.name}-tmp")
         group = await in_thread(_group, bounds)
+        own: Path | None = None
         try:
-            mounted = await in_thread(
-                socket_folder.make_temporary, temporary, size=bounds.tmp_size, files=bounds.tmp_files
-            )
-            options = bubblewrap.arguments(place, base, bounds, environment, temporary if mounted else None)
+            if place.temporary is None:
+                own = place.sockets.with_name(f"{place.sockets.name}-tmp")
+                if not await in_thread(
+                    socket_folder.make_temporary, own, size=bounds.tmp_size, files=bounds.tmp_files
+                ):
+                    own = None
+            options = bubblewrap.arguments(place, base, bounds, environment, place.temporary or own)
             with _told("\0".join(options).encode()) as said, _told(syscalls.program()) as calls:
                 started = await asyncio.create_subprocess_exec(
                     *("/bin/sh", "-c", cgroups.ENTER, "sh", *map(str, group.folders), "--"),
@@ -204,11 +238,12 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                     pass_fds=(said, calls),
                 )
         except BaseException:
-            await asyncio.shield(in_thread(socket_folder.remove, temporary))
+            if own is not None:
+                await asyncio.shield(in_thread(socket_folder.remove, own))
             await asyncio.shield(in_thread(group.remove))
             raise
         log = bytearray()
-        return Jail(started, group, log, asyncio.create_task(_keep_end(started.stdout, log)), temporary)
+        return Jail(started, group, log, asyncio.create_task(_keep_end(started.stdout, log)), own)
 
 
 def check() -> None:

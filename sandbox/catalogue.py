@@ -50,6 +50,7 @@ class _Needs(BaseModel):
     pids: int = Field(default=0, ge=0)
     egress: list[str] = Field(default=[], max_length=50)
     secrets: list[str] = Field(default=[], max_length=50)
+    own_instances: bool = False
 
     @field_validator("egress")
     @classmethod
@@ -116,6 +117,8 @@ class Module:
     """The program that serves the contract; without one the SDK serves `module.py`."""
     system: str = ""
     """The digest of an image that a person brought, in which it runs instead of ours."""
+    own_instances: bool = False
+    """Whether each agent has instances of its own: no other sees their processes and temporary files."""
 
     def served_at(self, socket: str) -> list[str]:
         """The command line, inside, that serves it on a unix socket. What begins with ./ is in its own folder."""
@@ -308,7 +311,7 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     return Module(
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
         tuple(needs.egress), tuple(requirements), tuple(program), packages, listed,
-        tuple(card.command), card.system,
+        tuple(card.command), card.system, needs.own_instances,
     )  # fmt: skip
 
 

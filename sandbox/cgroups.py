@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,14 @@ _PATIENCE: Final = 20
 """Seconds that the kernel has to let go of a group whose processes were killed."""
 _NEEDED: Final = frozenset({"memory", "pids"})
 _NUMBERS: Final = itertools.count(1)
+
+_FREEZERS: Final = (
+    ("cgroup.freeze", "1", ("cgroup.events", "frozen 1")),
+    ("freezer.state", "FROZEN", ("freezer.state", "FROZEN")),
+)
+"""By the form of the file system: the file, what to write there, and where it is said when all stands still."""
+_FREEZING: Final = 0.2
+"""Seconds that the kernel has until all stands still."""
 
 ENTER: Final = (
     'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 125; shift; done; shift; exec env -i "$@"'
@@ -49,6 +58,28 @@ class Group:
                     if int(fields.get("oom_kill", "0")) > 0:
                         return True
         return False
+
+    def freeze(self) -> bool:
+        """Take the processor from all in it; whether it could be done. Blocks, for as long as the kernel needs."""
+        for folder in self.folders:
+            for name, value, done in _FREEZERS:
+                if (folder / name).is_file():
+                    with suppress(OSError):
+                        (folder / name).write_text(value, encoding="ascii")
+                        return _became(folder, done)
+        return False
+
+    def kill(self) -> None:
+        """Kill all that is in it, frozen or not. Blocks, for no time."""
+        frozen = [folder for folder in self.folders if (folder / "freezer.state").is_file()]
+        for folder in frozen or self.folders[:1]:
+            with suppress(OSError):
+                for line in (folder / "cgroup.procs").read_text("ascii").split():
+                    with suppress(ProcessLookupError):
+                        os.kill(int(line), signal.SIGKILL)
+        for folder in frozen:  # in the old form, what is frozen dies when it wakes
+            with suppress(OSError):
+                (folder / "freezer.state").write_text("THAWED", encoding="ascii")
 
     def remove(self) -> None:
         """Take it away, once its processes are gone; what the kernel still holds is left to `reap`. Blocks."""
@@ -92,6 +123,15 @@ def reap() -> None:
                     folder.rmdir()
 
 
+def _became(folder: Path, done: tuple[str, str]) -> bool:
+    until = time.monotonic() + _FREEZING
+    while done[1] not in (folder / done[0]).read_text("ascii"):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.002)
+    return True
+
+
 def _folders(name: str, bounds: Limits) -> list[tuple[Path, dict[str, str]]]:
     """The folders to make, and what to write there.
 
@@ -106,10 +146,11 @@ def _folders(name: str, bounds: Limits) -> list[tuple[Path, dict[str, str]]]:
         values = {"memory.max": str(bounds.memory), "memory.swap.max": "0", "pids.max": str(bounds.processes)}
         return [(_ROOT / _OURS / name, {**values, "cpu.max": f"{quota} {_PERIOD}"})]
     memory = {file: str(bounds.memory) for file in ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")}
-    tables = {
+    tables: dict[str, dict[str, str]] = {
         "memory": memory,
         "pids": {"pids.max": str(bounds.processes)},
         "cpu": {"cpu.cfs_quota_us": str(quota)},
+        "freezer": {},
     }
     found = {controller: values for controller, values in tables.items() if (_ROOT / controller).is_dir()}
     if not found.keys() >= _NEEDED:

@@ -1,4 +1,4 @@
-"""Runs modules in Docker containers: one per session and module, each confined by `limits`.
+"""Runs modules in Docker containers: viewers and workers, each confined by `limits`.
 
 Whoever starts a container owns it: whatever goes wrong on the way up, and however the caller is
 cancelled, leaves no container, mount or descriptor behind. What even SIGKILL of this process leaves
@@ -8,12 +8,12 @@ is collected by the next host on the same data directory.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal, TypeGuard
 
@@ -22,16 +22,19 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 
 from core.errors import SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleSource, Origin, Report
+from core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
 from sandbox import brought, image, isolation, limits, owner, reaper, socket_folder
 from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy, Outside
 from sandbox.engine import NO_ENGINE, EngineFailure, connect, from_thread, in_thread, knock
 from sandbox.health import printed, standing, why_ended
-from sandbox.hosting import APPS, Host, Instance, Ways
-from sandbox.removal import remove
+from sandbox.hosting import Host, Ways
+from sandbox.instance import APPS, Instance
+from sandbox.owner import Key
+from sandbox.removal import freeze, remove, remove_volume
 from sandbox.stdio import Stdio
 from sandbox.stdio import possible as stdio_possible
+from sandbox.temporary import Temporary
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,8 +42,8 @@ class DockerInstance(Instance):
     """One module in its container."""
 
     container: Container
-    known_as: Callable[[str], str]
-    """The name of its container in a session."""
+    known_as: Callable[[Key], str]
+    """The name of its container, by whose it is."""
     stdio: Stdio | None = None
     """What leads to its socket, where that can't be shared."""
 
@@ -50,10 +53,13 @@ class DockerInstance(Instance):
     async def _end(self) -> None:
         if self.stdio is not None:
             await self.stdio.close()
-        await remove(self.container, self.folder)
+        await remove(self.container, self.folder, at_once=self.frozen)
+
+    async def _freeze(self) -> None:
+        await freeze(self.container)
 
     async def settle(self) -> None:
-        await in_thread(_rename, self.container, self.known_as(self.session))
+        await in_thread(_rename, self.container, self.known_as(self.key))
 
 
 class DockerHost(Host[DockerInstance]):
@@ -127,7 +133,7 @@ class DockerHost(Host[DockerInstance]):
     async def _launch(
         self,
         module: Module,
-        session: str,
+        key: Key,
         workspace: Path,
         report: Report,
         egress: tuple[str, ...],
@@ -144,8 +150,8 @@ class DockerHost(Host[DockerInstance]):
                 reference = base.reference
                 python = await in_thread(image.python_of, client, reference)
             ways = await self._ways(module, python, workspace, report, egress, secrets)
-        async with self._building(client, module, session, ways, reference) as built:
-            container, folder, proxy, stdio = built
+        async with self._building(client, module, key, ways, reference) as built:
+            container, folder, temporary, proxy, stdio = built
             checked = await self._await_service(
                 folder,
                 module.name,
@@ -158,9 +164,9 @@ class DockerHost(Host[DockerInstance]):
                 checked.close()
                 raise
             return DockerInstance(
-                name=module.name,
-                session=session,
+                key=key,
                 container=container,
+                temporary=temporary,
                 stdio=stdio,
                 folder=folder,
                 socket=checked,
@@ -169,7 +175,7 @@ class DockerHost(Host[DockerInstance]):
                 egress=egress,
                 digest=module.digest,
                 secrets=secrets,
-                known_as=partial(self._name, module=module.name),
+                known_as=self._name,
             )
 
     async def _check_walls(self, container: Container, name: str) -> None:
@@ -191,36 +197,39 @@ class DockerHost(Host[DockerInstance]):
 
     @asynccontextmanager
     async def _building(
-        self, client: docker.DockerClient, module: Module, session: str, ways: Ways, reference: str
-    ) -> AsyncIterator[tuple[Container, Path, EgressProxy | None, Stdio | None]]:
-        """A started container with its socket folder and its proxy; all are removed again if the block raises."""
+        self, client: docker.DockerClient, module: Module, key: Key, ways: Ways, reference: str
+    ) -> AsyncIterator[tuple[Container, Path, Temporary | None, EgressProxy | None, Stdio | None]]:
+        """A started container with its folders and its proxy; all are removed again if the block raises."""
         folder = self._new_folder()
+        temporary = self._temporary(module, key)
         container: Container | None = None
         proxy: EgressProxy | None = None
         stdio: Stdio | None = None
         try:
-            place, uid, gid = await in_thread(self._place, module, folder, ways)
+            place, uid, gid = await in_thread(self._place, module, key.right, folder, ways, temporary)
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
             if not place.shares_sockets:
                 _check_reach(module, ways)
             if ways.egress:
-                proxy = self._proxy(folder, ways, session=session, module=module.name)
+                proxy = self._proxy(folder, ways, session=key.session, module=module.name)
                 await proxy.open()
                 place = replace(place, egress=proxy.folder)
             if module.name == APPS:
                 await self._apps.open()
-            container = await in_thread(self._create, client, module, session, place, reference)
+            container = await in_thread(self._create, client, module, key, place, reference)
             await in_thread(container.start)
             if not place.shares_sockets:
                 stdio = Stdio(container, folder)
                 await stdio.open()
-            yield container, folder, proxy, stdio
+            yield container, folder, temporary, proxy, stdio
         except BaseException as error:
             if stdio is not None:
                 await asyncio.shield(stdio.close())
             if proxy is not None:
                 await asyncio.shield(proxy.close())
-            await asyncio.shield(remove(container or self._name(session, module.name), folder, client=client))
+            await asyncio.shield(remove(container or self._name(key), folder, client=client))
+            if temporary is not None:
+                await asyncio.shield(temporary.release())
             if isinstance(error, EngineFailure):
                 raise _engine_failed(error) from error
             if isinstance(error, OSError):
@@ -231,15 +240,17 @@ class DockerHost(Host[DockerInstance]):
             raise
 
     def _create(
-        self, client: docker.DockerClient, module: Module, session: str, place: limits.Place, reference: str
+        self, client: docker.DockerClient, module: Module, key: Key, place: limits.Place, reference: str
     ) -> Container:
-        name = self._name(session, module.name)
+        name = self._name(key)
         with suppress(NotFound):  # of an earlier run of this session: the journal's lock says that it is ours
             client.api.remove_container(name, force=True, v=True)
         program, *arguments = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         bounds = self._isolation.bounds(self._bounds_of(module))
         host_config = client.api.create_host_config(
-            **limits.host_options(place, bounds, self._isolation.runtime)
+            **limits.host_options(
+                place, bounds, self._isolation.runtime, owner.belongs(self._process, data=self._data)
+            )
         )
         host_config["MaskedPaths"] = list(limits.MASKED)  # the client has no argument for it
         made = client.api.create_container(
@@ -247,14 +258,20 @@ class DockerHost(Host[DockerInstance]):
             arguments,
             entrypoint=[program],  # an image that a person brought may have one of its own
             name=name,
-            labels=owner.labels(self._process, data=self._data, session=session, module=module.name),
+            labels=owner.labels(self._process, key, data=self._data),
             host_config=host_config,
             **limits.options(place, self._environment(module, place)),
         )
         return client.containers.get(made["Id"])
 
-    def _place(self, module: Module, folder: Path, ways: Ways) -> tuple[limits.Place, int, int]:
-        place, uid, gid = super()._place(module, folder, ways)
+    async def _remove_temporary(self, place: Path) -> None:
+        if self._client is not None:
+            await remove_volume(self._client, limits.volume_name(place))
+
+    def _place(
+        self, module: Module, right: Right, folder: Path, ways: Ways, temporary: Temporary | None
+    ) -> tuple[limits.Place, int, int]:
+        place, uid, gid = super()._place(module, right, folder, ways, temporary)
         place = replace(place, shares_sockets=self._isolation.shares_sockets)
         mapped, root = self._isolation.mapped, os.geteuid() == 0
         if mapped is not None and root and uid == 0 and self._ours(place.workspace):
@@ -266,10 +283,12 @@ class DockerHost(Host[DockerInstance]):
         """Whether it is a session's own, and no live directory of the user's."""
         return workspace is not None and workspace.is_relative_to(self._data)
 
-    def _name(self, session: str, module: str) -> str:
-        """The name of a session's container: known, so that one whose start failed half-way is found too."""
-        plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", session)[:40]
-        return f"iact-{owner.data_digest(self._data)}-{plain}-{module}"
+    def _name(self, key: Key) -> str:
+        """The name of an instance's container: known, so that one whose start failed half-way is found too."""
+        plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", key.session)[:40]
+        whose = f"-{hashlib.sha256(key.agent.encode()).hexdigest()[:12]}" if key.agent else ""
+        look = "-look" if key.right == "look" else ""
+        return f"iact-{owner.data_digest(self._data)}-{plain}-{key.name}{whose}{look}"
 
 
 def _rename(container: Container, name: str) -> None:

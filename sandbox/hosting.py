@@ -8,115 +8,30 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleSource, Origin, Report
+from core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
 from sandbox import image, limits, owner, reaper, requirements, socket_folder
 from sandbox.apps import AppOrigin
 from sandbox.catalogue import Catalogue, Module
 from sandbox.egress import EgressProxy, Outside, targets
 from sandbox.engine import from_thread, in_thread
 from sandbox.health import serves
+from sandbox.instance import APPS, Instance
+from sandbox.owner import Key
 from sandbox.pool import CALM, Pool
 from sandbox.restarts import Restarts
 from sandbox.secrets import Secrets
+from sandbox.temporary import Temporaries, Temporary
 
-_HEALTH_PATIENCE = 4
-"""Seconds that a module has to answer its health service."""
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
 """Seconds before we first look for a new module's socket, and between looks."""
-APPS = "app"
-"""The module of ours whose apps the user can open."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Instance(ABC):
-    """One running module; implements `core.ports.ModuleInstance`."""
-
-    name: str
-    session: str
-    folder: Path
-    socket: socket_folder.CheckedSocket
-    forget: Callable[[Self], None]
-    proxy: EgressProxy | None = None
-    egress: tuple[str, ...] = ()
-    digest: str = ""
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    restarts: Restarts = field(default_factory=Restarts)
-    since: float = field(default_factory=time.monotonic)
-    _lost: bool = False
-    _ending: asyncio.Lock = field(default_factory=asyncio.Lock)
-    ended: bool = False
-
-    @property
-    def target(self) -> str:
-        return self.socket.target
-
-    def open_app(self, app: str) -> socket_folder.CheckedSocket | None:
-        """The socket on which the app called `app` (sixteen hex digits) answers HTTP; None if there is none. Close it.
-
-        Raises:
-            ModuleLost: what is there is not a socket.
-        """
-        if self.ended or self.name != APPS or not re.fullmatch("[0-9a-f]{16}", app):
-            return None
-        return socket_folder.open_socket(self.folder, f"app-{app}.sock")
-
-    def given(self, session: str) -> None:
-        """It was started for nobody yet, and is this session's from now on."""
-        self.session = session
-        self.since = time.monotonic()
-
-    @abstractmethod
-    async def settle(self) -> None:
-        """What can be done for that session later, when no call waits."""
-
-    async def why_lost(self) -> str | None:
-        """A sentence if it can no longer serve, else None.
-
-        Its health service has the first word, and some patience, since what it runs may take all of its
-        processor; the backend is only asked for the reason.
-        """
-        if self.ended:
-            return f"The module {self.name} was stopped."
-        if await serves(self.target, within=_HEALTH_PATIENCE):
-            return None
-        why = await self._why_ended()
-        why = why or f"The module {self.name} runs but no longer answers."
-        if not self._lost and not self.ended:
-            self._lost = True
-            self.restarts.failed(why, time.monotonic(), since=self.since)
-        return why
-
-    async def stop(self) -> None:
-        """End it and remove everything of it; harmless when done twice."""
-        async with self._ending:
-            if self.ended:
-                return
-            self.ended = True
-            self.forget(self)
-            self.socket.close()
-            await asyncio.shield(self._remove())
-
-    async def _remove(self) -> None:
-        if self.proxy is not None:
-            await self.proxy.close()
-        await self._end()
-
-    @abstractmethod
-    async def _why_ended(self) -> str | None:
-        """A sentence on how its process ended; None while it runs."""
-
-    @abstractmethod
-    async def _end(self) -> None:
-        """End its process and remove its socket folder; nothing here raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +76,10 @@ class Host(ABC, Generic[Running]):
         self._process = owner.Process.current()
         self._numbers = itertools.count(1)
         self._preparing: dict[tuple[str, ...], asyncio.Lock] = {}
-        self._starting: dict[tuple[str, str], asyncio.Lock] = {}
-        self._running: dict[tuple[str, str], Running] = {}
+        self._starting: dict[Key, asyncio.Lock] = {}
+        self._running: dict[Key, Running] = {}
         self._restarts: dict[tuple[str, str], Restarts] = {}
+        self._temporaries = Temporaries(self._new_temporary, self._remove_temporary)
         self._apps = AppOrigin(self._app)
         self.pool: Pool[Running] = Pool(pool, self._make, self._fresh, sessions=self._data / "sessions")
         self._closed = False
@@ -193,8 +109,10 @@ class Host(ABC, Generic[Running]):
         digest: str | None = None,
         egress: Sequence[str] = (),
         secrets: Sequence[str] = (),
+        right: Right = "work",
+        agent: str = "",
     ) -> Running:
-        """Start module `name`, or give the instance of it that runs in `session` already.
+        """Start module `name`, or give the instance of it that runs in `session` for this right and agent already.
 
         `digest`: which version of it; None: the one in the catalogue. `egress`: exactly these "host:port" that
         a person granted. An instance of another version, or with another grant, is stopped first.
@@ -203,34 +121,57 @@ class Host(ABC, Generic[Running]):
             SandboxUnavailable: there is no engine, no image or no such module; the sentence says what to do.
             ModuleLost: it did not come up, or failed so often that it was withdrawn.
         """
-        async with self._starting.setdefault((session, name), asyncio.Lock()):
-            pooled = await self._pooled(
-                name, digest, session, workspace, report, plain=not egress and not secrets
-            )
+        key = Key(session, name, right, agent)
+        async with self._starting.setdefault(key, asyncio.Lock()):
+            pooled = await self._pooled(key, digest, workspace, report, plain=not egress and not secrets)
             if pooled is not None:
                 return pooled
             module = await asyncio.to_thread(self._catalogue.find, name, digest)
-            given = await asyncio.to_thread(self._secrets.of, secrets) if secrets else {}
-            for missing in sorted(set(secrets) - set(given)):
-                report(
-                    f"the module {name} asks for a secret that is not stored; run: iact secret set {missing}"
-                )
-            running = self._running.get((session, name))
-            if running is not None:
-                same = running.egress == tuple(egress) and running.digest == module.digest
-                same = same and running.secrets == given
-                if same and await running.why_lost() is None:
-                    return running
-                await running.stop()
-            return await self._start(module, session, workspace, report, tuple(egress), given)
+            if right == "work" or module.workspace == "write":
+                return await self._found(module, key, workspace, report, tuple(egress), secrets)
+        # What can't write in the workspace anyway has one instance, for looking and working.
+        return await self.start(
+            name,
+            session=session,
+            workspace=workspace,
+            report=report,
+            digest=digest,
+            egress=egress,
+            secrets=secrets,
+            agent=agent,
+        )
+
+    async def _found(
+        self,
+        module: Module,
+        key: Key,
+        workspace: Path,
+        report: Report,
+        egress: tuple[str, ...],
+        secrets: Sequence[str],
+    ) -> Running:
+        """The instance of `module` that runs and is the right one, or a new one."""
+        given = await asyncio.to_thread(self._secrets.of, secrets) if secrets else {}
+        for missing in sorted(set(secrets) - set(given)):
+            report(
+                f"the module {key.name} asks for a secret that is not stored; run: iact secret set {missing}"
+            )
+        running = self._running.get(key)
+        if running is not None:
+            same = running.egress == egress and running.digest == module.digest
+            same = same and running.secrets == given
+            if same and await running.why_lost() is None:
+                return running
+            await running.stop()
+        return await self._start(module, key, workspace, report, egress, given)
 
     async def end_session(self, session: str) -> None:
-        for key in [key for key in self._starting if key[0] == session]:
+        for key in [key for key in self._starting if key.session == session]:
             async with self._starting[key]:  # a start that is under way ends first, one way or the other
                 if key in self._running:
                     await self._running[key].stop()
             self._starting.pop(key, None)
-            self._restarts.pop(key, None)
+            self._restarts.pop((session, key.name), None)
         await self.pool.end_session(session)
 
     async def close(self) -> None:
@@ -245,18 +186,18 @@ class Host(ABC, Generic[Running]):
     async def _start(
         self,
         module: Module,
-        session: str,
+        key: Key,
         workspace: Path,
         report: Report,
         egress: tuple[str, ...],
         secrets: Mapping[str, str],
     ) -> Running:
-        restarts = await self._restart(module.name, module.digest, session, report)
+        restarts = await self._restart(key, module.digest, report)
         if module.workspace != "none":
-            self.pool.mounted(session)
+            self.pool.mounted(key.session)
         report(f"starting the module {module.name}")
         try:
-            instance = await self._launch(module, session, workspace, report, egress, secrets)
+            instance = await self._launch(module, key, workspace, report, egress, secrets)
         except ModuleLost as error:
             told = _without(error, secrets)
             restarts.failed(str(told), time.monotonic())
@@ -266,7 +207,7 @@ class Host(ABC, Generic[Running]):
 
     async def _begun(self, instance: Running, restarts: Restarts) -> Running:
         instance.restarts = restarts
-        self._running[(instance.session, instance.name)] = instance
+        self._running[instance.key] = instance
         if self._closed:
             await instance.stop()
             raise SandboxUnavailable(
@@ -275,33 +216,43 @@ class Host(ABC, Generic[Running]):
         return instance
 
     async def _pooled(
-        self,
-        name: str,
-        digest: str | None,
-        session: str,
-        workspace: Path,
-        report: Report,
-        *,
-        plain: bool,
+        self, key: Key, digest: str | None, workspace: Path, report: Report, *, plain: bool
     ) -> Running | None:
         """What the pool has for a session, without a look at the catalogue: a digest names one source.
 
         `plain`: it is to be given neither a way out nor secrets.
         """
-        if not plain or digest is None or (session, name) in self._running:
+        if not plain or digest is None or key in self._running or not self.pool.has(key, digest):
             return None
-        if not self.pool.has(name, digest, session):
+        restarts = await self._restart(key, digest, report)
+        instance = await self.pool.take(key, digest, workspace)
+        if instance is None:
             return None
-        restarts = await self._restart(name, digest, session, report)
-        instance = await self.pool.take(name, digest, session, workspace)
-        return None if instance is None else await self._begun(instance, restarts)
+        held = instance.temporary
+        if held is not None and not self._temporaries.give(held, (key.session, key.name, key.agent)):
+            await instance.stop()  # its agent's other instance was not the pool's, and has other files
+            return None
+        return await self._begun(instance, restarts)
 
-    async def _make(self, name: str, session: str, workspace: Path) -> Running | None:
+    async def _make(self, key: Key, workspace: Path) -> Running | None:
         """An instance for the pool; None where its image would have to be made first, which takes a minute."""
-        module = await asyncio.to_thread(self._catalogue.find, name, None)
+        module = await asyncio.to_thread(self._catalogue.find, key.name, None)
         if module.origin != "shipped" or not await self._at_hand(module):
             return None
-        return await self._launch(module, session, workspace, _unheard, (), {})
+        return await self._launch(module, key, workspace, _unheard, (), {})
+
+    def _temporary(self, module: Module, key: Key) -> Temporary | None:
+        """The temporary files that viewer and worker share; None for a module that has no viewer."""
+        if module.workspace != "write":
+            return None
+        return self._temporaries.hold((key.session, key.name, key.agent))
+
+    def _new_temporary(self) -> Path:
+        return reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}-tmp"
+
+    @abstractmethod
+    async def _remove_temporary(self, place: Path) -> None:
+        """Take shared temporary files away, whether they were made or not; nothing here raises."""
 
     def _fresh(self) -> Path:
         """Where the folder of the pool's next set is to be: beside the sockets, where the reaper looks."""
@@ -315,7 +266,7 @@ class Host(ABC, Generic[Running]):
     async def _launch(
         self,
         module: Module,
-        session: str,
+        key: Key,
         workspace: Path,
         report: Report,
         egress: tuple[str, ...],
@@ -354,13 +305,14 @@ class Host(ABC, Generic[Running]):
             key[1]: row.reason for key, row in self._restarts.items() if key[0] == session and row.withdrawn
         }
 
-    async def _restart(self, name: str, digest: str, session: str, report: Report) -> Restarts:
-        """Wait as long as a module that failed has to.
+    async def _restart(self, key: Key, digest: str, report: Report) -> Restarts:
+        """Wait as long as a module that failed has to; a viewer's failure counts for its worker, and for all agents.
 
         Raises:
             ModuleLost: it failed too often.
         """
-        row = self._restarts.setdefault((session, name), Restarts(digest))
+        name = key.name
+        row = self._restarts.setdefault((key.session, name), Restarts(digest))
         pause = row.pause(digest, time.monotonic())
         if row.withdrawn:
             raise ModuleWithdrawn(
@@ -384,15 +336,16 @@ class Host(ABC, Generic[Running]):
         return next((found for found in opened if found is not None), None)
 
     def _forget(self, instance: Instance) -> None:
-        key = (instance.session, instance.name)
-        if self._running.get(key) is instance:
-            del self._running[key]
+        if self._running.get(instance.key) is instance:
+            del self._running[instance.key]
 
     def _proxy(self, folder: Path, ways: Ways, *, session: str, module: str) -> EgressProxy:
         beside = folder.with_name(f"{folder.name}-egress")
         return EgressProxy(beside, targets(ways.egress), self._outside, session=session, module=module)
 
-    def _place(self, module: Module, folder: Path, ways: Ways) -> tuple[limits.Place, int, int]:
+    def _place(
+        self, module: Module, right: Right, folder: Path, ways: Ways, temporary: Temporary | None
+    ) -> tuple[limits.Place, int, int]:
         """Where the module meets the host, and as whom it runs.
 
         Without capabilities even root can't write what belongs to another, so as root we run the module
@@ -408,7 +361,9 @@ class Host(ABC, Generic[Running]):
             sockets=folder,
             workspace=mounted,
             user=f"{uid}:{gid}",
-            read_only=module.workspace == "read",
+            right=right,
+            read_only=module.workspace == "read" or right == "look",
+            temporary=temporary.place if temporary is not None else None,
             site=ways.site,
             program=ways.program,
             secrets=ways.secrets,

@@ -14,7 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
-from docker.types import LogConfig, Mount, Ulimit
+from docker.types import DriverConfig, LogConfig, Mount, Ulimit
+
+from core.ports import Right
 
 _MIB = 1 << 20
 
@@ -28,6 +30,8 @@ SITE_FOLDER = "/run/site"
 """The module's own Python packages, as seen inside."""
 PROGRAM_FOLDER = "/run/program"
 """The packages of a program that the module runs beside itself (an MCP server), as seen inside."""
+LOOK_FOLDER = "/run/look"
+"""All that a viewer may write: its own temporary files, as seen inside."""
 PROXY = "http://127.0.0.1:3128"
 """Where the SDK offers the egress proxy inside."""
 
@@ -51,6 +55,9 @@ class Limits:
     file_size: int = 1024 * _MIB
     tmp_size: int = 256 * _MIB
     tmp_files: int = 32_768
+    look_size: int = 64 * _MIB
+    """Of what a viewer may write at all."""
+    look_files: int = 8_192
     most_memory: int = 1536 * _MIB
     """What a module that we ship gets if it asks for more than `memory`."""
     own_processes: int = 0
@@ -76,8 +83,12 @@ class Place:
     sockets: Path
     workspace: Path | None
     user: str
+    right: Right = "work"
+    """Whether it is the viewer or the worker; a viewer's temporary files are read only, too."""
     read_only: bool = False
     """The workspace can be read only."""
+    temporary: Path | None = None
+    """Stands for the temporary files that viewer and worker have in common; None if it has its own."""
     egress: Path | None = None
     """The folder with the egress proxy's socket; None for a module that gets no way out."""
     site: Path | None = None
@@ -132,12 +143,38 @@ def options(place: Place, environment: Mapping[str, str]) -> Options:
     )
 
 
-def host_options(place: Place, limits: Limits, runtime: str = "") -> HostOptions:
-    """What confines a container at `place`, within `limits`. `runtime`: the engine's name of it; "": its default."""
+def host_options(
+    place: Place, limits: Limits, runtime: str = "", labels: Mapping[str, str] | None = None
+) -> HostOptions:
+    """What confines a container at `place`, within `limits`. `runtime`: the engine's name of it; "": its default.
+
+    `labels`: of what the engine makes for it.
+    """
     mounts = [
         Mount(INSIDE, str(place.code), type="bind", read_only=True),
     ]
-    own = {"/tmp": f"rw,exec,nosuid,nodev,size={limits.tmp_size},nr_inodes={limits.tmp_files},mode=1777"}
+    bounds = f"size={limits.tmp_size},nr_inodes={limits.tmp_files},mode=1777"
+    own: dict[str, str] = {}
+    if place.temporary is None:
+        own["/tmp"] = f"rw,exec,nosuid,nodev,{bounds}"
+    else:
+        # Exists while a container has it mounted: nobody need be root to share it, and nothing of it reaches a disk.
+        volume = {"type": "tmpfs", "device": "tmpfs", "o": f"nosuid,nodev,{bounds}"}
+        mounts.append(
+            Mount(
+                "/tmp",
+                volume_name(place.temporary),
+                type="volume",
+                read_only=place.right == "look",
+                no_copy=True,
+                labels=dict(labels or {}),
+                driver_config=DriverConfig("local", volume),
+            )
+        )
+    if place.right == "look":
+        own[LOOK_FOLDER] = (
+            f"rw,exec,nosuid,nodev,size={limits.look_size},nr_inodes={limits.look_files},mode=1777"
+        )
     if place.shares_sockets:
         mounts.append(Mount(SOCKET_FOLDER, str(place.sockets), type="bind"))
     else:
@@ -176,6 +213,11 @@ def host_options(place: Place, limits: Limits, runtime: str = "") -> HostOptions
     )
 
 
+def volume_name(temporary: Path) -> str:
+    """The engine's name of the volume for shared temporary files."""
+    return f"iact-{temporary.name.replace('@', '_')}"
+
+
 def _own_processes(limits: Limits) -> list[Ulimit]:
     """Never for containers on the host's kernel: it would count what else their user runs, in every container."""
     most = limits.own_processes
@@ -184,7 +226,9 @@ def _own_processes(limits: Limits) -> list[Ulimit]:
 
 def environment(place: Place, base: Mapping[str, str]) -> dict[str, str]:
     """All that a module's container gets from us as environment, beyond what its image has (`base`)."""
-    given = dict(place.secrets)
+    given = {**place.secrets, "IACT_RIGHT": place.right}
+    if place.right == "look":
+        given["TMPDIR"] = LOOK_FOLDER
     if place.site is not None:  # behind the SDK's own, which a module's packages must not replace
         given["PYTHONPATH"] = f"{base['PYTHONPATH']}:{SITE_FOLDER}"
     if place.egress is not None:

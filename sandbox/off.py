@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.errors import SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin, Report
+from core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin, Report, Right
 
 
 class OffHost:
@@ -42,6 +42,8 @@ class OffHost:
         digest: str | None = None,
         egress: Sequence[str] = (),
         secrets: Sequence[str] = (),
+        right: Right = "work",
+        agent: str = "",
     ) -> ModuleInstance:
         raise SandboxUnavailable(self.reason)
 

@@ -1,4 +1,4 @@
-"""Whose a container is: which data directory, and which process, so that leftovers of the dead can be told.
+"""Whose a container is: which session's and agent's, of which data directory, and which process, so that leftovers of the dead can be told.
 
 A process number alone says little, because numbers come again; with its start time it is unique.
 """
@@ -11,11 +11,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.ports import Right
+
 SESSION = "iact.session"
 MODULE = "iact.module"
+RIGHT = "iact.right"
+AGENT = "iact.agent"
 OWNER = "iact.owner"
 PID = "iact.pid"
 STARTED = "iact.started"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Which instance. `right`: whether it is the viewer or the worker; `agent`: whose alone it is, "" for all."""
+
+    session: str
+    name: str
+    right: Right = "work"
+    agent: str = ""
 
 
 def data_digest(data: Path) -> str:
@@ -62,15 +76,20 @@ def start_time(pid: int) -> str:
     return "" if fields[0] in (b"Z", b"X") else f"{boot[:8]}.{int(fields[19])}"
 
 
-def labels(process: Process, *, data: Path, session: str, module: str) -> dict[str, str]:
+def labels(process: Process, key: Key, *, data: Path) -> dict[str, str]:
     """The labels of one container."""
     return {
-        SESSION: session,
-        MODULE: module,
-        OWNER: data_digest(data),
-        PID: str(process.pid),
-        STARTED: process.started,
+        SESSION: key.session,
+        MODULE: key.name,
+        RIGHT: key.right,
+        AGENT: key.agent,
+        **belongs(process, data=data),
     }
+
+
+def belongs(process: Process, *, data: Path) -> dict[str, str]:
+    """The labels by which leftovers of a dead process are told."""
+    return {OWNER: data_digest(data), PID: str(process.pid), STARTED: process.started}
 
 
 def process_of(labels: Mapping[str, str]) -> Process | None:

@@ -1,10 +1,11 @@
 """Modules that run already and belong to no session yet, so that the first call of a new one need not wait.
 
 What is mounted in a container can't be changed from outside without rights over its name spaces. So the pool keeps
-*sets*: a fresh, empty folder, and one instance of each pooled module with that folder as its workspace, confined as
-any other. A session takes a whole set, once, by having the set's folder moved to where its own, still empty
+*sets*: a fresh, empty folder, and a viewer and a worker of each pooled module with that folder as their workspace,
+confined as any other. A session takes a whole set, once, by having the set's folder moved to where its own, still empty
 workspace is; a mount is of the folder and not of its name, and goes with it. From then on the set is that
-session's, whatever of it is used, and is never given to another.
+session's, whatever of it is used, and is never given to another; and within it, what is an agent's alone is the
+first agent's that asks.
 
 A session whose workspace holds something already, or is mounted somewhere, gets nothing from the pool.
 """
@@ -15,16 +16,25 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 from core.errors import IactError
+from core.ports import Right
 from sandbox.health import serves
+from sandbox.owner import Key
 
-MODULES: Final = ("shell", "files")
-"""What a set consists of: modules of ours that nearly every session uses."""
+Member = tuple[str, Right]
+"""A module's name, and which of its instances."""
+MEMBERS: Final[tuple[Member, ...]] = (
+    ("shell", "look"),
+    ("shell", "work"),
+    ("files", "look"),
+    ("files", "work"),
+)
+"""What a set consists of, in the order of preparation: of modules of ours that nearly every session uses."""
 CALM: Final = 1.0
 """Seconds between a hand-over and the next preparation, which would slow down the call that waits."""
 _UNUSED: Final = 600.0
@@ -41,8 +51,8 @@ class Pooled(Protocol):
     @property
     def target(self) -> str: ...
 
-    def given(self, session: str) -> None:
-        """It is this session's from now on."""
+    def given(self, session: str, agent: str = "") -> None:
+        """It is this session's from now on, and this agent's."""
         ...
 
     async def settle(self) -> None:
@@ -53,16 +63,24 @@ class Pooled(Protocol):
 
 
 Running = TypeVar("Running", bound=Pooled)
-Make = Callable[[str, str, Path], Awaitable[Running | None]]
-"""Starts the module of a name for a session in a workspace; None if it can't be started without a longer wait."""
+Make = Callable[[Key, Path], Awaitable[Running | None]]
+"""Starts an instance in a workspace; None if it can't be started without a longer wait."""
 
 
 @dataclass(slots=True)
 class Set(Generic[Running]):
-    """One instance of each module, and the folder that they share."""
+    """Its instances, and the folder that they share. `agents`: by module, whose they are within the session."""
 
     folder: Path
-    modules: dict[str, Running] = field(default_factory=dict)
+    modules: dict[Member, Running] = field(default_factory=dict)
+    agents: dict[str, str] = field(default_factory=dict)
+
+    def offers(self, key: Key, digest: str) -> Running | None:
+        """The instance for `key`, of the source `digest`, if it has it."""
+        if self.agents.get(key.name, key.agent) != key.agent:
+            return None
+        found = self.modules.get((key.name, key.right))
+        return found if found is not None and found.digest == digest else None
 
     async def stop(self) -> None:
         """Stop all that is left of it."""
@@ -109,18 +127,18 @@ class Pool(Generic[Running]):
         if self._size and not self._closed and (self._filling is None or self._filling.done()):
             self._filling = self._begin(self._fill(after))
 
-    def has(self, name: str, digest: str, session: str) -> bool:
-        """Whether there is an instance of the source `digest` that `session` may have."""
-        if session in self._taken:
-            sets = [self._taken[session]]
+    def has(self, key: Key, digest: str) -> bool:
+        """Whether there is an instance of the source `digest` for `key`."""
+        if key.session in self._taken:
+            sets = [self._taken[key.session]]
         else:
-            sets = [] if session in self._mounted else self._ready
-        return any(name in one.modules and one.modules[name].digest == digest for one in sets)
+            sets = [] if key.session in self._mounted else self._ready
+        return any(one.offers(key, digest) is not None for one in sets)
 
-    async def take(self, name: str, digest: str, session: str, workspace: Path) -> Running | None:
-        """The instance of module `name` for `session`, if the pool has one that can be given away now."""
+    async def take(self, key: Key, digest: str, workspace: Path) -> Running | None:
+        """The instance for `key`, if the pool has one that can be given away now."""
         # To its end even if the caller is cancelled: a folder that was moved is the session's.
-        found = await asyncio.shield(self._begin(self._pick(name, digest, session, workspace)))
+        found = await asyncio.shield(self._begin(self._pick(key, digest, workspace)))
         if found is not None and not await serves(found.target, within=_AT_ONCE):
             await found.stop()
             return None
@@ -152,29 +170,34 @@ class Pool(Generic[Running]):
         self._ready.clear()
         self._taken.clear()
 
-    async def _pick(self, name: str, digest: str, session: str, workspace: Path) -> Running | None:
+    async def _pick(self, key: Key, digest: str, workspace: Path) -> Running | None:
         async with self._handing:
-            if session not in self._mounted:
-                await self._hand_over(name, digest, session, workspace)
-            taken = self._taken.get(session)
-            if taken is None or name not in taken.modules or taken.modules[name].digest != digest:
+            if key.session not in self._mounted:
+                await self._hand_over(key, digest, workspace)
+            taken = self._taken.get(key.session)
+            found = taken.offers(key, digest) if taken is not None else None
+            if taken is None or found is None:
                 return None
-            return taken.modules.pop(name)
+            taken.agents[key.name] = key.agent
+            del taken.modules[key.name, key.right]
+            found.given(key.session, key.agent)
+            self._begin(self._settle(found))
+            return found
 
-    async def _hand_over(self, name: str, digest: str, session: str, workspace: Path) -> None:
+    async def _hand_over(self, key: Key, digest: str, workspace: Path) -> None:
         while self._ready:
             given = self._ready.pop(0)
-            if given.modules[name].digest != digest:  # made of other source than there is now
+            if given.offers(key, digest) is None:  # made of other source than there is now
                 self._begin(self._discard(given))
                 continue
             if not await asyncio.to_thread(_move, given.folder, workspace, self._sessions):
                 self._ready.insert(0, given)
                 return
             for one in given.modules.values():
-                one.given(session)
-            self._mounted.add(session)
-            self._taken[session] = given
-            self._begin(self._settle(session, given, tuple(given.modules.values())))
+                one.given(key.session)
+            self._mounted.add(key.session)
+            self._taken[key.session] = given
+            self._begin(self._expire(key.session, given))
             break
         self.fill(after=CALM)
 
@@ -192,11 +215,11 @@ class Pool(Generic[Running]):
         complete = False
         try:
             await asyncio.to_thread(made.folder.mkdir, parents=True)
-            for name in MODULES:
-                started = await self._make(name, made.folder.name, made.folder)
+            for name, right in MEMBERS:
+                started = await self._make(Key(made.folder.name, name, right), made.folder)
                 if started is None:
                     return None
-                made.modules[name] = started
+                made.modules[name, right] = started
             complete = True
         except (IactError, OSError):
             return None
@@ -205,11 +228,13 @@ class Pool(Generic[Running]):
                 await asyncio.shield(self._discard(made))
         return made
 
-    async def _settle(self, session: str, given: Set[Running], modules: Sequence[Running]) -> None:
-        """What comes behind a hand-over, the end of what is not used included."""
+    async def _settle(self, one: Running) -> None:
+        """What comes behind the first use."""
         await asyncio.sleep(CALM)
-        for one in modules:
-            await one.settle()
+        await one.settle()
+
+    async def _expire(self, session: str, given: Set[Running]) -> None:
+        """The end of what a session does not use."""
         await asyncio.sleep(_UNUSED)
         async with self._handing:
             if self._taken.get(session) is given:

@@ -1,4 +1,4 @@
-"""Collects what a killed process left behind: containers, socket folders and their mounts.
+"""Collects what a killed process left behind: containers, volumes, socket folders and their mounts.
 
 Only what bears this data directory's digest is looked at, and only what belongs to a process that no
 longer lives is touched, so several processes may share a data directory.
@@ -6,6 +6,7 @@ longer lives is touched, so several processes may share a data directory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from sandbox import owner, socket_folder
 def reap(client: docker.DockerClient, data: Path) -> list[str]:
     """Remove the leftovers of dead processes; give the names of the containers that were removed. Blocks."""
     removed = [name for name in _containers(client, data) if _remove(client, name)]
+    for name in _volumes(client, data):
+        with suppress(APIError):  # somebody else is removing it, or a container that is being removed has it
+            client.api.remove_volume(name, force=True)
     reap_folders(data)
     return removed
 
@@ -36,13 +40,23 @@ def sockets(data: Path) -> Path:
 def _containers(client: docker.DockerClient, data: Path) -> list[str]:
     """Names of all containers of this data directory whose process is gone, running or not."""
     # The list may change while it is read, so ask for the summary alone: it inspects none of them.
-    chosen = {"label": f"{owner.OWNER}={owner.data_digest(data)}"}
-    found: list[str] = []
-    for item in client.api.containers(all=True, filters=chosen):
-        process = owner.process_of(item["Labels"])
-        if process is None or not process.alive:
-            found.append(str(item["Id"]))
-    return found
+    listed = client.api.containers(all=True, filters=_ours(data))
+    return [str(item["Id"]) for item in listed if _dead(item["Labels"])]
+
+
+def _volumes(client: docker.DockerClient, data: Path) -> list[str]:
+    """Names of all volumes of this data directory whose process is gone."""
+    listed = client.api.volumes(filters=_ours(data))["Volumes"] or []
+    return [str(item["Name"]) for item in listed if _dead(item["Labels"])]
+
+
+def _ours(data: Path) -> dict[str, str]:
+    return {"label": f"{owner.OWNER}={owner.data_digest(data)}"}
+
+
+def _dead(labels: Mapping[str, str]) -> bool:
+    process = owner.process_of(labels)
+    return process is None or not process.alive
 
 
 def _remove(client: docker.DockerClient, container: str) -> bool:

@@ -1,4 +1,4 @@
-"""Takes a container away for good, with its socket folder, whatever it does against that."""
+"""Takes a container's processor away, and the container for good, with its folders, whatever it does against that."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import docker
+from docker.errors import APIError
 from docker.models.containers import Container
 
 from core.errors import SandboxUnavailable
@@ -20,18 +21,50 @@ _ENGINE_PATIENCE = 20
 
 
 async def remove(
-    container: Container | str, folder: Path, *, client: docker.DockerClient | None = None
+    container: Container | str,
+    folder: Path,
+    *,
+    client: docker.DockerClient | None = None,
+    at_once: bool = False,
 ) -> None:
     """Stop and remove a container, given itself or its name, and its socket folder; nothing here raises.
 
     A module may ignore SIGTERM, stop its own init or hang it: the engine kills after the grace, and if
-    the engine itself hangs, the container is left to the next start's reaper.
+    the engine itself hangs, the container is left to the next start's reaper. `at_once`: without the grace, as it
+    has to be where nothing of it is to run any more.
     """
-    removing = begin(_remove_now, container, folder, client)
+    removing = begin(_remove_now, container, folder, client, at_once)
     await asyncio.wait([removing], timeout=_ENGINE_PATIENCE)
 
 
-def _remove_now(container: Container | str, folder: Path, client: docker.DockerClient | None) -> None:
+async def freeze(container: Container) -> None:
+    """Take the processor from all that runs in a container; one that can't be paused is killed. Nothing here raises."""
+    await asyncio.wait([begin(_freeze_now, container)], timeout=_ENGINE_PATIENCE)
+
+
+async def remove_volume(client: docker.DockerClient, name: str) -> None:
+    """Remove a volume that no container has any more; nothing here raises."""
+    await asyncio.wait([begin(_remove_volume_now, client, name)], timeout=_ENGINE_PATIENCE)
+
+
+def _freeze_now(container: Container) -> None:
+    with suppress(*EngineFailure, SandboxUnavailable):
+        knock()
+        try:
+            container.pause()
+        except APIError:
+            container.kill()
+
+
+def _remove_volume_now(client: docker.DockerClient, name: str) -> None:
+    with suppress(*EngineFailure, SandboxUnavailable):
+        knock()
+        client.api.remove_volume(name, force=True)
+
+
+def _remove_now(
+    container: Container | str, folder: Path, client: docker.DockerClient | None, at_once: bool
+) -> None:
     try:
         with suppress(*EngineFailure, SandboxUnavailable):
             knock()
@@ -39,8 +72,9 @@ def _remove_now(container: Container | str, folder: Path, client: docker.DockerC
                 if client is not None:
                     client.api.remove_container(container, force=True, v=True)
                 return
-            with suppress(*EngineFailure):
-                container.stop(timeout=_GRACE)
+            if not at_once:
+                with suppress(*EngineFailure):
+                    container.stop(timeout=_GRACE)
             container.remove(force=True, v=True)
     finally:
         socket_folder.remove(folder)

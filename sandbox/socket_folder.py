@@ -14,6 +14,7 @@ import ctypes
 import os
 import shutil
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +91,14 @@ def make_temporary(folder: Path, *, size: int, files: int) -> bool:
     return False
 
 
+def make_shared(folder: Path, *, size: int, files: int) -> None:
+    """Make `folder`, which must not exist, for temporary files: bounded where we may mount, else a plain one."""
+    if not make_temporary(folder, size=size, files=files):
+        folder.mkdir(mode=0o700, parents=True)
+        if os.geteuid() == 0:  # whose modules run as the owner of their workspace
+            folder.chmod(0o1777)
+
+
 def remove(folder: Path) -> None:
     """Unmount and delete `folder`; harmless when it is gone already."""
     if os.geteuid() == 0:
@@ -97,6 +106,12 @@ def remove(folder: Path) -> None:
             pass
     if folder.is_mount():
         return
+    # A module may have taken rights from folders of its own, so that their owner can't remove them as they are.
+    for here, folders, _ in os.walk(folder):
+        for name in folders:
+            with suppress(OSError):
+                if not (path := Path(here, name)).is_symlink():
+                    path.chmod(0o700)
     shutil.rmtree(folder, ignore_errors=True)
 
 

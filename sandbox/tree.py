@@ -15,10 +15,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from core.errors import SandboxUnavailable
 from core.ports import Report
 from sandbox import debian_root, image, payload
+
+_MOUNTS: Final = ("proc", "dev", "run/egress", "run/site", "run/program", "run/look")
+"""Where something is mounted later, in what can't be written to by then."""
 
 
 def ensure(report: Report, packages: Sequence[str] = ()) -> Path:
@@ -61,7 +65,10 @@ def python_of(tree: Path) -> str:
 
 
 def _place(packages: Sequence[str]) -> Path:
-    parts = [(debian_root.digest(packages), payload.digest().encode())]
+    parts = [
+        (debian_root.digest(packages), payload.digest().encode()),
+        ("mounts", " ".join(_MOUNTS).encode()),
+    ]
     return image.cache() / "systems" / payload.digest_of(parts)[:12]
 
 
@@ -75,7 +82,7 @@ def _build(target: Path, packages: Sequence[str], report: Report) -> None:
         with tempfile.NamedTemporaryFile(prefix="iact-system-", suffix=".tar") as packed:
             debian_root.build(Path(packed.name), packages)
             _unpack(Path(packed.name), draft)
-        for folder in ("proc", "dev", "run/egress", "run/site", "run/program"):
+        for folder in _MOUNTS:
             (draft / folder).mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=io.BytesIO(payload.archive(python_of(draft)))) as added:
             added.extractall(draft, filter="tar")

@@ -103,7 +103,7 @@ def test_no_text_breaks_the_parser(text: str) -> None:
 
 
 def test_labels_tell_the_process() -> None:
-    made = owner.labels(Process.current(), data=Path("/d"), session="s", module="m")
+    made = owner.labels(Process.current(), owner.Key("s", "m", "look", "/a"), data=Path("/d"))
     assert owner.process_of(made) == Process.current()
     assert owner.process_of({}) is None
     assert owner.data_digest(Path("/d")) != owner.data_digest(Path("/e"))

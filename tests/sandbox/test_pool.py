@@ -15,7 +15,7 @@ import pytest
 
 from sandbox import BubblewrapHost, DockerHost, reaper
 from sandbox.docker_host import DockerInstance
-from sandbox.pool import MODULES
+from sandbox.pool import MEMBERS
 from tests.sandbox.backends import Backend
 from tests.sandbox.calling import need_bubblewrap, shell, until
 from tests.sandbox.conftest import sweep
@@ -209,7 +209,7 @@ def test_a_killed_process_leaves_nothing_of_its_pool(
     ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"up\n"
-        assert len(containers(engine, tmp_path)) == len(MODULES)
+        assert len(containers(engine, tmp_path)) == len(MEMBERS)
         child.kill()
 
     async def afterwards() -> None:

@@ -11,7 +11,7 @@ from core.gate.grant import Grant, Scope
 from core.modules.client import ArtifactChunk, Completed
 from core.modules.door import HELD, Door, FunctionCall
 from core.modules.pulse import EVERY
-from core.ports import Report
+from core.ports import Report, Right
 from sandbox import DockerHost
 from sandbox.docker_host import DockerInstance
 from tests.core.modules.clock import HeldClock
@@ -56,9 +56,17 @@ class Starts(DockerHost):
         digest: str | None = None,
         egress: Sequence[str] = (),
         secrets: Sequence[str] = (),
+        right: Right = "work",
+        agent: str = "",
     ) -> DockerInstance:
         instance = await super().start(
-            name, session=session, workspace=workspace, report=report, digest=digest
+            name,
+            session=session,
+            workspace=workspace,
+            report=report,
+            digest=digest,
+            right=right,
+            agent=agent,
         )
         self.started.append(instance)
         return instance

@@ -11,7 +11,7 @@ import grpc.aio
 
 from core.errors import SandboxError
 from core.modules.registry import Start
-from core.ports import CatalogueEntry, ModuleSource, Origin, Report
+from core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
 from ext_modules.sdk import Module
 from ext_modules.sdk.server import start
 
@@ -24,7 +24,7 @@ class LocalInstance:
         self.target = target
         self.secrets = secrets
         self.lost: str | None = None
-        self.stopped = False
+        self.stopped = self.frozen = False
         self.stubborn = False
         self._server = server
 
@@ -36,6 +36,9 @@ class LocalInstance:
     async def why_lost(self) -> str | None:
         return self.lost
 
+    async def freeze(self) -> None:
+        self.frozen = True
+
     async def stop(self) -> None:
         self.stopped = True
         await self._server.stop(None)
@@ -46,7 +49,7 @@ class LocalInstance:
 class LocalHost:
     """Implements `core.ports.ModuleHost` for modules that are made on the spot.
 
-    `make`: makes each module, by name. `secrets`: what modules are told. `started`, `starts`: every start so far.
+    `make`: makes each module, by name. `secrets`: what modules are told. `started`, `starts`: every start so far; `seats`: its right and agent.
     """
 
     backend: Literal["docker", "bubblewrap", "off"] = "off"
@@ -63,6 +66,7 @@ class LocalHost:
         self.modules: list[Module] = []
         self.started: list[LocalInstance] = []
         self.starts: list[Start] = []
+        self.seats: list[tuple[Right, str]] = []
         self.remembered: dict[str, bytes] = {}
         self.ended: list[str] = []
 
@@ -88,6 +92,8 @@ class LocalHost:
         digest: str | None = None,
         egress: Sequence[str] = (),
         secrets: Sequence[str] = (),
+        right: Right = "work",
+        agent: str = "",
     ) -> LocalInstance:
         if name not in self._make:
             raise SandboxError(f"There is no module {name!r}.")
@@ -99,6 +105,7 @@ class LocalHost:
         self.modules.append(module)
         self.started.append(instance)
         self.starts.append(Start(digest, tuple(egress), tuple(secrets)))
+        self.seats.append((right, agent))
         return instance
 
     async def remember_manifest(self, digest: str, manifest: bytes) -> None:

@@ -30,6 +30,7 @@ from core.ports import (
     ModuleSource,
     Origin,
     Report,
+    Right,
     StreamEnd,
     TextDelta,
     Usage,
@@ -288,6 +289,8 @@ class FakeHost:
         digest: str | None = None,
         egress: Sequence[str] = (),
         secrets: Sequence[str] = (),
+        right: Right = "work",
+        agent: str = "",
     ) -> ModuleInstance:
         raise AssertionError("the fake modules start nothing")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.journal import read_journal
 from core.models.roles import Models
-from core.ports import CatalogueEntry, ModuleInstance, Report
+from core.ports import CatalogueEntry, ModuleInstance, Report, Right
 from core.tree.replay import replay
 from core.tree.runtime import Runtime
 from ext_modules.sdk import Call, Module, wire
@@ -47,6 +47,9 @@ class Instance:
     async def why_lost(self) -> str | None:
         return None
 
+    async def freeze(self) -> None:
+        return None
+
     async def stop(self) -> None:
         return None
 
@@ -72,6 +75,8 @@ class Host(FakeHost):
         digest: str | None = None,
         egress: Sequence[str] = (),
         secrets: Sequence[str] = (),
+        right: Right = "work",
+        agent: str = "",
     ) -> ModuleInstance:
         return Instance(f"unix:{self._socket}")
 
