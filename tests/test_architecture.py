@@ -23,11 +23,12 @@ OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact"
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
 """Rooms of the core that stand side by side, below `core.fold`."""
 
-BASE = {"core.ports", "core.errors"}
+BASE = {"core.ports", "core.errors", "core.characters"}
 EVERY_ROOM = {f"core.{room}" for room in INNER}
 
 ALLOWED: dict[str, set[str]] = {
     "core.errors": set(),
+    "core.characters": set(),
     "core.ports": {"core.errors"},
     **{f"core.{room}": BASE for room in INNER},
     "core.fold": BASE | EVERY_ROOM,

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from html import escape
 
 from core.journal.record import Record
 from core.ports import JSON
 from web.render import NONE, Known, code_block, markdown, output, plain
+from web.visible import exact
 
 
 def clearance_html(record: Record, known: Known = NONE) -> str:
     """A question to a person, with the call in full and where its arguments come from; or the answer to one."""
     if "params" not in record.fields:
         return _answer(record)
-    function = f'<span class="function">{plain(record.text("function"))}</span>'
-    impact = f'<span class="badge impact">impact {plain(str(record.fields.get("impact", "?")))}</span>'
+    function = f'<span class="function">{_plain(record.text("function"))}</span>'
+    impact = f'<span class="badge impact">impact {_plain(str(record.fields.get("impact", "?")))}</span>'
     reasons = [record.text("reason"), record.text("why")]
-    why = "".join(f'<p class="aside">{plain(one)}</p>' for one in dict.fromkeys(reasons) if one)
+    why = "".join(f'<p class="aside">{_plain(one)}</p>' for one in dict.fromkeys(reasons) if one)
     return (
         f'<section class="card asked"><header>{function} {impact}</header><div class="card-body">{why}'
         f"{_arguments(record)}{_read(record)}</div></section>"
@@ -30,14 +32,14 @@ def clearance_html(record: Record, known: Known = NONE) -> str:
 
 def _answer(record: Record) -> str:
     if record.fields.get("allow") is None:
-        return f'<p class="aside">{plain(record.text("reason") or "Clearance")}</p>'
+        return f'<p class="aside">{_plain(record.text("reason") or "Clearance")}</p>'
     allowed = record.fields["allow"] is True
     by = record.text("by")
     words = " ".join(part for part in ("Approved" if allowed else "Denied", f"by {by}" if by else "") if part)
     reason = record.text("reason")
     return (
-        f'<p class="aside"><span class="badge {"allowed" if allowed else "denied"}">{plain(words)}</span>'
-        f" {plain(reason)}</p>"
+        f'<p class="aside"><span class="badge {"allowed" if allowed else "denied"}">{_plain(words)}</span>'
+        f" {_plain(reason)}</p>"
     )
 
 
@@ -58,7 +60,7 @@ def _arguments(record: Record) -> str:
 def _argument(name: str, value: JSON, labels: JSON) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # All of it, however long: what would be left out here could be what matters.
-    return f"<dt>{plain(name)}{_labels(labels)}</dt><dd>{code_block(text)}</dd>"
+    return f"<dt>{_plain(name)}{_labels(labels)}</dt><dd>{code_block(exact(text))}</dd>"
 
 
 def _stored(name: str, about: JSON, labels: JSON) -> str:
@@ -68,14 +70,14 @@ def _stored(name: str, about: JSON, labels: JSON) -> str:
     words = (
         f"{amount} of {facts.get('media') or 'an unknown type'}, SHA-256 {str(facts.get('sha256', ''))[:16]}"
     )
-    return f'<dt>{plain(name)}{_labels(labels)}</dt><dd class="aside">{plain(words)}</dd>'
+    return f'<dt>{_plain(name)}{_labels(labels)}</dt><dd class="aside">{_plain(words)}</dd>'
 
 
 def _labels(labels: JSON) -> str:
     """Where a value comes from, as badges; what is neither the user's nor the model's stands out."""
     names = [str(one) for one in labels] if isinstance(labels, list) else []
     return "".join(
-        f' <span class="badge {"" if one in ("user", "model") else "strange"}">from {plain(one)}</span>'
+        f' <span class="badge {"" if one in ("user", "model") else "strange"}">from {_plain(one)}</span>'
         for one in names
     )
 
@@ -85,6 +87,11 @@ def _read(record: Record) -> str:
     if not isinstance(labels, list) or not labels:
         return ""
     return f'<p class="aside">The agent has read{_labels(labels)}</p>'
+
+
+def _plain(text: str) -> str:
+    """Text for somebody who decides by it: nothing is taken out, nothing is unseen."""
+    return escape(exact(text))
 
 
 # --- memory -------------------------------------------------------------------------------------

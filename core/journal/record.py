@@ -76,6 +76,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, get_args
 
+from core.characters import HIDDEN
 from core.errors import JournalCorrupt, UsageError
 from core.language.containers import Containers
 from core.ports import JSON
@@ -110,7 +111,6 @@ _NAME: Final = 200
 _OPENS: Final = re.compile(r"```|~~~|^ {0,3}<", re.MULTILINE)
 _BYTES: Final = re.compile(rb'"bytes":\d+(?=,"prev":"[0-9a-f]{8}"(?:,"wrapped":true)?} -->\n$)')
 _TILDES: Final = re.compile(r"~{3,}")
-_UNSHOWN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\u200b-\u200f]")
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|&~!])")
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -206,7 +206,7 @@ def _heading(record: Record) -> str:
 
 def _escape(text: str) -> str:
     text = text if len(text) <= _NAME else text[: _NAME - 1] + "…"
-    return _MARKUP.sub(r"\\\1", _UNSHOWN.sub("�", text))
+    return _MARKUP.sub(r"\\\1", HIDDEN.sub("�", text.replace("\t", "�").replace("\n", "�")))
 
 
 def unbalanced(text: str) -> bool:

@@ -23,18 +23,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from core.characters import DECEPTIVE_IN_CONTEXTS, escape
 from core.language.variables import Value
 
 _RUNS: Final = re.compile(r"`{3,}")
-_DECEPTIVE: Final = re.compile(
-    "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f)"
-    "|[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-    "|(?<![^\x00-\xad\u200b-\u200f\u2028-\u206f])[\u200c\u200d]"
-    "|[\u200c\u200d](?![^\x00-\xad\u200b-\u200f\u2028-\u206f])"
-    "|(?<![^\x00-\x22\x24-\x29\x2b-\x2f\x3a-\x9f\u200b-\u200f\ufe00-\ufe0f\U000e0100-\U000e01ef])"
-    "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
-)
 _ANSI: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[PX^_][^\x07\x1b\n]*\x1b\\|[@-OQ-WYZ\\])"
 )
@@ -48,12 +40,7 @@ def clean(text: str) -> str:
     if text.isascii() and text.translate(_SPACES).isprintable():
         return text
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return _DECEPTIVE.sub(lambda match: match["flag"] or _escape(match.group()), text)
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    return DECEPTIVE_IN_CONTEXTS.sub(lambda match: match["flag"] or escape(match.group()), text)
 
 
 def inline(text: str, limit: int = 200) -> str:

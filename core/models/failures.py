@@ -16,11 +16,12 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from core.characters import HIDDEN
 from core.errors import ModelError, ModelGarbled, ModelOverloaded, ModelRefused, ModelUnreachable, UsageError
 
 _WORDS_LIMIT: Final = 200
 _SECRET_LENGTH: Final = 4  # a shorter "key" is a placeholder, and could be part of any word
-_UNPRINTABLE: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+_SPACE: Final = re.compile(r"\s+")
 _KEYS: Final = re.compile(r"\b(?:[sp]k-|Bearer )[\w*.\-]{6,}", re.IGNORECASE)
 _TOO_LONG: Final = re.compile(
     r"context[ _-]?(?:length|window|size)|maximum context|exceed_context|too many tokens|prompt is too long"
@@ -106,7 +107,7 @@ def words(text: str, secret: str | None = None) -> str:
         return "an HTML page"
     if secret and len(secret) >= _SECRET_LENGTH:
         text = text.replace(secret, "…")
-    line = _KEYS.sub("…", _UNPRINTABLE.sub(" ", text)).strip().rstrip(".")
+    line = _KEYS.sub("…", _SPACE.sub(" ", HIDDEN.sub(" ", text))).strip().rstrip(".")
     return line if len(line) <= _WORDS_LIMIT else line[: _WORDS_LIMIT - 1] + "…"
 
 

@@ -17,8 +17,9 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from google.protobuf.message import DecodeError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from core.characters import HIDDEN
 from core.errors import ModuleFault
-from core.modules.schema import UNSEEN, check_schema, clean
+from core.modules.schema import check_schema, clean
 from core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
@@ -303,5 +304,5 @@ def _unique(what: str, names: list[str]) -> None:
 def _fault(error: ValidationError) -> ModuleFault:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "as a whole"
-    message = UNSEEN.sub("\ufffd", first["msg"].removeprefix("Value error, "))[:300]
+    message = HIDDEN.sub("\ufffd", first["msg"].removeprefix("Value error, "))[:300]
     return ModuleFault(f"The module's manifest is refused at {where}: {message}.")

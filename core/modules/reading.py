@@ -13,9 +13,9 @@ from typing import Final, Literal
 
 from google.protobuf.message import DecodeError
 
+from core.characters import HIDDEN
 from core.errors import ModuleFault
 from core.modules.outcome import Artifact, ArtifactChunk, Completed, Progress, Raised, StateChange
-from core.modules.schema import UNSEEN
 from core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
@@ -197,7 +197,7 @@ def _data(text: str) -> Mapping[str, JSON]:
 
 def line(text: str, limit: int) -> str:
     """`text` as one bounded line without invisible characters."""
-    return " ".join(UNSEEN.sub("", text[:limit]).split())
+    return " ".join(HIDDEN.sub("", text[:limit]).split())
 
 
 def read_state(state: pb.StateChange) -> StateChange:

@@ -13,6 +13,7 @@ from typing import Final
 
 import jsonschema
 
+from core.characters import HIDDEN
 from core.ports import JSON
 
 _SCHEMA_BYTES: Final = 16 << 10
@@ -27,11 +28,6 @@ _NAMED: Final = frozenset({"properties", "$defs", "definitions", "dependentSchem
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
 """Keywords whose value is data, not a schema."""
 _PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-# Controls but tab and newline; bidirectional marks and overrides; zero-width, tag and other invisible characters.
-UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
-)
 
 
 def clean(text: str) -> str:
@@ -40,7 +36,7 @@ def clean(text: str) -> str:
     Raises:
         ValueError: it does.
     """
-    found = UNSEEN.search(text)
+    found = HIDDEN.search(text)
     if found:
         raise ValueError(f"it holds the invisible character U+{ord(found[0]):04X}")
     return text

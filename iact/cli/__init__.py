@@ -5,12 +5,14 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 
 from __future__ import annotations
 
+import argparse
 import logging
 import signal
 import sys
 from collections.abc import Sequence
 
 from core.errors import IactError, UsageError, lone
+from iact import terminal
 from iact.cli.options import Command
 from iact.cli.parser import build_parser
 from iact.settings import load
@@ -20,8 +22,14 @@ __all__ = ["build_parser", "main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit status."""
-    parser = build_parser()
-    chosen = parser.parse_args(arguments)
+    with terminal.clean():
+        parser = build_parser()
+        chosen = parser.parse_args(arguments)
+    with terminal.clean(json=getattr(chosen, "json", False)):
+        return _run(chosen)
+
+
+def _run(chosen: argparse.Namespace) -> int:
     # A shell that starts us in the background has us ignore SIGINT; whoever sends one all the same means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from core import Session
+from core.characters import escaped
 from core.errors import UsageError
 from core.journal.record import Record
-from core.language.labels import clean, inline
 from core.ports import JSON
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways exactly this, [N]o: "
@@ -38,19 +38,35 @@ def words(record: Record) -> str:
     """A question in full, for a terminal. No value can pass for a line of ours: its own lines stand behind a bar."""
     params, origins = record.fields.get("params"), record.fields.get("provenance")
     lines = [
-        f"{record.agent} asks to call {record.text('function')}, impact {record.fields.get('impact')}.",
-        *(inline(record.text(name), _SENTENCE) for name in ("reason", "why") if record.text(name)),
+        _inline(
+            f"{record.agent} asks to call {record.text('function')}, impact {record.fields.get('impact')}.",
+            _SENTENCE,
+        ),
+        *(_inline(record.text(name), _SENTENCE) for name in ("reason", "why") if record.text(name)),
     ]
     for name, value in params.items() if isinstance(params, dict) else ():
         labels = origins.get(name) if isinstance(origins, dict) else None
         source = f" (from {', '.join(map(str, labels))})" if isinstance(labels, list) and labels else ""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        lines += [f"  {inline(f'{name}{source}', _SENTENCE)}: {_about(text)}", *_quoted(text)]
+        lines += [f"  {_inline(f'{name}{source}', _SENTENCE)}: {_about(text)}", *_quoted(text)]
     attached = record.fields.get("attached")
     for name, about in attached.items() if isinstance(attached, dict) else ():
         if isinstance(about, dict) and "sha256" in about:
-            lines.append(f"  {inline(name)}: {about.get('size')} bytes of {about.get('media')}")
-    return clean("\n".join(lines))
+            lines.append(
+                f"  {_inline(name)}: {about.get('size')} bytes of {_inline(str(about.get('media')))}"
+            )
+    return "\n".join(_exact(line) for line in lines)
+
+
+def _exact(text: str) -> str:
+    """Text for somebody who decides by it: nothing is taken out, nothing is unseen."""
+    return escaped(text, every=True)
+
+
+def _inline(text: str, limit: int = 200) -> str:
+    """It as part of one line."""
+    line = " ".join(_exact(text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _about(text: str) -> str:
@@ -67,7 +83,9 @@ def _quoted(text: str) -> list[str]:
 def _lines(text: str) -> list[str]:
     """The lines that a terminal would make of a text, one at least: the long ones cut into pieces of their own."""
     rows = [
-        row[at : at + _WIDTH] for row in clean(text).splitlines() for at in range(0, max(1, len(row)), _WIDTH)
+        row[at : at + _WIDTH]
+        for row in _exact(text).splitlines()
+        for at in range(0, max(1, len(row)), _WIDTH)
     ]
     return rows or [""]
 

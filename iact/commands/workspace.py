@@ -15,6 +15,7 @@ from core.tree.workspace import find_version, restore_at_rest, versions_of
 from iact.address import NoServer
 from iact.commands import remote
 from iact.settings import Settings
+from iact.terminal import print_exactly
 from iact.wiring import open_versions
 
 
@@ -51,7 +52,7 @@ def diff(settings: Settings, session: str, old: str, new: str | None) -> int:
     named = versions_of(records)
     last = new or (named[-1].text("version") if named else old)
     found = [find_version(records, one) for one in (old, last)]
-    print(_versions().changes(directory / STORE, *found), end="")
+    print_exactly(_versions().changes(directory / STORE, *found))
     return 0
 
 

@@ -1,6 +1,6 @@
 // A plan drawn: its versions to step through, the steps as a layered graph, and the same as a list.
 
-import { el, part, setText } from "./dom.js";
+import { el, part, setText, visible } from "./dom.js";
 import { layered } from "./layers.js";
 import { readPlan, statesOf } from "./plan.js";
 
@@ -154,7 +154,7 @@ function drawing(version, states, reveal) {
     const state = states.get(step.id);
     const group = shape("g", { class: `step ${state?.state ?? "pending"} ${step.kind}`, "data-step": step.id, transform: `translate(${x} ${y})` });
     const words = shape("title", {});
-    words.textContent = [step.id, readable(state?.state ?? "pending"), step.what, state?.detail].filter(Boolean).join("\n");
+    words.textContent = visible([step.id, readable(state?.state ?? "pending"), step.what, state?.detail].filter(Boolean).join("\n"));
     group.append(words, shape("rect", { width: WIDTH, height: HEIGHT, rx: step.kind === "agent" ? 19 : 6 }), label(step.id, 16, "id"),
       label(step.what || step.kind, 30, "what"));
     if (state) group.addEventListener("click", () => reveal(state.n));

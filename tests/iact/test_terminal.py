@@ -1,0 +1,186 @@
+"""What the commands print: nothing that a model, an endpoint or a foreign journal wrote steers a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.characters import DECEPTIVE
+from core.journal import Record, encode, read_journal
+from core.journal.record import GENESIS
+from core.ports import JSON
+from iact.terminal import as_json, readable
+from tests.acceptance.product import NO_MODULES, Product
+from tests.endpoint import Endpoint, HttpError, Reply
+from tests.iact.recorded import record
+
+POISON = "\x1b]0;owned\x07\x1b[31m\x9b2J\x9d0;x\x9c\u202e\u200b\u3164\U000e0041\rgone"
+WORDS = ("writer", "counter", "checker")
+
+
+def steers(printed: bytes) -> list[str]:
+    """What in the output of a command could steer a terminal or hide something."""
+    text = printed.decode("utf-8").replace("\r\n", "\n")
+    return [match.group() for match in DECEPTIVE.finditer(text) if not match["flag"]]
+
+
+def poisoned(value: JSON, *, all_of_it: bool) -> JSON:
+    match value:
+        case str() if all_of_it:
+            return value + POISON
+        case str():
+            for word in WORDS:
+                value = value.replace(word, word[:3] + POISON + word[3:])
+            return value
+        case list():
+            return [poisoned(one, all_of_it=all_of_it) for one in value]
+        case dict():
+            return {name: poisoned(one, all_of_it=all_of_it) for name, one in value.items()}
+        case _:
+            return value
+
+
+def forged(source: Path, folder: Path, *, kinds: frozenset[str] | None) -> Path:
+    """The session with poison in its agents' names; with `kinds`, in every field of records of these kinds instead."""
+    folder.mkdir(parents=True)
+    previous, parts = GENESIS, []
+    for one in read_journal(source).records:
+        whole = kinds is not None and one.kind in kinds
+        changed: dict[str, JSON] = {
+            name: poisoned(value, all_of_it=whole) if kinds is None or whole else value
+            for name, value in one.fields.items()
+        }
+        agent = poisoned(one.agent, all_of_it=False) if kinds is None else one.agent
+        body = poisoned(one.body, all_of_it=False) if kinds is None else one.body + POISON * whole
+        data, previous = encode(
+            Record(one.n, one.at, one.kind, str(agent), one.step, str(body), changed, prev=previous)
+        )
+        parts.append(data)
+    (folder / "journal.md").write_bytes(b"".join(parts))
+    if (source / "blobs").is_dir():
+        (folder / "blobs").symlink_to(source / "blobs")
+    return folder
+
+
+def on_a_terminal(product: Product, *arguments: str) -> bytes:
+    """All that a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "iact", *arguments],
+        stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=product.environment,
+    ):  # fmt: skip
+        os.close(theirs)
+        seen = b""
+        with suppress(OSError):  # the terminal is gone with the last who writes to it
+            while piece := os.read(ours, 65536):
+                seen += piece
+    os.close(ours)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Product:
+    made = Product.at(tmp_path_factory.mktemp("terminal") / "data", **NO_MODULES)
+    record(made.data)
+    return made
+
+
+@pytest.fixture(scope="module")
+def sessions(product: Product) -> dict[str, Path]:
+    """Forged sessions: poison in names, and in every field of one kind of record."""
+    source = next(iter(product.journals())).parent
+    kinds = {one.kind for one in read_journal(source).records}
+    folder = source.parent
+    made = {
+        kind: forged(source, folder / f"forged-{kind}", kinds=frozenset({kind})) for kind in sorted(kinds)
+    }
+    return {"names": forged(source, folder / "forged-names", kinds=None), **made}
+
+
+COMMANDS = (
+    ("replay", "{}", "--tree"),
+    ("replay", "{}", "--json"),
+    ("replay", "{}", "--verify"),
+    ("context", "{}", "--agent", "/wri" + POISON + "ter"),
+    ("context", "{}", "--agent", "/"),
+    ("journal", "check", "{}"),
+    ("journal", "check", "{}", "--json"),
+    ("journal", "tail", "{}", "-n", "500"),
+    ("journal", "html", "{}"),
+    ("gate", "explain", "{}", "9"),
+    ("workspace", "log", "--json", "--session", "{}"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join(command[:2]))
+def test_a_forged_journal_steers_no_terminal(
+    product: Product, sessions: dict[str, Path], command: tuple[str, ...]
+) -> None:
+    arguments = [str(sessions["names"]) if word == "{}" else word for word in command]
+    with suppress(ValueError):
+        arguments[arguments.index("--session") + 1] = sessions["names"].name
+    seen = on_a_terminal(product, *arguments)
+    assert seen
+    assert b"usage:" not in seen
+    assert not steers(seen)
+
+
+def test_the_names_are_shown_all_the_same(product: Product, sessions: dict[str, Path]) -> None:
+    ran = product.run("replay", str(sessions["names"]), "--tree")
+    assert "\\u202e" in ran.stdout
+    assert "\\u3164" in ran.stdout
+
+
+@pytest.mark.parametrize("command", [("replay", "--tree"), ("journal", "tail", "-n", "500")])
+def test_nor_does_one_with_poison_in_any_record(
+    product: Product, sessions: dict[str, Path], command: tuple[str, ...]
+) -> None:
+    for folder in sessions.values():
+        ran = product.run(*command, str(folder))
+        assert not steers((ran.stdout + ran.stderr).encode())
+        assert ran.stdout + ran.stderr
+
+
+def test_json_says_exactly_what_was_there(product: Product, sessions: dict[str, Path]) -> None:
+    name = "/wri" + POISON + "ter"
+    ran = product.run("context", str(sessions["names"]), "--agent", name, "--json")
+    assert not steers(ran.stdout.encode())
+    assert ran.status == 0, ran.stderr
+    assert json.loads(ran.stdout)["agent"] == name
+
+
+@pytest.mark.parametrize(
+    "reply", [f"Done{POISON}.", Reply(error=HttpError(400, json.dumps({"error": {"message": POISON}})))]
+)
+def test_nor_does_an_endpoint(tmp_path: Path, reply: Reply | str) -> None:
+    with Endpoint({"/": [reply]}) as endpoint:
+        product = Product.at(tmp_path / "data", endpoint, **NO_MODULES)
+        seen = on_a_terminal(product, "run", "Hello")
+    assert b"Done" in seen or b"endpoint" in seen
+    assert not steers(seen)
+
+
+@given(st.text(st.characters() | st.sampled_from(POISON)))
+def test_no_text_does(text: str) -> None:
+    assert not steers(readable(text).replace("\r", "").encode("utf-8"))
+    assert "\r" not in readable(text)
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(POISON)), st.text(max_size=20)
+    )
+)
+def test_json_means_the_same(value: dict[str, str]) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    assert json.loads(as_json(text)) == value
+    assert not [match for match in DECEPTIVE.finditer(as_json(text)) if not match["flag"]]
