@@ -321,7 +321,11 @@ ChangeKind = Literal["add", "modify", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What is at one path. `mode`: permission bits; `sha256`: of a file's content; `target`: of a link."""
+    """What is at one path. `mode`: permission bits; `target`: of a link, or which special file it is.
+
+    `sha256`: of a file's content; "" of one that is too large to read on every look (over 1 GiB, or one of many that
+    are deleted together).
+    """
 
     type: FileType
     mode: int
@@ -351,7 +355,7 @@ AppliedAs = Literal["applied", "conflict", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
-    """What became of one path. `why`: a sentence for people unless it was applied."""
+    """What became of one path. `why`: a sentence for people; of what was applied only if there is something to know."""
 
     path: str
     outcome: AppliedAs
@@ -370,7 +374,7 @@ class LiveFiles(Protocol):
         ...
 
     def refresh(self) -> None:
-        """Before a call: let modules see what changed in the directory, and remember the moment."""
+        """Before a call, when no other is under way: let modules see what changed in the directory, and remember the moment."""
         ...
 
     def changes(self) -> Sequence[FileChange]:
@@ -384,12 +388,13 @@ class LiveFiles(Protocol):
     def apply(self, paths: Sequence[str], *, force: Sequence[str] = ()) -> Sequence[AppliedChange]:
         """Make these changes real, each path atomically; one that changed below meanwhile only if it is in `force`.
 
-        Doing it again after a crash is harmless.
+        Exactly what `changes()` told of last: what a background job changed after that has failed, and is to be looked at
+        again. A path that is no change (any more) counts as applied. Doing it again after a crash is harmless.
         """
         ...
 
     def drop(self, paths: Sequence[str]) -> None:
-        """Let these paths be again what they are in the directory."""
+        """Let these paths be again what they are in the directory; a folder that is new goes with all that is in it."""
         ...
 
     def close(self) -> None:

@@ -1,0 +1,429 @@
+"""Makes changes of the overlay real in the user's directory, each path in one step, and as somebody looked at it.
+
+A file is written beside its place under a name of our own, brought to the disk, and renamed: what is seen at a path
+is what was there before or what was meant, whenever the power goes. Before the rename both sides are looked at again:
+what is below must be what it was when the change was first seen (else it is a *conflict*), what is above what was
+last told of (else it *failed*). Names of our own are written down first, so that a killed process leaves none.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from core.ports import AppliedAs
+from sandbox.live import copying, steps
+from sandbox.live.base import NOTHING, Base, Print, print_of, stamp_of
+from sandbox.live.compare import Found
+from sandbox.live.digests import plain
+from sandbox.live.drafts import clean, forget, name_of, write_down
+
+_GROUP: Final = 128
+"""Files that are written before the first of them is renamed: the disk is waited for once and not for each."""
+_HEAVY: Final = 64 << 20
+"""Bytes after which it is waited for as well."""
+
+_GONE: Final = (
+    "The folder it was in is no longer in the live directory; apply that folder by force, too, or drop it."
+)
+_NEW: Final = "The folder it is in is new and was not applied; apply that, too."
+_CHANGED: Final = (
+    "Somebody changed it in the live directory after the agent's copy was made; look at both, then apply it by "
+    "force or drop it."
+)
+_AGAIN: Final = "A process of the session changed it after it was looked at; look at it again."
+_FULL: Final = "The folder below holds something that is not deleted with it; apply that, too, or drop this."
+
+
+class _Refused(Exception):
+    """Why one path is not applied; the others are."""
+
+    def __init__(self, outcome: AppliedAs, why: str) -> None:
+        super().__init__(why)
+        self.outcome: AppliedAs = outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A file or link that is ready to be renamed. `below`: what was in its place when it was written."""
+
+    found: Found
+    name: str
+    stamp: Print
+    below: Print
+    opened: int = -1
+
+
+@dataclass(slots=True)
+class Applying:
+    """One go at a list of changes. `upper`, `lower`: descriptors of the layers; `store`: where ours is kept."""
+
+    upper: int
+    lower: int
+    store: Path
+    base: Base
+    forced: Set[str]
+    outcomes: dict[str, tuple[AppliedAs, str]] = field(default_factory=dict)
+    _token: str = field(default_factory=lambda: secrets.token_hex(8))
+    _numbers: Iterator[int] = field(default_factory=count)
+    _touched: set[tuple[str, ...]] = field(default_factory=set)
+    _left: bool = False
+
+    def run(self, wanted: Iterable[Found]) -> None:
+        """Apply them all, as far as they can be; `outcomes` then tells of each.
+
+        Raises:
+            WorkspaceError: not even the names of drafts can be written down; nothing was applied.
+        """
+        changes = sorted(wanted, key=lambda found: found.parts)
+        write_down(self.store, self._token, {found.parts[:-1] for found in changes})
+        # Folders come before what is in them, and what takes the place of a folder after that is empty.
+        folders, plain_ones, deleted, instead = _sorted(changes)
+        for found in folders:
+            with self._outcome(found):
+                self._folder(found)
+        for group in _groups(plain_ones):
+            self._group(group)
+        for found in reversed(deleted):
+            with self._outcome(found):
+                self._delete(found)
+        for found in instead:
+            self._group([found])
+        self._flush()
+        if self._left:
+            clean(self.store, self.lower)
+        else:
+            forget(self.store)
+
+    # --- files and links -------------------------------------------------------------------------
+
+    def _group(self, group: Sequence[Found]) -> None:
+        drafts: list[_Draft] = []
+        try:
+            for found in group:
+                with self._outcome(found):
+                    if (draft := self._draft(found)) is not None:
+                        drafts.append(draft)
+            for draft in drafts:
+                with self._outcome(draft.found):
+                    self._put(draft)
+        finally:
+            for draft in drafts:
+                if draft.opened >= 0:
+                    os.close(draft.opened)
+
+    def _draft(self, found: Found) -> _Draft | None:
+        """Write it beside its place; None if there was no need to."""
+        now = found.now
+        if now is None or now.type not in ("file", "link"):
+            kind = "special file" if now is None else now.target
+            raise _Refused("failed", f"It is a {kind}; only files, folders and links are made real.")
+        with self._at(found) as at:
+            below = self._unchanged(found, at)
+            name = name_of(self._token, next(self._numbers))
+            try:
+                if now.type == "link":
+                    os.symlink(now.target, name, dir_fd=at)
+                    self._own(at, name, below)
+                    return _Draft(found, name, self._looked_at(found), print_of(below))
+                if (
+                    found.was is not None
+                    and found.was.type == "file"
+                    and found.was.sha256 == now.sha256 != ""
+                ):
+                    self._mode(found, at, below)
+                    return None
+                opened = os.open(
+                    name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=at
+                )
+                try:
+                    return _Draft(found, name, self._fill(found, at, opened, below), print_of(below), opened)
+                except BaseException:
+                    os.close(opened)
+                    raise
+            except BaseException:
+                self._discard(at, name)
+                raise
+
+    def _fill(self, found: Found, at: int, opened: int, below: os.stat_result | None) -> Print:
+        """Content, owner, mode and times; gives the stamp of what was copied."""
+        now, parts = found.now, found.parts
+        assert now is not None
+        with steps.folder(self.upper, parts[:-1]) as up:
+            source = steps.read(up, parts[-1])
+        try:
+            status = os.fstat(source)
+            stamp = stamp_of(status)
+            if found.above is None or stamp != stamp_of(found.above):
+                raise _Refused("failed", _AGAIN)
+            digest = copying.copy(source, opened, status.st_size)
+            if digest != now.sha256 or stamp_of(os.fstat(source)) != stamp:
+                raise _Refused("failed", _AGAIN)
+        finally:
+            os.close(source)
+        self._own(at, None, below, opened)
+        if below is not None and stat.S_ISREG(below.st_mode):
+            with suppress(OSError):
+                replaced = steps.read(at, parts[-1])
+                try:
+                    copying.attributes(replaced, opened)
+                finally:
+                    os.close(replaced)
+        os.fchmod(opened, plain(now.mode, folder=False))
+        os.utime(opened, ns=(status.st_atime_ns, status.st_mtime_ns))
+        return stamp
+
+    def _put(self, draft: _Draft) -> None:
+        """Give the draft its name."""
+        found, name = draft.found, draft.found.parts[-1]
+        with self._at(found) as at:
+            try:
+                if draft.opened >= 0:
+                    os.fsync(draft.opened)
+                below = self._unchanged(found, at)
+                if print_of(below) != draft.below:
+                    raise _Refused("conflict", _CHANGED)
+                if below is None:
+                    self._rename_new(at, draft.name, name)
+                elif stat.S_ISDIR(below.st_mode):
+                    self._instead_of_folder(at, draft.name, name)
+                else:
+                    with self._other_names(at, name, below):
+                        os.rename(draft.name, name, src_dir_fd=at, dst_dir_fd=at)
+            except BaseException:
+                self._discard(at, draft.name)
+                raise
+        self._done(found, draft.stamp, _note(found, below))
+
+    def _instead_of_folder(self, at: int, draft: str, name: str) -> None:
+        with steps.folder(at, (name,)) as inside:
+            if steps.names(inside):
+                raise _Refused("failed", _FULL)
+        steps.exchange(at, draft, at, name)
+        try:
+            os.rmdir(draft, dir_fd=at)
+        except (
+            OSError
+        ) as error:  # somebody was faster: what they put there is in the folder that we moved away
+            steps.exchange(at, draft, at, name)
+            raise _Refused("conflict", _CHANGED) from error
+
+    def _mode(self, found: Found, at: int, below: os.stat_result | None) -> None:
+        """Another mode is all that changed: the file stays itself."""
+        assert found.now is not None
+        stamp = self._looked_at(found)
+        opened = os.open(found.parts[-1], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        try:
+            if print_of(os.fstat(opened)) != print_of(below):
+                raise _Refused("conflict", _CHANGED)
+            before = print_of(below)
+            os.chmod(steps.through(opened), plain(found.now.mode, folder=False))
+            self._renumber(before, os.fstat(opened))
+        finally:
+            os.close(opened)
+        self._done(found, stamp, _note(found, None))
+
+    # --- folders and deletions -------------------------------------------------------------------
+
+    def _folder(self, found: Found) -> None:
+        assert found.now is not None
+        name = found.parts[-1]
+        with self._at(found) as at:
+            below = self._unchanged(found, at)
+            stamp = self._looked_at(found)
+            around = os.fstat(at)
+            if below is not None and stat.S_ISDIR(below.st_mode):
+                mode = plain(found.now.mode, folder=True, was=stat.S_IMODE(below.st_mode))
+                with steps.folder(at, (name,)) as opened:
+                    os.chmod(steps.through(opened), mode)
+            else:
+                self._new_folder(found, at, below, plain(
+                    found.now.mode, folder=True, group=bool(around.st_mode & stat.S_ISGID)
+                ))  # fmt: skip
+        self._done(found, stamp, _note(found, None))
+
+    def _new_folder(self, found: Found, at: int, below: os.stat_result | None, mode: int) -> None:
+        name, draft = found.parts[-1], name_of(self._token, next(self._numbers))
+        os.mkdir(draft, 0o700, dir_fd=at)
+        replaced = below is not None
+        try:
+            self._own(at, draft, None)
+            with steps.folder(at, (draft,)) as opened:
+                os.chmod(steps.through(opened), mode)
+            if replaced:
+                steps.exchange(at, draft, at, name)
+            else:
+                self._rename_new(at, draft, name)
+        except BaseException:
+            self._discard(at, draft, folder=True)
+            raise
+        if below is not None:
+            with self._other_names(at, draft, below):
+                os.unlink(draft, dir_fd=at)
+
+    def _delete(self, found: Found) -> None:
+        name = found.parts[-1]
+        with self._at(found) as at:
+            below = self._unchanged(found, at)
+            note = ""
+            if below is None:
+                pass
+            elif stat.S_ISDIR(below.st_mode):
+                try:
+                    os.rmdir(name, dir_fd=at)
+                except OSError as error:
+                    raise _Refused("failed", _FULL) from error
+            else:
+                note = _note(found, below)
+                with self._other_names(at, name, below):
+                    os.unlink(name, dir_fd=at)
+        above = steps.find(self.upper, found.parts)
+        self._done(found, NOTHING if above is None else stamp_of(above), note)
+
+    # --- what all have in common -----------------------------------------------------------------
+
+    @contextmanager
+    def _outcome(self, found: Found) -> Iterator[None]:
+        try:
+            yield
+        except _Refused as refused:
+            self.outcomes[found.path] = (refused.outcome, str(refused))
+        except OSError as error:
+            self.outcomes[found.path] = ("failed", f"It can't be written ({error.strerror}).")
+
+    @contextmanager
+    def _at(self, found: Found) -> Iterator[int]:
+        """The folder below that it is in."""
+        parts = found.parts[:-1]
+        with ExitStack() as stack:
+            try:
+                at = stack.enter_context(steps.folder(self.lower, parts))
+            except (FileNotFoundError, NotADirectoryError) as error:
+                raise self._no_folder(parts) from error
+            self._touched.add(parts)
+            yield at
+
+    def _no_folder(self, parts: Sequence[str]) -> _Refused:
+        above = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+        rows = [self.base.first[path] for path in above if path in self.base.first]
+        new = any(not row.late and row.below[:1] != ("folder",) for row in rows)
+        return _Refused("failed", _NEW) if new else _Refused("conflict", _GONE)
+
+    def _discard(self, at: int, draft: str, *, folder: bool = False) -> None:
+        try:
+            (os.rmdir if folder else os.unlink)(draft, dir_fd=at)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            self._left = True
+
+    def _unchanged(self, found: Found, at: int) -> os.stat_result | None:
+        """What is below, if it is what it was when the change was first seen, or if that doesn't matter."""
+        below = steps.look(at, found.parts[-1])
+        row = self.base.first.get(found.path)
+        if found.path not in self.forced and (row is None or row.late or row.below != print_of(below)):
+            raise _Refused("conflict", _CHANGED)
+        return below
+
+    def _looked_at(self, found: Found) -> Print:
+        """The stamp of what is above, if it is what was last told of."""
+        above = steps.find(self.upper, found.parts)
+        if above is None or found.above is None or stamp_of(above) != stamp_of(found.above):
+            raise _Refused("failed", _AGAIN)
+        return stamp_of(above)
+
+    def _own(self, at: int, name: str | None, below: os.stat_result | None, opened: int = -1) -> None:
+        """As root: let a draft belong to whom the file that it replaces does, or the folder around it."""
+        if os.geteuid() != 0:
+            return
+        owner = below or os.fstat(at)
+        if name is None:
+            os.fchown(opened, owner.st_uid, owner.st_gid)
+        else:
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=at, follow_symlinks=False)
+
+    def _rename_new(self, at: int, draft: str, name: str) -> None:
+        """Nothing is there; should something be after all, or pass for it where case doesn't count, it stays."""
+        try:
+            steps.rename_new(at, draft, name)
+        except FileExistsError as error:
+            raise _Refused("conflict", _CHANGED) from error
+
+    @contextmanager
+    def _other_names(self, at: int, name: str, below: os.stat_result) -> Iterator[None]:
+        """While one of several names of a file is taken away: its other names get another time by that."""
+        if not stat.S_ISREG(below.st_mode) or below.st_nlink < 2:
+            yield
+            return
+        opened = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        try:
+            before = print_of(os.fstat(opened))
+            yield
+            self._renumber(before, os.fstat(opened))
+        finally:
+            os.close(opened)
+
+    def _renumber(self, before: Print, now: os.stat_result) -> None:
+        if now.st_nlink:
+            for row in self.base.first.values():
+                if row.below == before:
+                    row.below = print_of(now)
+
+    def _done(self, found: Found, stamp: Print, note: str) -> None:
+        self.outcomes[found.path] = ("applied", note)
+        self.base.first.pop(found.path, None)
+        if stamp:
+            self.base.settled[found.path] = stamp
+
+    def _flush(self) -> None:
+        """Bring the folders to the disk; what is in them is there already."""
+        for parts in self._touched:
+            with suppress(OSError), steps.folder(self.lower, parts) as at:
+                opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
+                try:
+                    os.fsync(opened)
+                finally:
+                    os.close(opened)
+
+
+def _sorted(changes: Sequence[Found]) -> tuple[list[Found], list[Found], list[Found], list[Found]]:
+    """Folders; files and links; deletions; files and links in a folder's place."""
+    parted: tuple[list[Found], list[Found], list[Found], list[Found]] = ([], [], [], [])
+    for found in changes:
+        if found.now is None:
+            parted[2].append(found)
+        elif found.now.type == "folder":
+            parted[0].append(found)
+        else:
+            parted[3 if found.was is not None and found.was.type == "folder" else 1].append(found)
+    return parted
+
+
+def _groups(changes: Iterable[Found]) -> Iterator[list[Found]]:
+    group: list[Found] = []
+    size = 0
+    for found in changes:
+        group.append(found)
+        size += found.now.size if found.now is not None else 0
+        if len(group) >= _GROUP or size >= _HEAVY:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _note(found: Found, replaced: os.stat_result | None) -> str:
+    """What is worth knowing about a change that was made."""
+    notes = []
+    if replaced is not None and stat.S_ISREG(replaced.st_mode) and replaced.st_nlink > 1:
+        notes.append(f"It was one of {replaced.st_nlink} names of a file; the others keep what they had.")
+    if found.now is not None and found.now.type == "file" and found.now.mode & 0o6000:
+        notes.append("Its set-id bits were left out.")
+    return " ".join(notes)

@@ -1,0 +1,127 @@
+"""What the directory looked like when a change was first seen, kept beside the overlay: how conflicts are told.
+
+Of each changed path its *print* is kept: a fingerprint of what stood below it, in the directory. A change conflicts
+if something changed there after the call began in which it was first seen, or looks otherwise now. What was applied,
+or is otherwise the same as below, is *settled*: the overlay's copy counts for nothing unless it changes again, and
+is removed before the next call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, cast
+
+from core.errors import WorkspaceError
+from sandbox.live import names, steps
+
+Print = tuple[int | str, ...]
+"""Of a folder its type and mode; of anything else also inode, size and times. Empty: nothing is there."""
+NOTHING: Final[Print] = ()
+
+
+def print_of(status: os.stat_result | None) -> Print:
+    """The fingerprint of what `status` tells of."""
+    if status is None:
+        return NOTHING
+    kind, mode = steps.type_of(status.st_mode), stat.S_IMODE(status.st_mode)
+    if kind == "folder":
+        return (kind, mode)
+    return (kind, mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def is_whiteout(status: os.stat_result) -> bool:
+    """Whether this, in an upper layer, says that nothing is there."""
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
+
+
+def stamp_of(status: os.stat_result) -> Print:
+    """The same of something in the upper layer: it changes whenever that does."""
+    return ("whiteout",) if is_whiteout(status) else print_of(status)
+
+
+@dataclass(slots=True)
+class First:
+    """A change when it was first seen. `late`: what is below had changed after the call began."""
+
+    below: Print
+    late: bool = False
+
+
+@dataclass(slots=True)
+class Base:
+    """All that is remembered of one overlay, by path."""
+
+    file: Path
+    first: dict[str, First] = field(default_factory=dict)
+    settled: dict[str, Print] = field(default_factory=dict)
+    _saved: str = ""
+
+    @classmethod
+    def load(cls, file: Path) -> Base:
+        """What `file` holds; nothing if there is none.
+
+        Raises:
+            WorkspaceError: it can't be read.
+        """
+        try:
+            text = file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return cls(file)
+        except OSError as error:
+            raise WorkspaceError(f"{file} can't be read ({error.strerror}).") from error
+        try:
+            return cls(file, *_parsed(json.loads(text)), text)
+        except (ValueError, TypeError, KeyError) as error:
+            raise WorkspaceError(
+                f"{file} is damaged, so nobody can tell what changed in the live directory meanwhile; look at the "
+                f"changes in {file.parent / 'upper'}, then remove {file.parent}."
+            ) from error
+
+    def save(self) -> None:
+        """Write it down if it changed, as a whole or not at all.
+
+        Raises:
+            WorkspaceError: it can't be written.
+        """
+        text = json.dumps(
+            {
+                "first": {names.encode(path): [*row.below, row.late] for path, row in self.first.items()},
+                "settled": {names.encode(path): list(stamp) for path, stamp in self.settled.items()},
+            }
+        )
+        if text == self._saved:
+            return
+        draft = self.file.with_name(f"{self.file.name}.draft")
+        try:
+            with draft.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(self.file)
+        except OSError as error:
+            raise WorkspaceError(
+                f"{self.file} can't be written ({error.strerror}); free some disk space."
+            ) from error
+        self._saved = text
+
+
+def _parsed(
+    found: Mapping[str, Mapping[str, list[int | str | bool]]],
+) -> tuple[dict[str, First], dict[str, Print]]:
+    first = {
+        _path(written): First(cast(Print, tuple(row[:-1])), bool(row[-1]))
+        for written, row in found["first"].items()
+    }
+    return first, {_path(written): cast(Print, tuple(row)) for written, row in found["settled"].items()}
+
+
+def _path(written: str) -> str:
+    parts = names.decode(written)
+    if parts is None:
+        raise ValueError(written)
+    return "/".join(parts)

@@ -1,0 +1,245 @@
+"""What differs between the overlay and the directory, read from the upper layer alone.
+
+The upper layer holds, for each path that a module touched, what is there now: a copy, a new file, a folder, or a
+*whiteout* (a character device 0/0) for what was removed. A folder in it is merged with the one below unless it is
+marked *opaque*: then it hides all of that, and so does every folder in it. Much of what is there is no change: a
+folder is copied for each file that changes in it, and a file when it is opened for writing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from core.errors import WorkspaceError
+from core.ports import FileState
+from sandbox.live import names, steps
+from sandbox.live.base import Print, is_whiteout, stamp_of
+from sandbox.live.digests import Digests
+
+MOST: Final = 100_000
+"""Changes that are told; with more there is no telling what a call did."""
+_DIGESTED: Final = 256 << 20
+"""Bytes of deleted files whose digests are told in one go; of the others it is not needed enough to read them."""
+
+OPAQUE: Final = "user.overlay.opaque"
+_ORIGIN: Final = "user.overlay.origin"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One difference. `below`: what stands in the directory; `above`: in the upper layer, None if something above
+    it hides what is below; `gone`: a copied folder, or what is in one, whose original is no longer there.
+    """
+
+    path: str
+    was: FileState | None
+    now: FileState | None
+    below: os.stat_result | None
+    above: os.stat_result | None
+    gone: bool = False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(self.path.split("/"))
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What a walk over the upper layer came to, by path."""
+
+    changes: list[Found] = field(default_factory=list)
+    same: dict[str, Print] = field(default_factory=dict)
+    """Entries that are no change, with their stamps."""
+    drifted: list[str] = field(default_factory=list)
+    """Folders whose mode the user changed below, so that the copy's is out of date."""
+    gone: list[str] = field(default_factory=list)
+    """Copied folders that hold no change and whose originals are gone."""
+    opaque: list[str] = field(default_factory=list)
+    """Opaque folders that hide nothing any more."""
+    born: set[str] = field(default_factory=set)
+    """Folders that the overlay, while it is mounted, doesn't know as merged with one below."""
+
+
+def compare(upper: int, lower: int, digests: Digests, settled: Mapping[str, Print]) -> Comparison:
+    """Compare the layers, given as descriptors. `settled`: entries of the upper layer that count for nothing.
+
+    Raises:
+        WorkspaceError: there are too many changes, or something can't be read.
+    """
+    try:
+        return _Walk(upper, lower, digests, settled).run()
+    except OSError as error:
+        raise WorkspaceError(
+            f"What changed in the live directory can't be read ({error.strerror}: {error.filename!r})."
+        ) from error
+
+
+class _Walk:
+    def __init__(self, upper: int, lower: int, digests: Digests, settled: Mapping[str, Print]) -> None:
+        self._upper, self._lower = upper, lower
+        self._digests = digests
+        self._settled = settled
+        self._budget = _DIGESTED
+        self._opaque: list[str] = []
+        self._gone: list[str] = []
+        self._left: list[_Folder] = []
+        self._out = Comparison()
+
+    def run(self) -> Comparison:
+        self._left.append(_Folder((), merged=True))
+        while self._left:
+            self._folder(self._left.pop())
+        self._tidy()
+        return self._out
+
+    def _tidy(self) -> None:
+        """What is only known when everything was seen."""
+        out = self._out
+        changed = {above for found in out.changes if not found.gone for above in _ancestors(found.path)}
+        deleted = {above for found in out.changes if found.now is None for above in _ancestors(found.path)}
+        out.opaque = [path for path in self._opaque if path not in deleted]
+        out.gone = [path for path in self._gone if path not in changed]
+        without = set(out.gone)
+        out.changes = [found for found in out.changes if not (found.gone and found.path in without)]
+        out.changes.sort(key=lambda found: found.parts)
+
+    def _folder(self, here: _Folder) -> None:
+        if len(here.parts) > names.DEEPEST:
+            raise WorkspaceError(
+                f"Folders in the live directory lie more than {names.DEEPEST} deep; remove the deepest."
+            )
+        with steps.folder(self._upper, here.parts) as up, self._below(here) as low:
+            listed = steps.names(up)
+            for name in listed:
+                self._entry(here, up, low, name)
+            if here.hidden and low is not None:
+                for name in sorted(set(steps.names(low)) - set(listed)):
+                    self._deleted("/".join((*here.parts, name)), low, name, None)
+
+    @contextmanager
+    def _below(self, here: _Folder) -> Iterator[int | None]:
+        if not here.merged:
+            yield None
+            return
+        with steps.folder(self._lower, here.parts) as low:
+            yield low
+
+    def _entry(self, here: _Folder, up: int, low: int | None, name: str) -> None:
+        if (above := steps.look(up, name)) is None:
+            return
+        below = None if low is None else steps.look(low, name)
+        parts = (*here.parts, name)
+        path = "/".join(parts)
+        if stat.S_ISDIR(above.st_mode):
+            self._entry_folder(here, up, low, parts, above, below)
+            return
+        stamp = stamp_of(above)
+        if self._settled.get(path) == stamp:
+            self._out.same[path] = stamp
+        elif is_whiteout(above):
+            if below is None or low is None:
+                self._out.same[path] = stamp
+            else:
+                self._deleted(path, low, name, above)
+        else:
+            now = self._digests.state(up, name, above)
+            was = None if below is None or low is None else self._digests.state(low, name, below)
+            if now == was and _alike(now, above, below):
+                self._out.same[path] = stamp
+            else:
+                self._add(Found(path, was, now, below, above))
+                if below is not None and low is not None and stat.S_ISDIR(below.st_mode):
+                    self._deleted_inside(path, low, name)
+
+    def _entry_folder(
+        self,
+        here: _Folder,
+        up: int,
+        low: int | None,
+        parts: tuple[str, ...],
+        above: os.stat_result,
+        below: os.stat_result | None,
+    ) -> None:
+        path, stamp = "/".join(parts), stamp_of(above)
+        with steps.folder(up, parts[-1:]) as opened:
+            marks = os.listxattr(steps.through(opened))
+            opaque = OPAQUE in marks and os.getxattr(steps.through(opened), OPAQUE) == b"y"
+        merged = below is not None and stat.S_ISDIR(below.st_mode)
+        hidden = merged and (here.hidden or opaque)
+        if not merged or hidden:
+            self._out.born.add(path)
+        if opaque and merged:
+            self._opaque.append(path)
+        now = self._digests.state(up, parts[-1], above)
+        was = None if below is None or low is None else self._digests.state(low, parts[-1], below)
+        if now == was:
+            self._out.same[path] = stamp
+        elif merged and self._settled.get(path) == stamp:
+            self._out.same[path] = stamp
+            self._out.drifted.append(path)
+        else:
+            gone = not merged and (_ORIGIN in marks or path in self._settled or here.gone)
+            if gone:
+                self._gone.append(path)
+            self._add(Found(path, was, now, below, above, gone))
+            self._left.append(_Folder(parts, merged=merged, hidden=hidden, gone=gone))
+            return
+        self._left.append(_Folder(parts, merged=merged, hidden=hidden))
+
+    def _deleted(self, path: str, low: int, name: str, above: os.stat_result | None) -> None:
+        """`name` in the folder `low` is no longer there for modules, and neither is what is in it."""
+        if (below := steps.look(low, name)) is None:
+            return
+        digest = below.st_size <= self._budget
+        if digest and stat.S_ISREG(below.st_mode):
+            self._budget -= below.st_size
+        self._add(Found(path, self._digests.state(low, name, below, digest=digest), None, below, above))
+        if stat.S_ISDIR(below.st_mode):
+            self._deleted_inside(path, low, name)
+
+    def _deleted_inside(self, path: str, low: int, name: str) -> None:
+        """What is in the folder `name` of the folder `low`; one level of recursion for each of its own."""
+        if path.count("/") > names.DEEPEST:
+            raise WorkspaceError(
+                f"Folders in the live directory lie more than {names.DEEPEST} deep; remove the deepest."
+            )
+        with steps.folder(low, (name,)) as inside:
+            for each in steps.names(inside):
+                self._deleted(f"{path}/{each}", inside, each, None)
+
+    def _add(self, found: Found) -> None:
+        self._out.changes.append(found)
+        if len(self._out.changes) > MOST:
+            raise WorkspaceError(
+                f"More than {MOST:,} paths changed in the live directory, too many to look at; "
+                "let the agent work in a folder of its own, or drop everything."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder of the upper layer that is still to be looked at. `merged`: there is one below; `hidden`: but it is
+    not seen; `gone`: there was one.
+    """
+
+    parts: tuple[str, ...]
+    merged: bool
+    hidden: bool = False
+    gone: bool = False
+
+
+def _alike(state: FileState, above: os.stat_result, below: os.stat_result | None) -> bool:
+    """Whether two that are told alike are alike. Of what is too large to read, the time tells whether it was written."""
+    read = state.type != "file" or bool(state.sha256)
+    return read or (below is not None and above.st_mtime_ns == below.st_mtime_ns)
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path

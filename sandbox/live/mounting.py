@@ -1,0 +1,252 @@
+"""The kernel's overlay of a directory: what must hold for one, how it is mounted, renewed and taken away.
+
+The lower layer is the user's directory itself. While an overlay is mounted the kernel allows others to change its
+lower layer but promises little about what is then seen; without an index, metadata-only copies, redirects and inode
+numbers of its own (all switched off here) what is stale is only what its cache of names holds. Mounting it again in
+place drops that cache, which costs a fifth of a millisecond and disturbs nobody who works in it:
+`docs/design/live-directories.md` tells what was tried.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from core.errors import WorkspaceError
+from sandbox.live import steps
+
+_MS_NOSUID, _MS_NODEV, _MS_REMOUNT = 0x2, 0x4, 0x20
+_MNT_DETACH, _UMOUNT_NOFOLLOW = 0x2, 0x8
+_OPTIONS: Final = "userxattr,index=off,metacopy=off,redirect_dir=nofollow,xino=off"
+_REMOTE: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "fuseblk", "vfat", "exfat", "msdos"}
+)
+"""File systems on which another machine's changes, or the lack of modes and links, would go unseen."""
+_NAME: Final = "iact-live"
+"""What our overlays are called in the table of mounts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The folders of one overlay. `directory`: the user's; the others lie in our `store`."""
+
+    directory: Path
+    store: Path
+
+    @property
+    def upper(self) -> Path:
+        return self.store / "upper"
+
+    @property
+    def work(self) -> Path:
+        return self.store / "work"
+
+    @property
+    def merged(self) -> Path:
+        return self.store / "merged"
+
+
+def layers(directory: Path, store: Path) -> Layers:
+    """Make the folders in `store`, which is made if missing, and check that an overlay of `directory` is possible.
+
+    Raises:
+        WorkspaceError: it is not; says why, and what to do.
+    """
+    try:
+        found = directory.resolve(strict=True)
+        store.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = Layers(found, store.resolve(strict=True))
+        for folder in (made.upper, made.work, made.merged):
+            folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(
+            f"The live directory {directory} can't be overlaid ({error.strerror}); check both it and {store}."
+        ) from error
+    if not found.is_dir():
+        raise WorkspaceError(f"{directory} is no folder; name a folder as live directory.")
+    _check_places(made)
+    _check_systems(made)
+    return made
+
+
+def _check_places(made: Layers) -> None:
+    if made.store.is_relative_to(made.directory):
+        raise WorkspaceError(
+            f"The live directory {made.directory} holds the product's own data ({made.store}); name a folder "
+            "beside the data directory, or move that with IACT_DATA."
+        )
+    if made.directory.is_relative_to(made.store):
+        raise WorkspaceError(
+            f"The live directory {made.directory} lies in what the product keeps for this session; name another."
+        )
+
+
+def _check_systems(made: Layers) -> None:
+    table = mounts()
+    inside = [
+        row.place for row in table if row.place != made.directory and row.place.is_relative_to(made.directory)
+    ]
+    if inside:
+        raise WorkspaceError(
+            f"Another file system is mounted in the live directory, at {inside[0]}; an overlay would show an empty "
+            "folder there. Unmount it, or name a folder without one."
+        )
+    for folder, what in ((made.directory, "live directory"), (made.store, "data directory")):
+        system = _system(folder, table)
+        if system in _REMOTE or system.startswith("fuse."):
+            raise WorkspaceError(
+                f"The {what} {folder} is on a file system ({system}) that overlays don't work with; use one on a "
+                "local disk."
+            )
+    try:
+        os.setxattr(made.upper, "user.iact.probe", b"1")
+        os.removexattr(made.upper, "user.iact.probe")
+    except OSError as error:
+        raise WorkspaceError(
+            f"The data directory's file system has no extended attributes ({error.strerror}), which overlays need; "
+            "put it on ext4, xfs or btrfs with IACT_DATA."
+        ) from error
+
+
+def mount(made: Layers) -> None:
+    """Mount the overlay.
+
+    Raises:
+        WorkspaceError: the kernel refuses; says why, and what to do.
+    """
+    unmount(made.merged)  # what a killed process left
+    places = (f"{kind}={_escaped(path)}" for kind, path in zip(
+        ("lowerdir", "upperdir", "workdir"), (made.directory, made.upper, made.work), strict=True
+    ))  # fmt: skip
+    options = ",".join((*places, _OPTIONS))
+    if len(os.fsencode(options)) >= os.sysconf("SC_PAGE_SIZE"):
+        raise WorkspaceError(
+            f"The path of the live directory {made.directory} is too long for an overlay; use a shorter one."
+        )
+    number = _mount(made.merged, b"overlay", _MS_NOSUID | _MS_NODEV, options)
+    if number == 0:
+        return
+    if number in (errno.EPERM, errno.EACCES):
+        why = "only root may mount, and not in most containers; run the product as root on the host"
+    elif number == errno.ENODEV:
+        why = "this kernel has no overlayfs; load its module (modprobe overlay)"
+    else:
+        why = "keep both on a local ext4, xfs or btrfs that tells upper from lower case"
+    raise WorkspaceError(
+        f"The live directory {made.directory} can't be overlaid ({os.strerror(number)}): {why}."
+    )
+
+
+def renew(merged: Path) -> None:
+    """Let the overlay at `merged` forget what it remembers of names.
+
+    Raises:
+        WorkspaceError: it is gone.
+    """
+    number = _mount(merged, None, _MS_NOSUID | _MS_NODEV | _MS_REMOUNT, "")
+    if number:
+        raise WorkspaceError(
+            f"The overlay at {merged} is gone ({os.strerror(number)}); start the session again."
+        )
+
+
+def unmount(merged: Path) -> None:
+    """Take away all that is mounted at `merged`, if need be as soon as nobody uses it; harmless if nothing is."""
+    while _is_overlay(merged):
+        if _libc().umount2(os.fsencode(merged), _MNT_DETACH | _UMOUNT_NOFOLLOW):
+            return
+
+
+def own(store: Path) -> int:
+    """A descriptor that stands for being the one process that uses `store`; close it to let go.
+
+    Raises:
+        WorkspaceError: another process has it.
+    """
+    descriptor = steps.open_top(store)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise WorkspaceError(
+            f"The overlay kept in {store} is in use by another process; end that session there first."
+        ) from error
+    return descriptor
+
+
+def collect(data: Path) -> list[Path]:
+    """Unmount the overlays below data directory `data` whose process is gone; gives where they were. Blocks."""
+    collected = []
+    root = data.resolve()
+    for merged in [row.place for row in mounts() if row.system == "overlay" and row.source == _NAME]:
+        if not merged.is_relative_to(root):
+            continue
+        try:
+            owner = own(merged.parent)
+        except (WorkspaceError, OSError):
+            continue
+        unmount(merged)
+        os.close(owner)
+        collected.append(merged)
+    return collected
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A line of the table of mounts."""
+
+    place: Path
+    system: str
+    source: str
+
+
+def mounts() -> list[Mount]:
+    """What is mounted, as this process sees it, oldest first."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
+        before, _, after = line.partition(
+            b" - "
+        )  # proc_pid_mountinfo(5): a variable number of fields stands before it
+        place, (system, source) = before.split(b" ")[4], after.split(b" ")[:2]
+        found.append(Mount(Path(_unescaped(place)), os.fsdecode(system), _unescaped(source)))
+    return found
+
+
+def _system(folder: Path, table: list[Mount]) -> str:
+    """The type of the file system that `folder` is on."""
+    around = [
+        row for row in table if folder.is_relative_to(row.place)
+    ]  # the newest of one place covers the others
+    return max(reversed(around), key=lambda row: len(row.place.parts)).system if around else ""
+
+
+def _is_overlay(place: Path) -> bool:
+    return any(row.place == place and row.system == "overlay" for row in mounts())
+
+
+def _unescaped(field: bytes) -> str:
+    for written, meant in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
+        field = field.replace(written, meant)
+    return os.fsdecode(field)
+
+
+def _escaped(path: Path) -> str:
+    """As overlayfs reads its options: commas end one, colons part layers."""
+    return "".join(f"\\{letter}" if letter in "\\,:" else letter for letter in str(path))
+
+
+def _mount(place: Path, system: bytes | None, flags: int, options: str) -> int:
+    """0, or what went wrong as an `errno`."""
+    status: int = _libc().mount(
+        _NAME.encode(), os.fsencode(place), system, ctypes.c_ulong(flags), os.fsencode(options)
+    )
+    return ctypes.get_errno() if status else 0
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

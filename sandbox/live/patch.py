@@ -1,0 +1,152 @@
+"""One change as a person reads it: a unified diff, or a sentence where that says nothing.
+
+What it shows was written by whoever the agent listened to, so nothing of it may move a cursor, hide or reorder text:
+each such character is written out. What it shows is also what `apply` would make real, or it says that it isn't.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from core.ports import FileState
+from sandbox.live import lines, names, steps
+from sandbox.live.base import stamp_of
+from sandbox.live.compare import Found
+
+_LARGEST: Final = 1 << 20
+"""Bytes of a file that is shown line by line."""
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn"})
+_NO_END: Final = "\\ No newline at end of file"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """`upper`, `lower`: descriptors of the layers; `most`: characters."""
+
+    upper: int
+    lower: int
+    most: int
+
+    def of(self, found: Found) -> str:
+        """The change as text, each line ended."""
+        path = visible(names.encode(found.path))
+        head = [
+            f"--- a/{path}" if found.was is not None else "--- /dev/null",
+            f"+++ b/{path}" if found.now is not None else "+++ /dev/null",
+            *_about(found.was, found.now),
+        ]
+        return _cut((*head, *self._content(found)), self.most)
+
+    def _content(self, found: Found) -> Iterator[str]:
+        was, now = (
+            None if state is None or state.type != "file" else state for state in (found.was, found.now)
+        )
+        if (was is None and now is None) or (was and now and was.sha256 == now.sha256 != ""):
+            return
+        sizes = [f"{state.size:,} bytes {when}" for state, when in ((was, "before"), (now, "after")) if state]
+        if max(state.size for state in (was, now) if state) > _LARGEST:
+            yield f"Too large to be shown: {', '.join(sizes)}."
+            return
+        before = _read(self.lower, found, found.below) if was else b""
+        after = _read(self.upper, found, found.above) if now else b""
+        if before is None or after is None:
+            yield "It changed again after it was looked at."
+            return
+        texts = [_text(content) for content in (before, after)]
+        if texts[0] is None or texts[1] is None:
+            yield f"Binary: {', '.join(sizes)}."
+            return
+        for line in lines.unified(_lines(texts[0]), _lines(texts[1])):
+            yield from visible(line).split("\n")
+
+
+def visible(text: str) -> str:
+    """The same with every character written out that is not seen, or that changes how others are."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        character
+        if character in "\t\n" or unicodedata.category(character) not in _UNSEEN
+        else _escaped(character)
+        for character in text
+    )
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return (
+        f"\\x{number:02x}"
+        if number < 0x100
+        else f"\\u{number:04x}"
+        if number < 0x10000
+        else f"\\U{number:08x}"
+    )
+
+
+def _about(was: FileState | None, now: FileState | None) -> Iterator[str]:
+    """Types, modes and targets, where they say something."""
+    if was is None and now is not None:
+        yield f"new {_kind(now)}, mode {now.mode:o}"
+    elif now is None and was is not None:
+        yield f"deleted {_kind(was)}"
+    elif was is not None and now is not None:
+        if was.type != now.type:
+            yield f"was a {_kind(was)}, is a {_kind(now)}"
+        if was.mode != now.mode:
+            yield f"mode {was.mode:o} before, {now.mode:o} after"
+    for sign, state in (("-", was), ("+", now)):
+        if state is not None and state.type == "link":
+            yield f"{sign}link to {visible(names.encode(state.target))}"
+
+
+def _kind(state: FileState) -> str:
+    return state.target if state.type == "other" else state.type
+
+
+def _read(top: int, found: Found, status: os.stat_result | None) -> bytes | None:
+    """Its content; None if it is no longer what was looked at."""
+    with suppress(OSError), steps.folder(top, found.parts[:-1]) as at:
+        opened = steps.read(at, found.parts[-1])
+        with os.fdopen(opened, "rb") as stream:
+            if status is not None and stamp_of(os.fstat(opened)) == stamp_of(status):
+                return stream.read(_LARGEST)
+    return None
+
+
+def _text(content: bytes) -> str | None:
+    """None if it is no text."""
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _lines(text: str) -> list[str]:
+    """By "\\n" alone; a last line without one is told apart."""
+    found = text.split("\n")
+    if found[-1]:
+        found[-1] = f"{found[-1]}\n{_NO_END}"
+    else:
+        found.pop()
+    return found
+
+
+def _cut(all_lines: Iterable[str], most: int) -> str:
+    kept: list[str] = []
+    length = left_out = 0
+    for line in all_lines:
+        length += len(line) + 1
+        if length > most:
+            left_out += 1
+        else:
+            kept.append(line)
+    if left_out:
+        kept.append(f"… {left_out:,} more lines are not shown.")
+    return "".join(f"{line}\n" for line in kept)
