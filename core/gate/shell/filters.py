@@ -10,9 +10,12 @@ from core.gate.shell.handling import Runner, shown
 from core.gate.shell.words import Word
 from core.gate.shell.writing import written
 
-_ADDRESS: Final = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?|\d+~\d+|\+\d+)"
+_SET: Final = r"\[\^?\]?(?:\[:\w+:\]|\\[^\]\n]|(?!%s)[^\]\\\n\[])*\]"
+"""A bracket expression without the delimiter `%s`: in one, not every sed takes it for the delimiter."""
+_ADDRESS: Final = rf"(?:\d+|\$|/(?:\\.|{_SET % '/'}|[^/\\\n\[])*/I?|\d+~\d+|\+\d+)"
 _SED_S: Final = (
-    r"s(?P<d>[/|,#:@!_%])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiI0-9]*"
+    rf"s(?P<d>[/|,#:@!_%])(?:\\.|{_SET % '(?P=d)'}|(?!(?P=d))[^\\\n\[])*(?P=d)"
+    r"(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiI0-9]*"
 )
 _SED: Final = re.compile(
     rf"\s*(?:{_ADDRESS}(?:,{_ADDRESS})?)?\s*!?\s*\{{?\s*"
@@ -70,7 +73,9 @@ def awk(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     while rest and rest[0].text.startswith("-") and not rest[0].loose:
         option = rest.pop(0)
         if option.text in ("-F", "-v") and rest:
-            rest.pop(0)
+            if rest.pop(0).many:
+                runner.find("unknown", f"awk with {shown(arguments)}")
+                return
         elif not re.match(r"-[Fv].", option.text):
             runner.find("unknown", f"awk with {shown([option])}")
             return
@@ -79,9 +84,67 @@ def awk(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
         runner.find("unknown", f"an awk program that is not understood: {shown(arguments)}")
 
 
+_AWK: Final = re.compile(
+    r"""(?P<blank>[ \t]+|\#[^\n]*)|(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<number>\d+\.?\d*|\.\d+)"""
+    r"""|(?P<name>[A-Za-z_]\w*)|(?P<operator>\|\||&&|==|!=|<=|>=|!~|\+\+|--|[-+*%^/]=|[\n{}()\[\],;<>!~?:=+*%^$|&@-])"""
+    r"""|(?P<slash>/)"""
+)
+_AWK_REGEX: Final = re.compile(r"/(?:\\.|\[\^?\]?(?:\[:\w+:\]|[^\]\\/\n\[])*\]|[^/\\\n\[])+/")
+_AWK_ACTS: Final = frozenset(
+    {
+        "system",
+        "getline",
+        "close",
+        "fflush",
+        "ARGV",
+        "ARGC",
+        "PROCINFO",
+        "include",
+        "load",
+        "function",
+        "func",
+    }
+)
+
+_AWK_OPENS: Final = frozenset({"", "\n", *"{(,;!~=<>?:", "&&", "||", "==", "!=", "<=", ">=", "!~"})
+_AWK_WORDS: Final = frozenset({"print", "printf", "return", "in", "length", "do", "else", "delete", "case"})
+
+
 def _awk_looks(program: str) -> bool:
-    """Whether an awk program runs nothing, writes no file and opens none."""
-    text = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', program) if "/" not in program else program
-    if re.search(r"system|getline|@|fflush|close|\|&|(?<!\|)\|(?!\|)|printf?[^;}\n]*>", text):
-        return False
-    return not re.search(r">>|>\s*[\"$/]|>\s*\(", text)
+    """Whether an awk program runs nothing, writes no file and opens none.
+
+    A slash begins a regular expression only where no value stands before it; where that is not plain, the program is
+    not understood.
+    """
+    position = depth = 0
+    printing = False
+    before = ""
+    while position < len(program):
+        match = _AWK.match(program, position)
+        if match is None:
+            return False
+        token = match[0]
+        position = match.end()
+        if match.lastgroup == "blank":
+            continue
+        if match.lastgroup == "slash":
+            if before in _AWK_OPENS:
+                regex = _AWK_REGEX.match(program, match.start())
+                if regex is None:
+                    return False
+                position = regex.end()
+                token = '"'
+            elif before not in (")", "]", "1") and (not before.isidentifier() or before in _AWK_WORDS):
+                return False
+        elif token in ("|", "&", "@") or token in _AWK_ACTS or (token == ">" and printing and depth == 0):
+            return False
+        elif token in ("print", "printf"):
+            printing, depth = True, 0
+        elif token in "([":
+            depth += 1
+        elif token in ")]":
+            depth -= 1
+        elif token in ";}" or (token == "\n" and before not in (",", "{", "&&", "||")):
+            printing = False
+        before = {"number": "1", "text": '"'}.get(match.lastgroup or "", token)
+    return True

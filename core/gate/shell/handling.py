@@ -10,7 +10,7 @@ from core.gate.shell.effects import Effect
 from core.gate.shell.words import GAP, GLOB, Word, names
 
 IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FREE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*|LC_[A-Z]+")
+_FREE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*|LC_[A-Z]+")
 _FREE_EXPORTS: Final = names(
     "LANG LANGUAGE TZ COLUMNS LINES NO_COLOR FORCE_COLOR CLICOLOR TERM CI DEBUG VERBOSE"
 )
@@ -20,7 +20,7 @@ _WATCHED: Final = re.compile(
     r"|JDK.*|.*OPTIONS?|.*OPTS|.*FLAGS|.*COMMAND.*|.*_CMD|.*_PATH|RIPGREP_.*|FZF_.*|TAR_.*|GREP_.*|GZIP|BZIP2?|XZ_.*"
     r"|ZSTD_.*|LOCPATH|GCONV.*|TERM.*|HOSTALIASES|RES_.*|MALLOC_.*|GLIBC_.*|SSH_.*|GPG_.*|DOCKER_.*|KUBE.*|CC|CXX"
     r"|MAKE.*|PIP_.*|NPM_.*|CARGO_.*|RUST.*|GO.*|LUA.*|TCL.*|PG.*|MYSQL.*|CURL.*|WGET.*|.*PROXY|OPENSSL.*|NLSPATH|LANG.*"
-    r"|POSIXLY_CORRECT|HIST.*|INPUTRC|FUNCNEST|OPT.*|RANDOM|SECONDS|DIRSTACK|GROUPS|UID|EUID|PPID"
+    r"|POSIXLY_CORRECT|HIST.*|INPUTRC|FUNCNEST|OPT.*|RANDOM|SECONDS|DIRSTACK|GROUPS|UID|EUID|PPID|_.*|IACT.*"
 )
 
 
@@ -35,8 +35,11 @@ class Runner(Protocol):
         """Judge a command that this one runs."""
         ...
 
-    def script(self, text: str) -> None:
-        """Judge a script that this command runs."""
+    def script(self, text: str, *, posix: bool = False) -> bool:
+        """Judge a script that this command runs. `posix`: by `sh`, which reads some of bash otherwise.
+
+        Whether it only looks.
+        """
         ...
 
     def consume(self) -> None:
@@ -45,6 +48,14 @@ class Runner(Protocol):
 
     def decode(self) -> None:
         """The command's output is not readable in the script."""
+        ...
+
+    def sets(self, name: str) -> None:
+        """The command sets a variable."""
+        ...
+
+    def reopens(self) -> None:
+        """The command opens for writing what one of its descriptors leads to."""
         ...
 
 

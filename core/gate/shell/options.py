@@ -54,9 +54,29 @@ class Options:
                 takes_next = self._option(word)
                 if takes_next is None:
                     return None
-                if takes_next and next(rest, None) is None:
-                    return None
+                if takes_next:
+                    value = next(rest, None)
+                    if value is None or (value.many and self.strict):
+                        return None
         return None if self.most is not None and self._too_many(found) else found
+
+    def values(self, arguments: Sequence[Word], letter: str) -> list[Word]:
+        """What option `letter` is given among `arguments`, which are understood: joined to it or the next word."""
+        found: list[Word] = []
+        rest = iter(arguments)
+        for word in rest:
+            if word.known == "--":
+                break
+            if not word.text.startswith("-") or word.text.startswith("--"):
+                continue
+            for position, one in enumerate(word.text[1:], start=2):
+                if one in self.valued:
+                    joined = word.text[position:]
+                    value = Word(joined, word.many, word.loose) if joined else next(rest, None)
+                    if one == letter and value is not None:
+                        found.append(value)
+                    break
+        return found
 
     def _too_many(self, found: Sequence[Word]) -> bool:
         assert self.most is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 from typing import Final
 
 from core.gate.shell.words import GAP, GLOB
@@ -23,24 +24,18 @@ _SECRET: Final = re.compile(
     r"|^/dev/(?:mem|kmem|port|(?:sd|hd|vd|xvd|nvme|loop|dm-|mapper/|mmcblk|disk/)[^ ]*)$"
 )
 _NETWORK: Final = re.compile(r"^/dev/(?:tcp|udp)(?:/|$)")
-_CODE: Final = re.compile(
-    r"(?:^|/)\.(?:git|hg|svn|vscode|idea|husky|github|circleci|devcontainer|config|local)(?:/|$)"
-    r"|(?:^|/)\.(?:bashrc|bash_[a-z]+|profile|zshrc|zshenv|zprofile|zlogin|kshrc|inputrc|login|cshrc|tcshrc|envrc"
-    r"|gitconfig|gitattributes|gitmodules|vimrc|exrc|nanorc|emacs|gdbinit|lldbinit|pythonrc|pdbrc|irbrc|npmrc|yarnrc"
-    r"|yarnrc\.yml|pip|curlrc|wgetrc|screenrc|tmux\.conf|xinitrc|xsession|forward|rhosts|shosts|pre-commit-config\.yaml"
-    r"|gitlab-ci\.yml|travis\.yml|mailcap|lessfilter|dircolors|Xresources)$"
-    r"|(?:^|/)authorized_keys$"
-)
+_CODE: Final = re.compile(r"(?:^|/)authorized_keys$")
+_DOTTED: Final = re.compile(r"(?:^|/)\.(?!\.?(?:/|$))")
+"""Names that begin with a dot: start-up files, repositories, settings. Programs read them unasked, and many run them."""
 _FREE: Final = ("/workspace/", "/tmp/", "/var/tmp/")
-_HARMLESS: Final = frozenset(
-    {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2", "/dev/tty"}
-)
+_HARMLESS: Final = frozenset({"/dev/null", "/dev/tty"})
+_OPEN: Final = frozenset({"/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
 _SAMPLES: Final = (
     "~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.ssh", "~/.aws/credentials", "~/.netrc", "~/.gnupg/secring.gpg",
     "/root/.ssh/id_rsa", "/home/user/.ssh/id_rsa", "/root/.ssh", "/root/.aws/credentials", "/etc/shadow",
     "/etc/sudoers", "/etc/gshadow", ".ssh/id_rsa", ".env", "./.env", "/workspace/.env", "/proc/self/environ",
     "/proc/1/environ", "/dev/sda", "/dev/mem", "/dev/tcp/host/80", "/run/secrets/token", "~/.docker/config.json",
-    "/var/run/docker.sock",
+    "/var/run/docker.sock", "x.pem", "x.key", "x.p12", "secrets.json",
 )  # fmt: skip
 
 
@@ -53,6 +48,7 @@ def normal(text: str) -> str:
     return path[1:] if path.startswith("//") else path
 
 
+@lru_cache(4096)
 def secret(text: str) -> bool:
     """Whether a word could name a secret or a device. Also a file given as `name=path` or `@path`."""
     return any(_secret(piece) for piece in {text, *re.split(r"[=@,:]", text)} if piece)
@@ -89,7 +85,7 @@ def network(text: str) -> bool:
 def code(text: str) -> bool:
     """Whether writing here could make code run, or reaches beyond the places that are free to write."""
     path = normal(text)
-    if _CODE.search(path):
+    if _CODE.search(path) or _DOTTED.search(path):
         return True
     if path.startswith("/"):
         return not path.startswith(_FREE) and path.rstrip("/") + "/" not in _FREE
@@ -101,14 +97,19 @@ def guarded(text: str) -> bool:
     path = normal(text)
     return (
         path == "~"
+        or (_DOTTED.search(path) is not None)
         or re.match(r"/(?:etc|proc|root|dev|run|sys|var/run|boot)(?:/|$)", path) is not None
-        or (path.startswith(".") and code(path + "/x"))
     )
 
 
 def harmless(text: str) -> bool:
-    """Whether what is written here goes nowhere, or to the caller."""
+    """Whether what is written here goes nowhere."""
     return text in _HARMLESS
+
+
+def opened(text: str) -> bool:
+    """Whether this names what one of the output descriptors leads to: the caller, or a file if it was redirected."""
+    return text in _OPEN
 
 
 def passing(text: str) -> bool:

@@ -26,6 +26,24 @@ NOT_READING: Final = names(
 """Programs that do not open files named by their operands."""
 
 
+LISTING: Final = names("ls find stat file wc du realpath readlink xargs env tree")
+"""Programs that say about files no more than that they are there."""
+_PATTERNLESS: Final = re.compile(r"-[a-dg-zA-Z0-9]+|--(?:include|exclude|exclude-dir|color|colour)(?:=.*)?")
+"""Options of grep that neither are a pattern nor name a file of patterns."""
+
+
+def is_pattern(words: Sequence[Word]) -> bool:
+    """Whether the next word is a pattern, which opens no file."""
+    if not words:
+        return False
+    name = words[0].known
+    if name == "find":
+        return words[-1].text in running.FIND_PATTERNS
+    return name in ("grep", "egrep", "fgrep", "rg") and all(
+        _PATTERNLESS.fullmatch(word.text) for word in words[1:]
+    )
+
+
 def judge_command(runner: Runner, words: Sequence[Word]) -> None:
     """Say what one simple command does."""
     name = _program(words[0].known)
@@ -85,12 +103,13 @@ def _printf(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 def _read(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     runner.consume()
-    spec = "! -rse -d: -n: -N: -p: -t: -u: -a:" if name == "read" else "! -t -d: -n: -O: -s:"
-    operands = parse(spec).operands(arguments)
-    values = [word.known or "" for word in operands or []]
-    array = [arguments[i + 1].known or "" for i, word in enumerate(arguments[:-1]) if word.text == "-a"]
+    options = parse("! -rse -d: -n: -N: -p: -t: -u: -a:" if name == "read" else "! -t -d: -n: -O: -s:")
+    operands = options.operands(arguments)
+    set_by_it = [word.known or "" for word in [*(operands or []), *options.values(arguments, "a")]]
+    for one in set_by_it or ["REPLY", "MAPFILE"]:
+        runner.sets(one)
     if operands is None or not all(
-        IDENTIFIER.fullmatch(one) and assignable(one, exported=False) for one in [*values, *array]
+        IDENTIFIER.fullmatch(one) and assignable(one, exported=False) for one in set_by_it
     ):
         runner.find("unknown", f"{name} {shown(arguments)}")
 
@@ -98,13 +117,20 @@ def _read(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 def _unset(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """The index of an array element is arithmetic, which runs what it finds."""
     names = [word.known or "" for word in arguments if word.known != "-v"]
+    for one in names:
+        runner.sets(one)
     if not all(IDENTIFIER.fullmatch(one) and assignable(one, exported=False) for one in names):
         runner.find("unknown", f"unset {shown(arguments)}")
 
 
 def _test(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    if any(word.loose or word.text == "-v" for word in arguments if len(arguments) < 2 or word.text == "-v"):
-        runner.find("unknown", f"{name} {shown(arguments)}")
+    """`-v` and `-R` take a name, and the index in `a[…]` is arithmetic. An unknown word could be one of them."""
+    words = list(arguments[:-1] if name == "[" else arguments)
+    for word, after in zip(words, [*words[1:], None], strict=True):
+        operator = word.known is None and after is not None and (after.known is None or "[" in after.text)
+        if word.known in ("-v", "-R") or word.many or operator:
+            runner.find("unknown", f"{name} {shown(arguments)}")
+            return
 
 
 _SET_WORDS: Final = names(
@@ -143,9 +169,20 @@ def _date(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def _getent(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    local = ("passwd", "group", "services", "protocols", "shadow", "aliases", "networks")
-    if not arguments or arguments[0].known not in local:
+    local = ("passwd", "group", "services", "protocols", "aliases", "networks")
+    if arguments and (arguments[0].known is None or "shadow" in arguments[0].text):
+        runner.find("authority", f"reads passwords: getent {shown(arguments)}")
+    elif not arguments or arguments[0].known not in local:
         runner.find("send", f"asks the network: getent {shown(arguments)}")
+
+
+def _ps(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """Without a dash, `e` shows the environment of every process."""
+    for before, word in zip([None, *arguments], arguments, strict=False):
+        valued = before is not None and re.fullmatch(r"-\w*[oOCuUpgGtqs]|--\w[\w-]*", before.text)
+        if word.loose or (re.fullmatch(r"[A-Za-z]*e[A-Za-z]*", word.text) and not valued):
+            runner.find("authority", f"shows environments: ps {shown(arguments)}")
+            return
 
 
 _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
@@ -166,13 +203,14 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
         r"-[lLsSI]|-[lLsS] [\w./+*-]+|--(?:list|listfiles|status|search|print-architecture)(?: [\w./+-]+)?"
     ),
     "ip": re.compile(
-        r"(?:-[46brsj]+ |-br |-c )*(?:a|addr|address|r|route|l|link|n|neigh|rule|maddr)(?: (?:show|list|ls))?(?: dev)?(?: [\w.]+)?"
+        r"(?:-[46brsj]+ |-br |-c )*(?:a|addr|address|r|route|l|link|n|neigh|rule|maddr)"
+        r"(?: (?:show|list|ls)(?:(?: dev)? [\w.]+)?)?"
     ),
     "ss": re.compile(r"(?:-[tulnpaesmo46]+ ?)*"),
     "netstat": re.compile(r"(?:-[tulnpaers46]+ ?)*"),
     "top": re.compile(r"(?:-b ?|-n ?\d+ ?|-bn ?\d+ ?|-o [%A-Z+]+ ?|-H ?|-p \d+ ?)+"),
-    "pip": re.compile(r"(?:list|freeze|show|check)(?: (?:--outdated|--format=\w+|[A-Za-z0-9._-]+))*"),
-    "pip3": re.compile(r"(?:list|freeze|show|check)(?: (?:--format=\w+|[A-Za-z0-9._-]+))*"),
+    "pip": re.compile(r"(?:list|freeze|show|check)(?: (?:--format=\w+|(?!-)[A-Za-z0-9._-]+))*"),
+    "pip3": re.compile(r"(?:list|freeze|show|check)(?: (?:--format=\w+|(?!-)[A-Za-z0-9._-]+))*"),
     "npm": re.compile(r"(?:ls|list)(?: (?:--depth=\d+|-g|--all))*"),
     "man": re.compile(r"[a-z0-9._-]+|\d [a-z0-9._-]+"),
     "ulimit": re.compile(r"-[aSHnusvtcdflmp]+|"),
@@ -184,6 +222,10 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
     "chage": re.compile(r"-l [\w-]+"),
     "sysctl": re.compile(r"-a|(?:-n )?[a-z0-9_.]+"),
     "ldd": re.compile(r"(?!)"),
+    "tput": re.compile(
+        r"cols|lines|colors|sgr0|bold|dim|smul|rmul|smso|rmso|rev|blink|set[ab]f? \d+|cup \d+ \d+|clear|el|ed|longname"
+    ),
+    "ldconfig": re.compile(r"-[vN]*p[vN]*|--print-cache"),
     "route": re.compile(r"-n|"),
     "ifconfig": re.compile(r"-a|"),
 }
@@ -205,7 +247,7 @@ def _whole(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 _HANDLERS: Final[Mapping[str, Handler]] = {
     **dict.fromkeys(running.SHELLS, running.shell),
-    **dict.fromkeys(("eval", "trap"), running.evaluate),
+    "eval": running.evaluate, "trap": running.trap,
     **dict.fromkeys(("mkdir", "touch", "mktemp"), writing.make),
     **dict.fromkeys(("cp", "mv"), writing.copy),
     **dict.fromkeys(("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd"), writing.pack),
@@ -216,5 +258,5 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     **dict.fromkeys(("cd", "pushd"), _cd),
     **dict.fromkeys(_LOOKS, _whole),
     "env": running.env, "xargs": running.xargs, "command": running.command, "find": running.find, "ln": writing.link, "tee": writing.tee, "dd": writing.dd,
-    "tar": writing.tar, "unzip": writing.unzip, "sed": filters.sed, "printf": _printf, "kill": _kill, "getent": _getent, "date": _date, "unset": _unset, "git": repository.git,
+    "tar": writing.tar, "unzip": writing.unzip, "sed": filters.sed, "printf": _printf, "kill": _kill, "getent": _getent, "date": _date, "ps": _ps, "unset": _unset, "git": repository.git,
 }  # fmt: skip

@@ -1,4 +1,12 @@
-"""Git: which of its commands only look, and what the others do."""
+"""Git: which of its commands only look, and what the others do.
+
+A repository's own configuration names programs that git runs when it reads: a monitor of the file system for all that
+looks at the work tree, converters and filters for differences, a checker for signatures, and a transport for objects
+that are missing. Whoever made the repository made its configuration. So `status`, `diff`, `blame` are not understood.
+What never looks at the work tree only looks under `GIT_ALLOW_PROTOCOL=none`, and with the options that turn off the
+rest; what reads no object only looks anyway. Both were tried on a repository with every such setting that git has:
+`tests/core/gate/test_repository.py`.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +28,36 @@ _GIT_EFFECTS: Final[Mapping[str, Effect]] = {
     **dict.fromkeys(("config", "remote", "submodule", "credential", "init", "hook", "daemon", "maintenance"), "authority"),
     "add": "modify",
 }  # fmt: skip
-_GIT_LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
-    "branch": re.compile(r"(?:-[avr]+|--all|--list|--show-current|--remotes|--verbose|--merged|--no-merged|-vv)?"),
-    "tag": re.compile(r"(?:-l|--list|-n\d*)?(?: [\w.*-]+)?|--sort=\S+|"),
+_PLAIN: Final[Mapping[str, re.Pattern[str]]] = {
+    "branch": re.compile(r"--show-current"),
     "remote": re.compile(r"(?:-v|--verbose|)|get-url \w+"),
-    "stash": re.compile(r"list|show(?: -p)?(?: stash@\S+)?"),
     "config": re.compile(r"(?:--global |--local |--system )?(?:--get(?:-all|-regexp)? [\w.*-]+|--list|-l)(?: --show-origin)?"),
     "worktree": re.compile(r"list"),
-    "submodule": re.compile(r"status|summary|"),
-    "notes": re.compile(r"list|show"),
+    "rev-parse": re.compile(
+        r"(?:(?:--(?:show-toplevel|abbrev-ref|short|verify|git-dir|is-inside-work-tree|show-prefix|show-cdup|quiet|all"
+        r"|symbolic-full-name|absolute-git-dir|is-bare-repository|branches|tags)|-q|[A-Za-z][\w./-]*) ?)+"
+    ),
+    "count-objects": re.compile(r"(?:-v|-H|-vH|)"),
+    "help": re.compile(r"(?:-a|-g|)"),
+    "version": re.compile(r"(?:--build-options|)"),
+    "var": re.compile(r"[A-Z_]+|-l"),
 }  # fmt: skip
+"""Commands that read neither objects nor the work tree, as a whole."""
+_CLOSED: Final[Mapping[str, re.Pattern[str]]] = {
+    "branch": re.compile(r"(?:-[avr]+|--all|--list|--remotes|--verbose|--merged|--no-merged|-vv)?"),
+    "tag": re.compile(r"(?:-l|--list|-n\d*)(?: (?!-)[\w.*-]+)?|--sort=\S+|"),
+    "stash": re.compile(r"list --no-show-signature --oneline"),
+}
+_SIGNED: Final = frozenset({"log", "show", "reflog", "whatchanged", "rev-list"})
+"""Commands that check signatures if they are told to, also by a format."""
+_NO_PATCH: Final = frozenset({"--no-patch", "-s"})
+_NO_PROGRAMS: Final = frozenset({"--no-ext-diff", "--no-textconv", "--submodule=short"})
+CLOSED: Final = "GIT_ALLOW_PROTOCOL=none"
+"""With this in its environment, git fetches no object that is missing."""
 
 
-def git(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+def git(runner: Runner, name: str, arguments: Sequence[Word], *, closed: bool = False) -> None:
+    """`closed`: it may not fetch."""
     rest = list(arguments)
     while rest and rest[0].known in ("--no-pager", "--literal-pathspecs", "--no-optional-locks", "-C", "-P"):
         if rest.pop(0).known == "-C" and rest and rest.pop(0).known is None:
@@ -41,22 +66,35 @@ def git(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     command = rest.pop(0).known if rest else None
     if command in ("--version", "--help", None) and not rest and arguments:
         return
-    text = " ".join(word.text for word in rest)
-    look = _GIT_LOOKS.get(command or "")
-    if (
-        look
-        and all(word.known is not None for word in rest)
-        and (look.fullmatch(text) or (command == "tag" and not rest))
-    ):
+    if _looks(command or "", rest, closed=closed):
         return
-    options = tables().git.get(command or "")
-    if options is not None and not text.startswith(("expire", "delete")):
-        if options.operands(rest) is None:
-            runner.find("unknown", f"git options that are not understood: {shown(arguments)}")
-        return
-    effect = _GIT_EFFECTS.get(command or "")
+    would_look = _looks(command or "", rest, closed=True) or [word.known for word in rest] == ["list"]
+    effect = None if would_look else _GIT_EFFECTS.get(command or "")
     if effect == "modify" and (
         any(word.loose for word in rest) or parse("! -Auvnf --all --update").operands(rest) is None
     ):
         effect = None
-    runner.find(effect or "unknown", f"git {shown(arguments)}")
+    runner.find(
+        effect or "unknown", f"runs what the repository's configuration names: git {shown(arguments)}"
+    )
+
+
+def _looks(command: str, rest: Sequence[Word], *, closed: bool) -> bool:
+    known = all(word.known is not None for word in rest)
+    text = " ".join(word.text for word in rest)
+    if known and command in _PLAIN and _PLAIN[command].fullmatch(text):
+        return True
+    if not closed:
+        return False
+    if known and command in _CLOSED and _CLOSED[command].fullmatch(text):
+        return True
+    options = tables().git.get(command)
+    if options is None or options.operands(rest) is None:
+        return False
+    given = {word.text for word in rest}
+    return command not in _SIGNED or (
+        (command == "rev-list" or "--no-show-signature" in given)
+        and ("--oneline" in given or any(re.match(r"--(?:format|pretty)=.*%", one) for one in given))
+        and not any("%G" in one or "\0" in one for one in given)
+        and bool(given & _NO_PATCH or given >= _NO_PROGRAMS)
+    )

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from core.gate.shell import paths, repository
 from core.gate.shell.handling import Runner, assignable, shown
 from core.gate.shell.options import Options, parse, tables
-from core.gate.shell.words import GAP, Word, names
+from core.gate.shell.words import GAP, GLOB, Word, names
 
 WRAPPERS: Final[Mapping[str, tuple[Options, int]]] = {
     "nohup": (Options(), 0),
@@ -25,13 +26,16 @@ WRAPPERS: Final[Mapping[str, tuple[Options, int]]] = {
 }
 """Programs that run the command behind their own options and that many words of theirs."""
 
-SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "rbash"})
+SHELLS: Final = frozenset({"sh", "bash", "dash", "rbash"})
+"""Those whose language is read here. What only bash reads so is not understood in the others' scripts."""
 
 
 def _front(options: Options, arguments: Sequence[Word]) -> list[Word] | None:
     """The words behind a wrapper's own options, which end at the first operand."""
     for position, word in enumerate(arguments):
         before = arguments[:position]
+        if any(one.many for one in before):
+            return None
         if word.known == "--" and options.operands(before) == []:
             return list(arguments[position + 1 :])
         if word.loose:
@@ -49,10 +53,23 @@ def wrapped(runner: Runner, name: str, arguments: Sequence[Word], options: Optio
         runner.run(rest[own:])
 
 
+_ENV: Final = "-i0 -u: -C: --ignore-environment --null --unset= --chdir="
+
+
 def env(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    rest = _front(parse("-i0 -u: -C: --ignore-environment --null --unset= --chdir="), arguments)
+    rest = _front(parse(_ENV), arguments)
     if rest is None:
         runner.find("unknown", f"options of env that are not understood: {shown(arguments)}")
+        return
+    for folder in parse(_ENV).values(arguments[: len(arguments) - len(rest)], "C"):
+        if folder.known is None or paths.guarded(folder.text):
+            runner.find(
+                "authority", f"goes where secrets are, or where code is configured: {shown([folder])}"
+            )
+    if any(word.text.startswith("--chdir") for word in arguments[: len(arguments) - len(rest)]):
+        runner.find("unknown", f"options of env that are not understood: {shown(arguments)}")
+    if len(rest) > 1 and rest[0].known == repository.CLOSED and rest[1].known == "git":
+        repository.git(runner, "git", rest[2:], closed=True)
         return
     while rest and re.match(r"[A-Za-z_]\w*=", rest[0].text):
         variable = rest.pop(0).text.partition("=")[0]
@@ -73,23 +90,21 @@ def xargs(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
         runner.find("unknown", f"options of xargs that are not understood: {shown(arguments)}")
         return
     own = arguments[: len(arguments) - len(rest)]
-    mark = _replaced(own)
+    marks = options.values(own, "I")
     if not rest:
         return
-    if mark is None:
+    if not marks:
         runner.run([*rest, Word(GAP, many=True, loose=True)])
+        return
+    mark = marks[0].known
+    # of options that exclude each other the last counts: with -n or -L after it, -I is forgotten
+    sizes = any(options.values(own, one) for one in "nL") or any(
+        word.text.startswith("--max-") for word in own
+    )
+    if len(marks) > 1 or not mark or sizes:
+        runner.find("unknown", f"xargs with options that exclude each other: {shown(arguments)}")
     else:
         runner.run([_filled(word, mark) for word in rest])
-
-
-def _replaced(own: Sequence[Word]) -> str | None:
-    """What `-I` says is replaced by the input."""
-    for position, word in enumerate(own):
-        if word.text == "-I":
-            return own[position + 1].text
-        if word.text.startswith("-I"):
-            return word.text[2:]
-    return None
 
 
 def _filled(word: Word, mark: str) -> Word:
@@ -103,7 +118,7 @@ def shell(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     if len(arguments) >= 2 and re.fullmatch(r"-[eux]*c", arguments[0].text):
         text = arguments[1].known
         if text is not None:
-            runner.script(text)
+            runner.script(text, posix=name in ("sh", "dash"))
             return
     if len(arguments) == 1 and arguments[0].known in tables().version_options:
         return
@@ -112,12 +127,27 @@ def shell(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 def evaluate(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     texts = [word.known for word in arguments]
-    if name == "trap":
-        texts = texts[:1]
     if any(text is None for text in texts):
         runner.find("unknown", f"runs a text that is not known: {name} {shown(arguments)}")
     else:
         runner.script(" ".join(text for text in texts if text and text != "-"))
+
+
+_SIGNALS: Final = names(
+    "EXIT INT TERM HUP QUIT PIPE USR1 USR2 0 1 2 3 13 15 SIGINT SIGTERM SIGHUP SIGQUIT SIGPIPE"
+)
+
+
+def trap(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """What a trap runs, it runs elsewhere: in another folder, with other variables, once or after every command."""
+    texts = [word.known for word in arguments]
+    if texts in ([], ["-l"], ["-p"]):
+        return
+    action, *signals = texts
+    if action is None or not signals or not all(one in _SIGNALS for one in signals):
+        runner.find("unknown", f"a trap that is not understood: {shown(arguments)}")
+    elif action not in ("", "-") and not runner.script(action):
+        runner.find("unknown", f"a trap that does more than look: {shown(arguments)}")
 
 
 def command(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
@@ -144,6 +174,10 @@ FIND_PATTERNS: Final = frozenset(
 """Primaries whose value is a pattern and opens no file."""
 
 
+_SUFFIXED: Final = re.compile(rf"^[^{GAP}]*{GLOB}\.\w+$")
+"""A glob that was meant for find but that the shell expands: no primary ends in a dot and letters."""
+
+
 def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     rest = list(arguments)
     while rest:
@@ -153,8 +187,10 @@ def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
         elif word.text in _FIND_ALONE or not word.text.startswith("-"):
             continue
         elif word.text in _FIND_VALUED and rest:
-            rest.pop(0)
-        elif word.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            value = rest.pop(0)
+            if value.many and not _SUFFIXED.search(value.text):
+                runner.find("unknown", f"find with an argument that is not known: {shown(arguments)}")
+        elif word.text in ("-exec", "-ok"):
             _find_exec(runner, rest)
         elif word.text == "-delete":
             runner.find("destroy", f"find {shown(arguments)}")

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tree_sitter import Node
 
 from core.gate.shell.words import names
 
+Span = tuple[int, int]
+
+WORDS: Final = names(
+    "word number string raw_string ansi_c_string concatenation simple_expansion expansion arithmetic_expansion "
+    "brace_expression extglob_pattern regex"
+)
+EXPRESSIONS: Final = names("binary_expression unary_expression parenthesized_expression negated_command")
 _DELIMITER: Final = re.compile(r"(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
 
 
@@ -41,12 +48,6 @@ def within(node: Node) -> Iterator[Node]:
         yield node
     for child in node.children:
         yield from within(child)
-
-
-def beside_command(node: Node) -> bool:
-    """Whether a name is an argument (`read x`), by which a command can set it."""
-    parent = node.parent.type if node.parent is not None else ""
-    return parent in ("command", "declaration_command", "unset_command")
 
 
 def cut_out(operator: Node, node: Node) -> bool:
@@ -132,3 +133,36 @@ def _heredoc(node: Node, data: bytes) -> tuple[int, bool] | None:
         if line == match[2].encode():
             return (end.end_byte, bool(match[1])) if end.start_point.row == row else None
     return None
+
+
+def span(node: Node) -> Span:
+    return node.start_byte, node.end_byte
+
+
+def behind(redirect: Node) -> list[Node]:
+    """Words after a redirection, which the tree has as parts of it."""
+    if redirect.type == "file_redirect":
+        return [child for child in redirect.named_children if child.type != "file_descriptor"][1:]
+    if redirect.type == "heredoc_redirect":
+        return [
+            child
+            for child in redirect.named_children
+            if child.type in WORDS or child.type == "command_substitution"
+        ]
+    return []
+
+
+def flat(nodes: Sequence[Node]) -> list[Node]:
+    """The words of a `[`, which the tree has as an expression."""
+    return [word for node in nodes for word in (flat(node.children) if node.type in EXPRESSIONS else [node])]
+
+
+def runs_any(node: Node, programs: frozenset[str]) -> bool:
+    """Whether a substitution in a word runs one of `programs`."""
+    return any(
+        text_of(one) in programs
+        for inner in every(node)
+        if inner.type == "command_substitution"
+        for one in every(inner)
+        if one.type == "command_name"
+    )

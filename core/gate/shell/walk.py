@@ -3,7 +3,8 @@
 The tree comes from `tree-sitter` with its bash grammar. That parser never fails, so this walk trusts
 it with nothing: a type of node that is not named here, an error in the tree, source that no token
 covers, and the few places where the grammar is known to differ from bash (joined lines, comments,
-here-documents) are all "not understood".
+here-documents) are all "not understood". And what was judged must be what a second reader of another
+hand finds in the script (see `reader`): the same commands, of the same words.
 """
 
 from __future__ import annotations
@@ -16,29 +17,44 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from core.gate.shell import paths
+from core.gate.shell.arithmetic import doubts, plain_index
 from core.gate.shell.effects import Effect, Finding
 from core.gate.shell.handling import IDENTIFIER, assignable, shown
-from core.gate.shell.programs import NOT_READING, WEAK_DECODERS, judge_command, known_program
-from core.gate.shell.running import FIND_PATTERNS
-from core.gate.shell.syntax import beside_command, cut_out, every, text_of, uncovered, within
+from core.gate.shell.programs import (
+    LISTING,
+    NOT_READING,
+    WEAK_DECODERS,
+    is_pattern,
+    judge_command,
+    known_program,
+)
+from core.gate.shell.quoting import Misread, Shape
+from core.gate.shell.reader import read
+from core.gate.shell.repository import CLOSED
+from core.gate.shell.syntax import (
+    EXPRESSIONS,
+    WORDS,
+    behind,
+    cut_out,
+    every,
+    flat,
+    runs_any,
+    span,
+    text_of,
+    uncovered,
+    within,
+)
+from core.gate.shell.variables import Variables, number_like
 from core.gate.shell.words import GAP, Word, names, read_word
 from core.gate.shell.writing import write
 
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
-_DEEPEST: Final = 6
-"""Scripts within scripts (`sh -c`, `eval`)."""
-_DEEPEST_TREE: Final = 150
-
+_DEEPEST, _DEEPEST_TREE = 6, 150
 _PLAIN: Final = names(
     "program list pipeline subshell do_group if_statement elif_clause else_clause while_statement case_statement "
-    "case_item negated_command command_substitution process_substitution redirected_statement heredoc_body "
-    "parenthesized_expression herestring_redirect"
+    "case_item negated_command command_substitution process_substitution heredoc_body parenthesized_expression"
 )
 """Nodes that are no more than what is inside them."""
-_WORDS: Final = names(
-    "word number string raw_string ansi_c_string concatenation simple_expansion expansion arithmetic_expansion "
-    "brace_expression extglob_pattern regex"
-)
 _LEAVES: Final = names(
     "string_content variable_name special_variable_name file_descriptor heredoc_start heredoc_end heredoc_content "
     "test_operator array"
@@ -51,12 +67,16 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 class Walk:
     """Judges one script, and the scripts in it."""
 
-    def __init__(self, *, depth: int = 0) -> None:
+    def __init__(self, *, depth: int = 0, posix: bool = False) -> None:
         self.findings: list[Finding] = []
         self._depth = depth
-        self._constants: dict[str, str] = {}
-        self._numeric: frozenset[str] = frozenset()
-        self._assigned: dict[str, int] = {}
+        self._posix = posix
+        self._judged = Shape()
+        self._variables = Variables(())
+        self._reopened = False
+        self._redirected = False
+        self._sought = False
+        self._unnamed = False
         self._functions: set[str] = set()
         self._inside: list[str] = []
         self._cooked: set[str] = set()
@@ -78,14 +98,22 @@ class Walk:
         self._command(list(words))
         self._inside.pop()
 
-    def script(self, text: str) -> None:
-        """Judge a script in this one."""
-        inner = Walk(depth=self._depth + 1)
+    def script(self, text: str, *, posix: bool = False) -> bool:
+        """Judge a script in this one. `posix`: for `sh`. Whether it only looks."""
+        inner = Walk(depth=self._depth + 1, posix=posix or self._posix)
         inner.judge(text)
         self.findings.extend(inner.findings)
+        for name in inner._variables.names():
+            self._variables.set_by_command(name)
+        self._reopened = self._reopened or inner._reopened
+        self._redirected = self._redirected or inner._redirected
+        self._sought = self._sought or inner._sought
+        self._unnamed = self._unnamed or inner._unnamed
         # what it defines or decodes is not followed across the border
         if inner._decoded or inner._functions:
             self.find("unknown", "a script within the script defines or decodes something")
+            return False
+        return not inner.findings
 
     def consume(self) -> None:
         """A command takes names from its input."""
@@ -94,6 +122,14 @@ class Walk:
     def decode(self) -> None:
         """A command's output can't be read in the script."""
         self._decoded = True
+
+    def sets(self, name: str) -> None:
+        """A command sets a variable."""
+        self._variables.set_by_command(name)
+
+    def reopens(self) -> None:
+        """A command opens for writing what one of its descriptors leads to."""
+        self._reopened = True
 
     # --- the script as a whole ---------------------------------------------------------------------------
 
@@ -113,55 +149,29 @@ class Walk:
         if (wrong := uncovered(root, data)) is not None:
             self.find("unknown", f"a part of the script that the parser passed over: {wrong}")
             return
-        self._prepare(root)
+        nodes = list(every(root))
+        self._variables = Variables(nodes)
         self._visit(root, 0)
-        substitutes = any(
-            node.type in ("command_substitution", "process_substitution") for node in every(root)
-        )
+        self._compare(data)
+        substitutes = any(node.type in ("command_substitution", "process_substitution") for node in nodes)
         if self._decoded and (self._consumed or substitutes):
             self.find("unknown", "uses a decoded text")
+        if doubtful := self._variables.doubtful():
+            self.find("unknown", f"sets {doubtful[0][:60]} more than once, and uses it")
+        if self._depth == 0 and self._reopened and self._redirected:
+            self.find("unknown", "opens a descriptor of its own for writing, while one leads to a file")
+        if self._depth == 0 and self._sought and self._unnamed:
+            self.find("authority", "looks for files that hold secrets, and reads files that it does not name")
 
-    def _prepare(self, root: Node) -> None:
-        """Which variables hold numbers only, and how often each is assigned."""
-        values: dict[str, list[bool]] = {}
-        firm: set[str] = set()
-        named: set[str] = set()
-        for node in every(root):
-            if node.type == "variable_assignment" and node.named_children:
-                name = text_of(node.named_children[0])
-                value = node.named_children[-1] if node.named_child_count > 1 else None
-                values.setdefault(name, []).append(value is not None and self._number_like(value))
-                if node.parent is not None and node.parent.type in ("program", "c_style_for_statement"):
-                    firm.add(name)
-            elif node.type == "for_statement":
-                items = [child for child in node.named_children[1:] if child.type != "do_group"]
-                values.setdefault(text_of(node.named_children[0]), []).append(
-                    bool(items) and all(self._number_like(one) for one in items)
-                )
-                if items and all(one.type in ("number", "brace_expression", "word") for one in items):
-                    firm.add(text_of(node.named_children[0]))
-            elif node.type in ("word", "variable_name") and beside_command(node):
-                named.add(text_of(node))
-        self._numeric = frozenset(
-            name for name, one in values.items() if all(one) and name in firm and name not in named
-        )
-        self._assigned = {name: len(one) + (name in named) for name, one in values.items()}
-        if "HOME" not in values:
-            self._constants["HOME"] = "~"
-
-    def _number_like(self, node: Node) -> bool:
-        if node.type in ("number", "arithmetic_expansion", "brace_expression", "binary_expression"):
-            return (
-                node.type != "brace_expression" or re.fullmatch(r"\{\d+\.\.\d+\}", text_of(node)) is not None
-            )
-        if node.type == "command_substitution":
-            return (
-                re.search(
-                    r"(?:^\$\(|\|)\s*(?:wc -[lcw]|nproc|date \+%s|seq \d+ \d+)[^|;&]*\)$", text_of(node)
-                )
-                is not None
-            )
-        return re.fullmatch(r"-?\d+|\{\d+\.\.\d+\}", text_of(node)) is not None
+    def _compare(self, data: bytes) -> None:
+        """What was judged must be what the second reader finds."""
+        try:
+            shape = read(data, posix=self._posix)
+        except Misread as problem:
+            self.find("unknown", f"not understood by the second reader: {problem}")
+            return
+        if shape != self._judged:
+            self.find("unknown", "the two readers do not agree where commands begin and end")
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
@@ -172,7 +182,7 @@ class Walk:
             return
         elif node.type in _PLAIN:
             self._children(node, level)
-        elif node.type in _WORDS:
+        elif node.type in WORDS:
             self._word(node, level)
         elif node.type not in _LEAVES:
             self._special(node, level)
@@ -185,15 +195,14 @@ class Walk:
         match node.type:
             case "command":
                 self._simple_command(node, level)
+            case "redirected_statement":
+                self._redirected_statement(node, level)
             case "compound_statement":
                 self._compound(node, level)
             case "for_statement":
                 self._loop(node, level)
             case "c_style_for_statement":
-                for child in node.named_children:
-                    self._visit(child, level + 1) if child.type == "do_group" else self._arithmetic(
-                        child, level
-                    )
+                self._counting_loop(node, level)
             case "variable_assignment":
                 self._assignment(node, level, exported=False)
             case "variable_assignments":
@@ -201,9 +210,8 @@ class Walk:
             case "declaration_command":
                 self._declaration(node, level)
             case "unset_command":
-                self.run(
-                    [Word("unset"), *(read_word(child, self._constants) for child in node.named_children)]
-                )
+                self._record([node.children[0], *node.named_children])
+                self.run([Word("unset"), *(read_word(child, {}) for child in node.named_children)])
                 self._children(node, level)
             case "test_command":
                 self._test(node, level)
@@ -212,6 +220,9 @@ class Walk:
             case "file_redirect":
                 self._redirect(node, level)
             case "heredoc_redirect":
+                self._document(node, level)
+            case "herestring_redirect":
+                self._judged.targets.add(span(node.named_children[-1]))
                 self._children(node, level)
             case "comment":
                 return
@@ -226,7 +237,7 @@ class Walk:
         """Judge what a word does while it is expanded, and give it."""
         for inner in within(node):
             self._expansion(inner, level)
-        word = read_word(node, self._constants)
+        word = read_word(node, self._variables.constants)
         if secrets and paths.secret(word.text):
             self.find("authority", f"names a secret: {shown([word])}")
         return word
@@ -244,66 +255,48 @@ class Walk:
                 for child in node.children:
                     if not child.is_named and child.type not in _EXPANSIONS and not cut_out(child, node):
                         self.find("unknown", f"an expansion that is not understood: {text_of(node)[:80]}")
-                    elif child.type == "subscript":
-                        self._subscript(child)
+                    elif child.type == "subscript" and not plain_index(child):
+                        self.find("unknown", f"an index that is not understood: {text_of(child)[:80]}")
             case _:
                 self.find("unknown", f"an expansion that is not understood: {text_of(node)[:80]}")
 
-    def _subscript(self, node: Node) -> None:
-        """The index of an array is arithmetic."""
-        if re.fullmatch(r"\w+\[(?:\d+|@|\*)\]", text_of(node), re.ASCII) is None:
-            self.find("unknown", f"an index that is not understood: {text_of(node)[:80]}")
-
     def _arithmetic(self, node: Node, level: int) -> None:
         """Arithmetic evaluates the texts of variables, and runs commands that it finds there."""
-        text = text_of(node)
-        match node.type:
-            case "number":
-                return
-            case "variable_name" | "word" | "simple_expansion" | "expansion":
-                name = text.removeprefix("$").removeprefix("{").removesuffix("}")
-                if name in self._numeric or re.fullmatch(r"\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\}", text):
-                    return
-            case "variable_assignment":
-                name = text_of(node.named_children[0])
-                if name in self._numeric:
-                    self._arithmetic(node.named_children[-1], level)
-                    return
-            case (
-                "binary_expression"
-                | "unary_expression"
-                | "postfix_expression"
-                | "parenthesized_expression"
-                | ("ternary_expression")
-                | "arithmetic_expansion"
-            ):
-                for child in node.named_children:
-                    self._arithmetic(child, level + 1)
-                return
-            case "command_substitution":
-                self._children(node, level + 1)
-                if self._number_like(node):
-                    return
-            case "string" if node.named_child_count == 1:
-                self._arithmetic(node.named_children[0], level)
-                return
-            case "test_operator":
-                return
-        self.find("unknown", f"arithmetic over a text that is not known: {text[:80]}")
+        for doubt in doubts(node, self._variables.numeric):
+            self.find("unknown", f"arithmetic over a text that is not known: {text_of(doubt)[:80]}")
+        for inner in every(node):
+            if inner.type == "command_substitution":
+                self._children(inner, level + 1)
 
     # --- statements -----------------------------------------------------------------------------------------
 
     def _compound(self, node: Node, level: int) -> None:
         if node.children and node.children[0].type == "((":
+            self._judged.conditions.add(span(node))
             for child in node.named_children:
                 self._arithmetic(child, level + 1)
         else:
             self._children(node, level)
 
     def _loop(self, node: Node, level: int) -> None:
-        if node.children[0].type != "for" or not assignable(text_of(node.named_children[0]), exported=False):
+        name = node.named_children[0]
+        if node.children[0].type != "for" or not assignable(text_of(name), exported=False):
             self.find("unknown", f"a loop over a variable that programs watch: {text_of(node)[:60]}")
+        entered = self._variables.enter(node)
         self._children(node, level)
+        self._variables.leave(entered, node)
+
+    def _counting_loop(self, node: Node, level: int) -> None:
+        """`for ((…; …; …))`: its first part is always run before the rest."""
+        first = node.named_children[0]
+        counts = first.type == "variable_assignment"
+        if counts:
+            self._arithmetic(first.named_children[-1], level)
+        entered = self._variables.enter(node) if counts else ""
+        for child in node.named_children[counts:]:
+            self._visit(child, level + 1) if child.type == "do_group" else self._arithmetic(child, level)
+        if counts:
+            self._variables.leave(entered, node)
 
     def _assignment(self, node: Node, level: int, *, exported: bool) -> None:
         name = text_of(node.named_children[0])
@@ -315,21 +308,22 @@ class Walk:
                 self._children(value, level)
                 continue
             self._visit(value, level + 1)
-            if self._decodes(value):
+            if runs_any(value, WEAK_DECODERS):
                 self._cooked.add(name)
-        top = node.parent is not None and node.parent.type in ("program", "variable_assignments")
-        if top and self._assigned.get(name) == 1 and len(values) == 1 and values[0].type in _WORDS:
-            known = read_word(values[0], self._constants).known
-            if known is not None:
-                self._constants[name] = known
+        self._variables.assigned(node)
+        if node.parent is None or node.parent.type != "declaration_command":
+            self._judged.assignments.add(span(node))
 
     def _declaration(self, node: Node, level: int) -> None:
+        self._record([node.children[0], *node.named_children])
         keyword = node.children[0].type
         exported = keyword == "export"
+        if keyword == "readonly":
+            self.find("unknown", "sets a variable for good, also for later scripts")
         for child in node.named_children:
             text = text_of(child)
             if child.type == "word" and text.startswith("-"):
-                if re.fullmatch(r"-[rgaAxp]+", text) is None:
+                if re.fullmatch(r"-[gaAxp]+", text) is None:
                     self.find("unknown", f"{keyword} with an option that is not understood: {text[:60]}")
                 exported = exported or "x" in text
         for child in node.named_children:
@@ -337,18 +331,24 @@ class Walk:
                 self._assignment(child, level, exported=exported)
             elif child.type != "word" or not text_of(child).startswith("-"):
                 name = text_of(child)
+                if keyword not in ("export", "readonly"):
+                    self.sets(name)
                 if not IDENTIFIER.fullmatch(name) or not assignable(name, exported=exported):
                     self.find("unknown", f"{keyword} of {name[:60]}, which changes what programs do")
 
     def _test(self, node: Node, level: int) -> None:
-        double = node.children[0].type == "[["
+        if node.children[0].type == "[":
+            nodes = [node.children[0], *flat(node.children[1:-1]), node.children[-1]]
+            self._words_of_command(node, nodes, level)
+            return
+        self._judged.conditions.add(span(node))
         for inner in every(node):
             text = text_of(inner)
-            if inner.type == "test_operator" and text == "-v":
+            if inner.type != "test_operator":
+                continue
+            if text in ("-v", "-R"):
                 self.find("unknown", "a test of a variable by name")
-            elif (
-                double and inner.type == "test_operator" and text in _COMPARISONS and inner.parent is not None
-            ):
+            elif text in _COMPARISONS and inner.parent is not None:
                 for operand in inner.parent.named_children:
                     self._arithmetic(operand, level)
         for child in node.named_children:
@@ -356,34 +356,55 @@ class Walk:
 
     def _operands(self, node: Node, level: int) -> None:
         """The words of a test."""
-        if node.type in (
-            "binary_expression",
-            "unary_expression",
-            "parenthesized_expression",
-            "negated_command",
-        ):
+        if node.type in EXPRESSIONS:
             for child in node.named_children:
                 self._operands(child, level + 1)
-        elif node.type in _WORDS or node.type == "command_substitution":
+        elif node.type in WORDS or node.type == "command_substitution":
             self._visit(node, level + 1)
         elif node.type not in _LEAVES:
             self.find("unknown", f"a test that is not understood: {text_of(node)[:80]}")
 
     def _function(self, node: Node, level: int) -> None:
         name = text_of(node.named_children[0])
+        if known_program(name):
+            self.find("unknown", f"defines {name[:60]} anew")
         self._inside.append(name)
         self._children(node, level)
         self._inside.pop()
         if node.parent is not None and node.parent.type == "program":
             self._functions.add(name)
 
+    def _redirected_statement(self, node: Node, level: int) -> None:
+        """The grammar takes words after a redirection for a part of it; they belong to the command."""
+        body = node.child_by_field_name("body")
+        after = [word for redirect in node.children_by_field_name("redirect") for word in behind(redirect)]
+        if body is not None and body.type == "command":
+            self._simple_command(body, level + 1, after)
+        elif after:
+            self._words_of_command(node, after, level)
+        for child in node.children:
+            if body is None or child.id != body.id or body.type != "command":
+                self._visit(child, level + 1)
+
+    def _document(self, node: Node, level: int) -> None:
+        """A here-document; what stands on its line after it is a part of it in the tree."""
+        words = {word.id for word in behind(node)}
+        for child in node.children:
+            if child.type == "heredoc_start":
+                self._judged.targets.add(span(child))
+            elif child.id not in words:
+                self._visit(child, level + 1)
+
     def _redirect(self, node: Node, level: int) -> None:
         operator = next((child.type for child in node.children if not child.is_named), "")
         targets = [child for child in node.named_children if child.type != "file_descriptor"]
         for target in targets[:1]:
-            word = self._word(target, level) if target.type in _WORDS else Word(GAP)
+            self._judged.targets.add(span(target))
+            word = self._word(target, level) if target.type in WORDS else Word(GAP)
             if target.type == "process_substitution":
                 self._expansion(target, level)
+            elif not paths.harmless(word.text) and re.fullmatch(r"\d+-?|-", word.text) is None:
+                self._redirected = True
             if paths.network(word.text):
                 self.find("send", f"opens a connection: {text_of(node)}")
             elif operator == "<" or (operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", word.text)):
@@ -393,43 +414,65 @@ class Walk:
                     write(self, word, appends=">>" in operator)
             else:
                 self.find("unknown", f"a redirection that is not understood: {text_of(node)}")
-        for more in targets[1:]:
-            # the grammar takes words behind the target into the redirection
-            self.find("unknown", f"words behind a redirection: {text_of(more)[:80]}")
         if not targets and operator not in (">&-", "<&-"):
             self.find("unknown", f"a redirection that is not understood: {text_of(node)}")
 
     # --- commands --------------------------------------------------------------------------------------------
 
-    def _simple_command(self, node: Node, level: int) -> None:
-        words: list[Word] = []
-        nodes: list[Node] = []
+    def _record(self, nodes: Sequence[Node]) -> None:
+        """These are the words of a command that was judged."""
+        self._judged.commands.add(tuple(span(node) for node in nodes))
+
+    def _simple_command(self, node: Node, level: int, after: Sequence[Node] = ()) -> None:
+        """`after`: words of it that the tree has elsewhere."""
+        nodes: list[Node] = list(after)
+        closed = False
         reads = any(child.type == "command_name" and text_of(child) == "read" for child in node.children)
         for child in node.children:
             if child.type == "variable_assignment":
                 if reads and re.fullmatch(r"IFS=(?:|'[^']*'|\$'[^']*'|\S)", text_of(child)):
+                    self._judged.assignments.add(span(child))
+                    continue
+                if text_of(child) == CLOSED:
+                    self._judged.assignments.add(span(child))
+                    closed = True
                     continue
                 self._assignment(child, level, exported=True)
             elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
                 self._visit(child, level + 1)
+                nodes.extend(behind(child))
             elif child.type == "command_name":
                 nodes.append(child.named_children[0] if child.named_child_count == 1 else child)
             elif child.is_named or child.type not in (";", "&", "\n"):
                 nodes.append(child)
-        for position, child in enumerate(nodes):
+        before = (Word("env"), Word(CLOSED)) if closed else ()
+        self._words_of_command(node, sorted(nodes, key=lambda one: one.start_byte), level, before)
+
+    def _words_of_command(
+        self, node: Node, nodes: Sequence[Node], level: int, before: Sequence[Word] = ()
+    ) -> None:
+        """Judge a command whose words are `nodes`, after those `before` them."""
+        words: list[Word] = []
+        if nodes:
+            self._record(nodes)
+        for child in nodes:
             if child.type in ("command_substitution", "process_substitution"):
                 self._expansion(child, level)
-                words.append(read_word(child, self._constants))
-            elif child.type in _WORDS:
-                words.append(self._word(child, level, secrets=not _pattern(words, position)))
-            elif not child.is_named:
+                words.append(Word(GAP) if number_like(child) else read_word(child, {}))
+            elif child.type in WORDS:
+                pattern = is_pattern(words)
+                word = self._word(child, level, secrets=not pattern)
+                words.append(Word(GAP) if self._variables.number(child) else word)
+                if pattern and words[0].known == "find" and paths.secret(words[-1].text):
+                    self._sought = True
+            elif not child.is_named or child.type == "test_operator":
                 words.append(Word(text_of(child)))
             else:
                 self.find("unknown", f"a command that is not understood: {text_of(node)[:80]}")
                 return
         if words:
             self._decoded_operands(words[0], nodes[1:])
-            self._command(words)
+            self._command([*before, *words])
 
     def _decoded_operands(self, name: Word, arguments: Sequence[Node]) -> None:
         """A program that opens files is given a name that was made so that it can't be read here."""
@@ -437,16 +480,8 @@ class Walk:
             return
         for node in arguments:
             variables = {text_of(one) for one in every(node) if one.type == "variable_name"}
-            if self._decodes(node) or variables & self._cooked:
+            if runs_any(node, WEAK_DECODERS) or variables & self._cooked:
                 self.find("unknown", f"a file whose name is made at run time: {text_of(node)[:80]}")
-
-    def _decodes(self, node: Node) -> bool:
-        for inner in every(node):
-            if inner.type == "command_substitution":
-                names = {text_of(one) for one in every(inner) if one.type == "command_name"}
-                if names & WEAK_DECODERS:
-                    return True
-        return False
 
     def _command(self, words: list[Word]) -> None:
         name = words[0].known
@@ -457,20 +492,7 @@ class Walk:
         elif words[0].many and not words[0].text.strip(GAP):
             self.find("unknown", f"which program runs is not known: {shown(words)}")
         else:
+            self._unnamed = self._unnamed or (name not in NOT_READING and name not in LISTING and any(
+                word.loose for word in words[1:]
+            ))  # fmt: skip
             judge_command(self, words)
-
-
-def _pattern(words: Sequence[Word], position: int) -> bool:
-    """Whether the next word is a pattern, which opens no file."""
-    if not words:
-        return False
-    name = words[0].known
-    if name == "find":
-        return words[-1].text in FIND_PATTERNS
-    return name in ("grep", "egrep", "fgrep", "rg") and all(
-        _PATTERNLESS.fullmatch(word.text) for word in words[1:]
-    )
-
-
-_PATTERNLESS: Final = re.compile(r"-[a-dg-zA-Z0-9]+|--(?:include|exclude|exclude-dir|color|colour)(?:=.*)?")
-"""Options of grep that neither are a pattern nor name a file of patterns."""

@@ -26,7 +26,9 @@ _SIMPLE_ESCAPES: Final = {
 _ANSI: Final = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(c.)|(.))", re.DOTALL
 )
+_ESCAPED: Final = re.compile(r'\\(?:([$`"\\])|\n)')
 _NUMERIC: Final = re.compile(r"\$[?#$!]|\$\{#[A-Za-z_][A-Za-z0-9_]*(?:\[[@*]\])?\}|\$\{[?#$!]\}")
+_SPECIAL: Final = re.compile(r"[\\*?\[]")
 _BRACES: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{|\}")
 
 
@@ -75,6 +77,8 @@ def _text(node: Node) -> str:
 def read_word(node: Node, constants: Mapping[str, str]) -> Word:
     """The word at `node`. `constants`: variables whose value is known."""
     found = _read(node, constants)
+    if node.type == "word" and not node.child_count and b"{" not in (node.text or b""):
+        return Word(found.text, found.many, found.loose or found.text[:1] in (GAP, GLOB))
     if _BRACES.search(_unquoted(node).replace("{}", "")):
         return Word(found.text.partition("{")[0] + GAP, many=True, loose=True)
     if node.type == "concatenation" and any(_text(child) == "[" for child in node.children):
@@ -128,6 +132,8 @@ def _joined(parts: list[Word]) -> Word:
 
 def _bare(text: str) -> Word:
     """An unquoted piece: escapes taken out, globs as gaps."""
+    if not _SPECIAL.search(text):
+        return Word(text)
     out: list[str] = []
     many = False
     position = 0
@@ -175,7 +181,7 @@ def _quoted(node: Node, constants: Mapping[str, str]) -> Word:
         )
         end = child.end_byte
         if child.type == "string_content":
-            out.append(re.sub(r'\\([$`"\\])', r"\1", _text(child)))
+            out.append(_ESCAPED.sub(r"\1", _text(child)))
             continue
         known = _constant(child, constants) if child.type in ("simple_expansion", "expansion") else None
         several = several or "@" in _text(child)[:3] or "[@]" in _text(child)

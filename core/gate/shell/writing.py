@@ -31,26 +31,32 @@ def make(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     operands = parse(specs[name]).operands(arguments)
     if operands is None:
         runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")
+    elif any(word.loose for word in operands):
+        runner.find("unknown", f"makes a file that is not known: {name} {shown(arguments)}")
     else:
         written(runner, name, operands, "modify")
 
 
 def copy(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """`cp` and `mv` write over what is there unless `-n` says no."""
+    """`cp` and `mv` write over what is there; `cp -n` does not, and of options that contradict it the last counts."""
     operands = parse("-aLPRrfiuvpnxHTd -t: --no-clobber --recursive --archive --parents").operands(arguments)
     if operands is None:
         runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")
         return
-    kept = any(
-        word.known and re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*|--no-clobber", word.known) for word in arguments
+    options = [word.text for word in arguments if word.text.startswith("-") and len(word.text) > 1]
+    kept = (
+        name == "cp"
+        and any(re.fullmatch(r"-\w*n\w*|--no-clobber", one) for one in options)
+        and all(
+            re.fullmatch(r"-[nRrapvT]+|--no-clobber|--recursive|--archive|--parents", one) for one in options
+        )
+        and not any(word.loose for word in operands)
     )
-    kept = kept and not any(re.match(r"-\w*[ft]", word.text) for word in arguments)
-    written(
-        runner,
-        name,
-        operands[-1:],
-        "modify" if kept and not any(word.loose for word in operands) else "destroy",
-    )
+    # links are copied as links: a place where writing over a file is free must not lead elsewhere
+    links = any(re.fullmatch(r"-\w*[RraP]\w*|--recursive|--archive", one) for one in options)
+    if kept and links and any(paths.passing(word.text) for word in operands[-1:]):
+        kept = False
+    written(runner, name, operands[-1:], "modify" if kept else "destroy")
 
 
 def link(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
@@ -61,7 +67,8 @@ def link(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
             f"ln {shown(arguments)}",
         )
     else:
-        written(runner, name, operands, "modify")
+        # a link is a second name, by which later commands reach a file that they don't name
+        written(runner, name, operands, "authority")
 
 
 def tee(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
@@ -77,6 +84,9 @@ def tee(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 def write(runner: Runner, word: Word, *, appends: bool) -> None:
     """A file is opened for writing: a redirection, or `tee`."""
     if paths.harmless(word.text):
+        return
+    if paths.opened(word.text):
+        runner.reopens()
         return
     if word.known is None:
         runner.find(
@@ -108,8 +118,14 @@ def tar(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     first = arguments[0].known if arguments else None
     listing = first is not None and re.fullmatch(r"-?[vzjJa]*t[vzjJa]*f?|--list", first)
     rest = parse("! -vzjJa -f: -C: --verbose --wildcards --file= --directory=").operands(arguments[1:])
-    if not listing or rest is None:
-        writes = first is not None and re.fullmatch(r"-?[cxrua][a-zA-Z]*", first) and rest is not None
+    remote = any(re.match(r"[^/]*:", word.text) for word in arguments)
+    if not listing or rest is None or remote:
+        writes = (
+            not remote
+            and first is not None
+            and re.fullmatch(r"-?[cxrua][a-zA-Z]*", first)
+            and rest is not None
+        )
         runner.find("destroy" if writes else "unknown", f"tar {shown(arguments)}")
 
 

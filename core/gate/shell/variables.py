@@ -1,0 +1,154 @@
+"""What is known about a script's variables: texts that are certain, and numbers, which arithmetic may use.
+
+Shells last, and so do exported variables: what a script did not set itself may hold anything, `a[$(rm x)]` too, which
+arithmetic would run. So a variable is known only after an assignment that every way through the script has passed,
+and only if nothing else in the script sets it: not `read`, not `+=`, not a text that is evaluated, not a loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from tree_sitter import Node
+
+from core.gate.shell.syntax import text_of
+from core.gate.shell.words import read_word
+
+_RANGE = re.compile(r"\{\d+\.\.\d+\}")
+_INTEGER = re.compile(r"-?\d+")
+_COUNTS = re.compile(r"wc -[lcw]|nproc|date \+%s|seq \d+ \d+")
+_SETTING = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|[-+*/%&|^]=|<<=|>>=")
+
+
+class Variables:
+    """Of one script, from the nodes of its tree."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        numbers: dict[str, list[bool]] = {}
+        set_by_arithmetic: Counter[str] = Counter()
+        for node in nodes:
+            if node.type == "variable_assignment" and node.named_children:
+                value = node.named_children[-1] if node.named_child_count > 1 else None
+                name = text_of(node.named_children[0])
+                numbers.setdefault(name, []).append(value is not None and number_like(value))
+            elif node.type == "for_statement":
+                name = text_of(node.named_children[0])
+                numbers.setdefault(name, []).append(
+                    bool(items := _items(node)) and all(map(number_like, items))
+                )
+            elif node.type in ("arithmetic_expansion", "compound_statement") and node.children[0].type != "{":
+                text = text_of(node)
+                if _SETTING.search(text):
+                    set_by_arithmetic.update(re.findall(r"[A-Za-z_]\w*", text))
+        self._numbers = {name for name, found in numbers.items() if all(found)}
+        self._assigned = Counter({name: len(found) for name, found in numbers.items()}) + set_by_arithmetic
+        self._set: set[str] = set()
+        self._certain: Counter[str] = Counter()
+        self._constants: dict[str, str] = {} if "HOME" in numbers else {"HOME": "~"}
+        self._used: set[str] = set()
+
+    @property
+    def constants(self) -> dict[str, str]:
+        """Variables whose text is known at this place of the script."""
+        return self._constants
+
+    def names(self) -> set[str]:
+        """All that the script sets."""
+        return {*self._assigned, *self._set}
+
+    def set_by_command(self, name: str) -> None:
+        """A command sets this variable: nothing is known about its text."""
+        self._set.add(name)
+
+    def assigned(self, node: Node) -> None:
+        """An assignment was passed."""
+        name = text_of(node.named_children[0])
+        if not _always(node):
+            return
+        if node.children[1].type == "=":
+            self._certain[name] += 1
+            values = node.named_children[1:]
+            if self._assigned[name] == 1 and len(values) == 1 and values[0].type != "array":
+                known = read_word(values[0], self._constants).known
+                if known is not None:
+                    self._constants[name] = known
+
+    def enter(self, node: Node) -> str:
+        """The body of a loop is entered, in which its variable has one of the loop's values."""
+        first = node.named_children[0]
+        name = text_of(first.named_children[0] if first.type == "variable_assignment" else first)
+        self._certain[name] += 1
+        return name
+
+    def leave(self, name: str, node: Node) -> None:
+        """And left again."""
+        literal = all(one.type in ("number", "brace_expression") for one in _items(node))
+        if not (_always(node) and literal):
+            self._certain[name] -= 1
+
+    def numeric(self, name: str) -> bool:
+        """Whether a variable holds a number at this place."""
+        if name in self._numbers and self._certain[name] > 0:
+            self._used.add(name)
+            return True
+        return False
+
+    def number(self, node: Node) -> bool:
+        """Whether an unquoted variable holds a number: then it is one word, and no option but of digits."""
+        if node.type not in ("simple_expansion", "expansion"):
+            return False
+        return self.numeric(text_of(node).removeprefix("$").removeprefix("{").removesuffix("}"))
+
+    def doubtful(self) -> list[str]:
+        """Variables that counted as known, and that something in the script sets unseen."""
+        constant = {name for name in self._constants if self._assigned[name] > 1 or name in self._set}
+        return sorted(constant | (self._used & self._set))
+
+
+def _items(node: Node) -> list[Node]:
+    return [child for child in node.named_children[1:] if child.type != "do_group"]
+
+
+def _always(node: Node) -> bool:
+    """Whether a statement is one that the script always runs, in its own process."""
+    if node.parent is not None and node.parent.type == "variable_assignments":
+        node = node.parent
+    top = node.parent is not None and node.parent.type == "program"
+    return top and (node.next_sibling is None or node.next_sibling.type != "&")
+
+
+def number_like(node: Node) -> bool:
+    """Whether what a word becomes is one number, or several."""
+    match node.type:
+        case "number" | "arithmetic_expansion" | "binary_expression":
+            return True
+        case "brace_expression":
+            return _RANGE.fullmatch(text_of(node)) is not None
+        case "command_substitution":
+            return _counts(node)
+        case _:
+            return (
+                _INTEGER.fullmatch(text_of(node)) is not None or _RANGE.fullmatch(text_of(node)) is not None
+            )
+
+
+def _counts(node: Node) -> bool:
+    """Whether a substitution is one command that prints a number, or a pipe into one."""
+    inside = node.named_children
+    if len(inside) != 1 or [child.type for child in node.children if not child.is_named] not in (
+        ["$(", ")"], ["`", "`"]
+    ):  # fmt: skip
+        return False
+    last = inside[0]
+    if last.type == "pipeline":
+        last = last.named_children[-1]
+    if last.type == "redirected_statement":
+        if any(
+            child.type != "file_redirect" or child.children[0].type != "<"
+            for child in last.named_children[1:]
+        ):
+            return False
+        last = last.named_children[0]
+    return last.type == "command" and _COUNTS.fullmatch(text_of(last)) is not None
