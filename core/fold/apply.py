@@ -16,7 +16,7 @@ from core.fold import apply_gate as fold_gate
 from core.fold import apply_plan as plan_fold
 from core.fold import apply_session as fold_session
 from core.fold import apply_turn as turns
-from core.fold import budget, loops, offers, origin, uploads
+from core.fold import budget, effects, loops, offers, origin, uploads
 from core.fold.agent import Agent, Incoming, Pending
 from core.fold.checking import NOT_RUN, agent_of, expect, is_gated, pending_of
 from core.fold.inputs import choose_notes, documented, heard, receive, show
@@ -253,6 +253,7 @@ def _call(tree: Tree, record: Record) -> None:
     impact = record.fields.get("impact")
     if isinstance(impact, int | float) and impact > 0:
         origin.change_files(tree, agent, pending.bound, pending.spec.name)
+        effects.begin(tree, agent, pending.bound, record)
     if pending.spec.name == "PLAN":
         text = argument_text(pending.bound, "plan")
         plan = plan_fold.hand_over(tree, agent, pending.child, text, record)
@@ -303,6 +304,7 @@ def _state(tree: Tree, record: Record) -> None:
 
 def _result(tree: Tree, record: Record) -> None:
     agent = agent_of(tree, record)
+    effects.unchanged(tree, record)
     pending = pending_of(tree, agent, record)
     if pending is None:
         return
@@ -406,6 +408,10 @@ def _control(tree: Tree, record: Record) -> None:
             for one in tree.agents.values():
                 if not one.fresh:
                     one.inbox.append(Incoming(record.n, "news", "the user", text))
+        case "apply" | "drop":
+            effects.intend(tree, record)
+        case "overlay":
+            tree.live.overlay = record.fields.get("value") is True
         case "lockdown":
             tree.lockdown = record.fields.get("value") is True
             fold_session.start_afresh(tree)
@@ -433,6 +439,8 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "fire": lambda tree, record: plan_fold.fire(tree, agent_of(tree, record), record),
     "ask": _answer,
     "state": _state,
+    "effects": effects.changed,
+    "settle": effects.settle,
     "module": fold_session.change_module,
     "fork": fold_session.fork,
     "migrate": fold_session.migrate,

@@ -8,6 +8,7 @@ from core.context.prompt import STANDARD
 from core.fold.agent import Agent, Incoming
 from core.fold.bounds import Bounds
 from core.fold.checking import expect
+from core.fold.pending import LiveFolder
 from core.fold.roles import Role
 from core.fold.tree import Tree
 from core.gate.grant import Grant
@@ -106,3 +107,6 @@ def fork(tree: Tree, record: Record) -> None:
     here = record.text("from") == tree.session and record.number("after") == record.n - 1
     expect(tree, record, here, f"does not continue the session {tree.session}, forked at {record.n - 1}")
     tree.session = record.text("session")
+    # The overlay stays with the session that it belongs to, and with it what waits there; nor is what that session
+    # added to the directory this one's own.
+    tree.live = LiveFolder(overlay=tree.live.overlay)

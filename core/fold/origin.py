@@ -96,8 +96,12 @@ def document(agent: Agent, specs: Iterable[ActionSpec]) -> None:
 
 def change_files(tree: Tree, agent: Agent, bound: Bound, function: str) -> None:
     """An agent changes something, files perhaps: who reads them reads what it had read, and what it passed on."""
-    own = agent.labels | passed(bound) | {f"tool:{function}"}
-    tree.files |= frozenset(one for one in own - OWN if not inside(tree, one))
+    touch_files(tree, agent.labels | passed(bound) | {f"tool:{function}"})
+
+
+def touch_files(tree: Tree, labels: Labels) -> None:
+    """Something of these labels was written into files."""
+    tree.files |= frozenset(one for one in labels - OWN if not inside(tree, one))
 
 
 def vouch(agent: Agent, variable: str, *, by: str) -> None:

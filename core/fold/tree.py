@@ -13,6 +13,7 @@ from core.context.tail import Layout
 from core.context.tokens import Calibration, weight
 from core.fold.agent import Act, Agent, End, Execute, Step, Think
 from core.fold.bounds import Bounds
+from core.fold.pending import LiveFolder, PendingChange
 from core.fold.roles import Role
 from core.fold.view import AgentState, NodeView
 from core.gate.clearance import Remembered
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 class Tree:
     """All agents of one session. `blobs` reads a blob by its SHA-256.
 
-    `said`: what the user wrote. `files`: labels of what the workspace holds. `format`: whose rules the records follow
+    `said`: what the user wrote. `files`: labels of what the workspace holds. `live`: a directory of the user's that is
+    seen through an overlay, and what waits there. `format`: whose rules the records follow
     now; `outdated`: a static prompt is another one than they say.
 
     With `strict`, folding checks every record against what the core itself would have done.
@@ -59,6 +61,7 @@ class Tree:
         self.remembered = Remembered()
         self.said: list[str] = []
         self.files: Labels = NOTHING
+        self.live = LiveFolder()
         self.session = ""
         self.workspace = "scratch"
         self.layout: Layout = "whole"
@@ -87,11 +90,18 @@ class Tree:
     def at_stake(self, module: str | None) -> bool:
         """Whether calls of a module can do harm outside the session: a directory of the user's, egress, a secret.
 
-        What a module asks for and was not granted is not in its reach. An action of the core (None) has none.
+        What a module asks for and was not granted is not in its reach. An action of the core (None) has none. A
+        directory that is seen through an overlay is in no call's reach: what a call changed is rated afterwards.
         """
         loaded = self.modules.get(module or "")
         reaches = loaded is not None and bool(loaded.egress or loaded.secrets)
-        return reaches or (module is not None and self.workspace != "scratch")
+        direct = self.workspace != "scratch" and not self.live.overlay
+        return reaches or (module is not None and direct)
+
+    @property
+    def pending(self) -> Mapping[str, PendingChange]:
+        """What waits for a person before it is real, by path."""
+        return self.live.pending
 
     def believed(self, spec: ActionSpec) -> bool:
         """Whether what a function declares counts: it is the core's, ships with it, or a person approved it."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 from core.gate.grant import Scope
+from core.ports import ChangeKind
 
 Otherwise = Literal["ask", "deny"]
 RuleKind = Literal["method", "sql", "path", "host", "shell", "equals"]
@@ -49,6 +50,16 @@ class ImpactRule:
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class EffectRule:
+    """Rates changes in a live directory; see `core.gate.effects`. `kinds`: none means all. `scope`: whose rule it is."""
+
+    path: str
+    kinds: tuple[ChangeKind, ...] = ()
+    impact: float = 1
+    scope: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class Rate:
     """At most `calls` in any `per` seconds on average, with bursts of `calls`."""
 
@@ -80,6 +91,7 @@ class Policy:
     remember: bool = True
     lockdown: bool = False
     levels: frozenset[tuple[str, float]] = frozenset()
+    effects: frozenset[EffectRule] = frozenset()
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -130,6 +142,7 @@ class Policy:
             self.remember and other.remember,
             self.lockdown or other.lockdown,
             self.levels | other.levels,
+            self.effects | other.effects,
         )
 
     def requires_of(self, function: str) -> tuple[Require, ...]:

@@ -31,6 +31,11 @@ kind = "method"                             # method | sql | path | host | shell
 values = []                                 # for path and host: the ones that stay low
 impact = 2
 
+[[scope.office.effects]]                    # rates changes in a directory of the user's (default: see docs/topics/gate.md)
+path = "docs/**"                            # * and ? within a name, ** any number of names; leading dots written out
+kinds = ["add", "modify", "delete"]         # default: all three
+impact = 1                                  # 1 lets them pass at intent 1; 2 lets them wait for a person
+
 [[scope.office.rate]]
 function = "mail.*"
 calls = 10
@@ -48,8 +53,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from core.errors import UsageError
 from core.gate.level import NAMED
-from core.gate.policy import OPEN, ImpactRule, Otherwise, Policy, Rate, Require, RuleKind, merged
-from core.ports import JSON
+from core.gate.policy import (
+    OPEN,
+    EffectRule,
+    ImpactRule,
+    Otherwise,
+    Policy,
+    Rate,
+    Require,
+    RuleKind,
+    merged,
+)
+from core.ports import JSON, ChangeKind
 
 FILE: Final = "policy.toml"
 """Its name in the data directory."""
@@ -90,6 +105,12 @@ class _Rate(_Strict):
     per: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
+class _Effect(_Strict):
+    path: _Pattern
+    kinds: tuple[ChangeKind, ...] = ()
+    impact: Annotated[float, Field(ge=1, le=2, allow_inf_nan=False)] = 1
+
+
 class _Scope(_Strict):
     functions: tuple[_Pattern, ...]
     caps: dict[_Pattern, _Level] = {}
@@ -100,6 +121,7 @@ class _Scope(_Strict):
     clearance: tuple[_Pattern, ...] = ()
     readers: tuple[_Pattern, ...] = ()
     remember: bool = True
+    effects: tuple[_Effect, ...] = ()
 
     def policy(
         self,
@@ -123,7 +145,12 @@ class _Scope(_Strict):
             self.remember,
             lockdown,
             frozenset(levels.items()),
+            frozenset(self.effect_rules(names)),
         )
+
+    def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
+        """Those of this scope, which is called by `names`."""
+        return (EffectRule(**one.model_dump(), scope=name) for one in self.effects for name in names)
 
 
 class Policies(_Strict):
@@ -197,24 +224,34 @@ def _named_levels(scope: JSON) -> Iterator[tuple[dict[str, JSON], str]]:
     """Where a scope has a text in place of a level."""
     if not isinstance(scope, dict):
         return
-    caps, impacts = scope.get("caps"), scope.get("impact")
+    caps = scope.get("caps")
     if isinstance(caps, dict):
         yield from ((caps, pattern) for pattern in caps if isinstance(caps[pattern], str))
-    for rule in impacts if isinstance(impacts, list) else ():
-        if isinstance(rule, dict) and isinstance(rule.get("impact"), str):
-            yield rule, "impact"
+    for rules in (scope.get("impact"), scope.get("effects")):
+        for rule in rules if isinstance(rules, list) else ():
+            if isinstance(rule, dict) and isinstance(rule.get("impact"), str):
+                yield rule, "impact"
 
 
 # --- journals --------------------------------------------------------------------------------------------
+
+
+class _StoredEffect(_Effect):
+    scope: str
 
 
 class _Stored(_Scope):
     """A policy as it stands in a journal: a scope as in a file, with what the file says beside it."""
 
     names: tuple[str, ...]
+    effects: tuple[_StoredEffect, ...] = ()
     sets: dict[_Pattern, tuple[str, ...]] = {}
     lockdown: bool = False
     levels: dict[_Pattern, float] = {}
+
+    def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
+        """Each of the scope that it came from."""
+        return (EffectRule(**one.model_dump()) for one in self.effects)
 
 
 def policy_json(policy: Policy) -> JSON:
@@ -233,6 +270,7 @@ def policy_json(policy: Policy) -> JSON:
         remember=policy.remember,
         lockdown=policy.lockdown,
         levels=dict(sorted(policy.levels)),
+        effects=tuple(_StoredEffect(**dataclasses.asdict(one)) for one in sorted(policy.effects)),
     )
     found: JSON = stored.model_dump(mode="json", exclude_defaults=True)
     return found

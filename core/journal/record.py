@@ -37,15 +37,18 @@ Kinds and their own fields (a reader ignores fields that it does not know):
     result   turn, action, function, call, status (ok|error|incomplete|cancelled|interrupted), var, media, ms,
              data {} (exit status and the like); body: the output, or blob {sha256, size}; of RECALL: rows and
              body as in `recall`; of REMEMBER: kind_of, supersedes (id), body: what is remembered; of a call that may
-             have written: version (of the workspace behind it), or unkept (true: none could be kept); anew (true:
+             have written: version (of the workspace behind it), or unkept (true: none could be kept), or unchanged (the
+             last record before a look at the overlay that saw nothing new); anew (true:
              its module was lost or stopped since its last call)
     recall   what memory brought for the agent's next turn: rows [{id, kind, score, why, at, session, agent,
              untrusted?, contradicts?}], meant {function: record of the message about it}, ms; body: one line for each row, as the agent reads it
     spawn    a child begins (agent = the child): caller, model, grant, and for a plan: plan {mode, options,
              thinks}; body: its role text
     draw     an agent takes more of the budget of those above it, before it asks its model: tokens
-    control  op (pause|resume|inject|cancel|intent|lockdown|policy|declassify|plan), by, and for inject: mode, for
-             intent and lockdown: value, for policy: policy {}, for declassify: variable (none: all that the agent
+    control  op (pause|resume|inject|cancel|intent|lockdown|policy|declassify|plan|restore|apply|drop|overlay), by,
+             and for inject: mode, for intent and lockdown: value, for overlay (by core: modules see the live directory
+             through one, or do not any more): value, for apply and drop (of what waits): paths [path] or blob, force
+             (true: in spite of conflicts), for restore: version, for policy: policy {}, for declassify: variable (none: all that the agent
              has read), for plan (a person starts one): budget; body: the injected text, or the plan
     module   name, version, digest, origin, stake; body: the manifest as JSON
     plan     a version of a plan begins (agent = the plan): version, parent, reason, add [step], drop [id],
@@ -58,6 +61,14 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              usage; body: the answer
     state    a module came to another state by itself, outside of a call: function (by which its agent has
              to do with it), state {name, offers, note}
+    effects  somebody looked at the overlay of a live directory, and something was new; never in a context: after
+             (call|person|open), seen (the last record before the look), changes [{path, kind (add|modify|delete),
+             was, now {type, mode, size, content (its SHA-256), target}, conflict}] or blob, gone [path] (waited, and
+             is now as in the directory), writers [agent] (whose processes may go on); and what follows: calls [n]
+             (that ran since the last one), impact, why, apply (at once; true: written ahead), held (why not:
+             impact|provenance|conflict|pending|lockdown|unasked), reason (in words)
+    settle   what became of changes that record `of` meant to apply or drop: of, left [{path, outcome
+             (conflict|failed), why}] (all others: done)
     notice   for people, never in a context: level, code
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),
              workspace (version|current|live|none: files as they were behind that record, as they were when it was
@@ -92,6 +103,7 @@ Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "migrate", "close",
+    "effects", "settle",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 

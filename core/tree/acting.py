@@ -35,6 +35,7 @@ from core.modules.door import FunctionCall, Modules
 from core.modules.outcome import StateChange
 from core.modules.registry import Start
 from core.ports import JSON
+from core.tree.effects import Effects, Underway
 from core.tree.events import Notice, Output
 from core.tree.live import Live, stored
 from core.tree.loading import Loading
@@ -60,8 +61,10 @@ class Acting:
         loading: Loading,
         remembering: Remembering,
         workspace: Workspace,
+        effects: Effects,
     ) -> None:
         self._live = live
+        self._effects = effects
         self._workspace = workspace
         self._door = door
         self._monitor = monitor
@@ -240,15 +243,22 @@ class Acting:
                 self._record_result(agent, pending, {"status": "incomplete"})
             return
         decided = live.clock.monotonic()
-        if not pending.call:
-            fields = {**self._where(agent, pending), "impact": decision.impact, "args": digest_of(bound)}
-            call = live.record("call", agent.path, fields)
-            if decision.impact > 0:
-                await live.durable(call)
-        await self._dispatch(agent, pending, bound, decision, decided)
+        with self._effects.underway(works=decision.impact > 0) as underway:
+            if not pending.call:
+                fields = {**self._where(agent, pending), "impact": decision.impact, "args": digest_of(bound)}
+                call = live.record("call", agent.path, fields)
+                if decision.impact > 0:
+                    await live.durable(call)
+            await self._dispatch(agent, pending, bound, decision, decided, underway)
 
     async def _dispatch(
-        self, agent: Agent, pending: Pending, bound: Bound, ticket: Ticket, decided: float
+        self,
+        agent: Agent,
+        pending: Pending,
+        bound: Bound,
+        ticket: Ticket,
+        decided: float,
+        underway: Underway,
     ) -> None:
         live, started = self._live, self._live.clock.monotonic()
         timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
@@ -268,10 +278,12 @@ class Acting:
             on_state=partial(self._moved_by_itself, agent, pending.spec),
         )
         with Spool(live.journal.directory) as spool:
+            await underway.begin()
             outcome = await self._invoke(agent, pending, ticket, call, spool)
             fields: dict[str, JSON] = {"ms": round((live.clock.monotonic() - started) * 1000)}
             if writes:
                 fields |= await self._keep_files(agent)
+            fields |= await underway.end(agent.path)
             if outcome == "incomplete":
                 self._monitor.failed(live.clock.monotonic() - decided)
             if await self._in_turn(agent, pending):
@@ -352,7 +364,9 @@ class Acting:
                 text = f"{outcome.output}\nIt was stopped after {seconds:.0f} s, its time limit."
                 self._record_result(agent, pending, fields, text.lstrip("\n"))
             case status:  # it may have written before that
-                files: dict[str, JSON] = {one: fields[one] for one in ("version", "unkept") if one in fields}
+                files: dict[str, JSON] = {
+                    one: fields[one] for one in ("version", "unkept", "unchanged") if one in fields
+                }
                 self._record_result(agent, pending, {"status": status, **files})
 
     def _record_completed(

@@ -28,8 +28,9 @@ from core.modules.approval import FILE as APPROVALS
 from core.modules.approval import Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
-from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, Versions
+from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
 from core.tree.collecting import collector_paused
+from core.tree.effects import open_effects
 from core.tree.fork import fork, new_session
 from core.tree.live import Live
 from core.tree.monitor import Authorities
@@ -87,6 +88,7 @@ class Runtime:
         open_modules: OpenModules = Door,
         memory: Memory | None = None,
         versions: Versions | None = None,
+        open_live: OpenLive | None = None,
         warm: Sequence[str] = (),
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened. `scope`: of new ones."""
@@ -98,6 +100,7 @@ class Runtime:
         self._authorities = replace(given, approvals=self._approvals)
         self.memory: Final = memory
         self._versions = versions
+        self._open_live = open_live
         self._warm = tuple(warm)
         self._sessions_path: Final = data / "sessions"
         self._models = models
@@ -174,6 +177,7 @@ class Runtime:
                 self._authorities,
                 self.memory,
                 self._warm,
+                await open_effects(live, folder, self._open_live),
             )
             self._open[session.id] = session
             session.start()

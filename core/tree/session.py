@@ -26,6 +26,7 @@ from core.models.roles import Models
 from core.modules.door import Door, OpenModules
 from core.ports import JSON, Memory, ModuleHost
 from core.tree.acting import Acting
+from core.tree.effects import Effects
 from core.tree.live import Live
 from core.tree.loading import Loading
 from core.tree.monitor import Authorities, Monitor
@@ -55,18 +56,22 @@ class Session:
         authorities: Authorities | None = None,
         memory: Memory | None = None,
         warm: Sequence[str] = (),
+        effects: Effects | None = None,
     ) -> None:
         self._live = live
         self._models = models
         self._group = group
-        self._door = open_modules(host, live.tree.session, workspace.folder)
+        self.effects: Final = effects or Effects(live, None)
+        self._door = open_modules(host, live.tree.session, self.effects.folder or workspace.folder)
         self._door.on_change(live.changed)
         remembering = Remembering(live, memory)
         self._thinking = Thinking(live, models, remembering, self._cancel_children)
         authorities = authorities or Authorities()
         self._monitor = Monitor(live, authorities)
         self._loading = Loading(live, host, self._door, authorities.approvals)
-        self._acting = Acting(live, self._door, self._monitor, self._loading, remembering, workspace)
+        self._acting = Acting(
+            live, self._door, self._monitor, self._loading, remembering, workspace, self.effects
+        )
         self._planning = Planning(
             live, models, self._acting, drive=self._drive, cancel=self._cancel, closing=lambda: self._closing
         )
@@ -356,6 +361,7 @@ class Session:
         if tasks:
             await asyncio.wait(tasks)
         await self._door.close()
+        await self.effects.close()
         with contextlib.suppress(JournalUnwritable):
             self._live.end()
         await self._live.journal.close()
@@ -442,6 +448,7 @@ class Session:
     async def _load_modules(self) -> None:
         """Make the functions of the catalogue known; agents begin when this is done."""
         try:
+            await self.effects.recover()
             await self._loading.refresh()
         except SandboxError as error:
             self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))

@@ -1,0 +1,433 @@
+"""What calls really changed in a live directory, and what becomes of it: one transaction each time one looks.
+
+After a call that could write, the session looks at the overlay. What is new there is one transaction: applied as a
+whole at once if its highest impact is within the rights of every agent that could have caused it and nothing else
+speaks against it, else it waits as a whole for a person. What a look saw is an outcome; everything that follows from
+it is derived here, live as well as on replay, so a forged judgement is named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeVar, cast, get_args
+
+from core.errors import ReplayMismatch
+from core.fold import origin
+from core.fold.agent import Agent
+from core.fold.checking import expect
+from core.fold.pending import After, Held, Intention, LiveFolder, PendingChange, Work
+from core.fold.tree import Tree
+from core.gate.effects import Effect, highest, rate
+from core.gate.gate import ASK_FROM
+from core.gate.provenance import join
+from core.journal.record import Record
+from core.language.grammar import Bound
+from core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState, FileType
+
+INLINE: Final = 16_384
+"""Bytes of a list of changes or paths that stand in a record itself; a longer one is a blob."""
+
+_NAMED: Final = 3
+"""So many names stand in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the overlay saw. `seen`: the last record before it. `changes`: what differs from what was known.
+
+    `gone`: what waited and does not differ from the directory any more. `writers`: agents whose processes may go on.
+    """
+
+    after: After
+    seen: int
+    changes: tuple[FileChange, ...]
+    gone: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What follows from a look. `fresh`: the transaction; `restated`: what waits already, seen against a directory that moved."""
+
+    works: tuple[Work, ...]
+    fresh: Mapping[str, PendingChange]
+    restated: tuple[FileChange, ...]
+    effect: Effect
+    held: Held
+    reason: str
+
+    @property
+    def applies(self) -> bool:
+        """Whether the transaction is applied at once."""
+        return bool(self.fresh) and not self.held
+
+    def fields(self) -> dict[str, JSON]:
+        """What the record says of it."""
+        found: dict[str, JSON] = {"calls": [work.n for work in self.works]}
+        if self.fresh:
+            found |= {"impact": self.effect.impact, "why": self.effect.why, "apply": self.applies}
+        if self.held:
+            found |= {"held": self.held, "reason": self.reason}
+        return found
+
+
+# --- what follows from a look -----------------------------------------------------------------------------
+
+
+def begin(tree: Tree, agent: Agent, bound: Bound, record: Record) -> None:
+    """A call is about to be made; if it can write in a live directory, what it leaves there is its own."""
+    if not tree.live.overlay:
+        return
+    function = record.text("function")
+    loaded = tree.modules.get(function.split(".", 1)[0])
+    if loaded is not None and loaded.manifest.needs.workspace == "write":
+        labels = agent.labels | origin.passed(bound) | {f"tool:{function}"}
+        tree.live.working[record.n] = Work(record.n, agent.path, function, labels)
+
+
+def unchanged(tree: Tree, record: Record) -> None:
+    """A call's result says that it, and all before it, left nothing new in the overlay."""
+    until = record.number("unchanged")
+    for n in [one for one in tree.live.working if one <= until]:
+        del tree.live.working[n]
+
+
+def difference(
+    folder: LiveFolder, changes: Iterable[FileChange]
+) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
+    """What is new since the last look, and what waited and is gone."""
+    known, found = folder.pending, {one.path: one for one in changes}
+    fresh = tuple(one for path, one in found.items() if path not in known or known[path].change != one)
+    return fresh, tuple(path for path in known if path not in found)
+
+
+def weigh(tree: Tree, look: Look, n: int) -> Verdict:
+    """Judge what a look saw. `n`: the record that tells of it."""
+    folder = tree.live
+    works = tuple(work for work in folder.working.values() if work.n <= look.seen)
+    fresh = [one for one in look.changes if not _waits(folder, one)]
+    effects = {one.path: rate(one, folder.own.get(one.path), tree.policy) for one in fresh}
+    worst = highest(effects.values())
+    where = next((path for path, one in effects.items() if one is worst), "")
+    effect = replace(worst, why=f"{where}: {worst.why}") if where else worst
+    held, reason = _held(tree, look, works, fresh, effect) if fresh else ("", "")
+    agents = tuple(sorted({work.agent for work in works}))
+    labels, calls = join(work.labels for work in works), tuple(work.n for work in works)
+    changed = {}
+    for one in fresh:
+        before = folder.pending.get(one.path)
+        changed[one.path] = PendingChange(
+            one, effects[one.path], n, held, reason,
+            _union(before.calls if before else (), calls),
+            _union(before.agents if before else (), agents),
+            labels | (before.labels if before else frozenset()),
+        )  # fmt: skip
+    return Verdict(
+        works, changed, tuple(one for one in look.changes if _waits(folder, one)), effect, held, reason
+    )
+
+
+def _waits(folder: LiveFolder, change: FileChange) -> bool:
+    """Whether this very change waits already, whatever became of what is below it."""
+    known = folder.pending.get(change.path)
+    return known is not None and known.change.now == change.now
+
+
+_Item = TypeVar("_Item", int, str)
+
+
+def _union(one: tuple[_Item, ...], other: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys(one + other))
+
+
+def _held(
+    tree: Tree, look: Look, works: tuple[Work, ...], fresh: list[FileChange], effect: Effect
+) -> tuple[Held, str]:
+    """What keeps a transaction from being applied at once, and the sentence for people."""
+    if tree.lockdown or tree.policy.lockdown:
+        return "lockdown", "Everything is locked down."
+    if look.after == "open" or not (works or look.writers):
+        return "unasked", "It was found in the overlay, and no call that ended accounts for it."
+    for agent, function, limit in _limits(tree, works, look.writers):
+        if effect.impact > limit:
+            what = (
+                f"the intent of {agent} is {limit:g}"
+                if not function
+                else f"{agent} may do {limit:g} with {function}"
+            )
+            return "impact", f"The changes have impact {effect.impact:g}, and {what}."
+    strange = origin.strange(tree, _labels(tree, works, look.writers))
+    if effect.impact >= ASK_FROM and strange:
+        return (
+            "provenance",
+            f"The changes have impact {effect.impact:g} and are touched by {_names(strange)}.",
+        )
+    met = [one.path for one in fresh if one.conflict]
+    if met:
+        return "conflict", f"Somebody changed {_names(met)} in the directory meanwhile."
+    met = [one.path for one in fresh if _touches(tree.live.pending, one.path)]
+    if met:
+        return "pending", f"It builds on changes that wait already: {_names(met)}."
+    return "", ""
+
+
+def _limits(
+    tree: Tree, works: tuple[Work, ...], writers: tuple[str, ...]
+) -> Iterable[tuple[str, str, float]]:
+    """Who could have caused a change, and how much each may do. A function is named where its cap is what counts."""
+    for work in works:
+        grant = tree.grant_of(work.agent)
+        cap = grant.scope.cap(work.function)
+        yield work.agent, work.function if cap < grant.intent else "", min(grant.intent, cap)
+    for agent in writers:
+        if agent in tree.agents:
+            yield agent, "", tree.grant_of(agent).intent
+
+
+def _labels(tree: Tree, works: tuple[Work, ...], writers: tuple[str, ...]) -> frozenset[str]:
+    agents = {work.agent for work in works} | set(writers)
+    read = [tree.agents[path].labels for path in agents if path in tree.agents]
+    return join([*(work.labels for work in works), *read])
+
+
+def _touches(pending: Mapping[str, PendingChange], path: str) -> bool:
+    """Whether a change is of something that waits, or is in it, or holds it."""
+    if not pending:
+        return False
+    if path in pending or any(above in pending for above in parents(path)):
+        return True
+    return any(one.startswith(f"{path}/") for one in pending)
+
+
+def parents(path: str) -> Iterable[str]:
+    """The folders that a path lies in, the nearest first."""
+    while "/" in path:
+        path = path.rsplit("/", 1)[0]
+        yield path
+
+
+def _names(many: Iterable[str]) -> str:
+    names = sorted(many)
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+# --- the rules of the fold --------------------------------------------------------------------------------
+
+
+def changed(tree: Tree, record: Record) -> None:
+    """An `effects` record: somebody looked at the overlay, and something was new."""
+    folder, look = tree.live, look_of(tree, record)
+    expect(
+        tree, record, folder.overlay and folder.intended is None, "looks at an overlay that is not at rest"
+    )
+    expect(tree, record, 0 < look.seen < record.n, f"looks back from record {look.seen}")
+    news = all(path in folder.pending for path in look.gone) and all(
+        one.path not in folder.pending or folder.pending[one.path].change != one for one in look.changes
+    )
+    expect(tree, record, news, "tells what was known")
+    verdict = weigh(tree, look, record.n)
+    for name, value in {"calls": [], "impact": None, "why": None, "apply": None, "held": None, "reason": None,
+                        **verdict.fields()}.items():  # fmt: skip
+        if record.fields.get(name) != value:
+            expect(
+                tree, record, False, f"has {name} {record.fields.get(name)!r}, where the core says {value!r}"
+            )
+    for work in verdict.works:
+        origin.touch_files(tree, work.labels)
+        del folder.working[work.n]
+    for path in look.gone:
+        folder.pending.pop(path, None)
+    for one in verdict.restated:
+        folder.pending[one.path] = replace(folder.pending[one.path], change=one, n=record.n)
+    if verdict.applies:
+        folder.intended = Intention(record.n, "apply", verdict.fresh)
+    else:
+        folder.pending.update(verdict.fresh)
+
+
+def intend(tree: Tree, record: Record) -> None:
+    """A person applies or drops what waits; what comes of it is told by the next `settle`."""
+    folder, op = tree.live, record.text("op")
+    paths = _paths(tree, record, "paths")
+    known = all(path in folder.pending for path in paths)
+    expect(tree, record, known and folder.intended is None, f"means to {op} what does not wait")
+    changes = {path: folder.pending[path] for path in paths if path in folder.pending}
+    force = frozenset(paths) if record.fields.get("force") is True else frozenset()
+    folder.intended = Intention(record.n, "drop" if op == "drop" else "apply", changes, force)
+
+
+def settle(tree: Tree, record: Record) -> None:
+    """What became of what was written ahead."""
+    folder, intended = tree.live, tree.live.intended
+    expect(
+        tree,
+        record,
+        intended is not None and intended.n == record.number("of"),
+        "settles what nobody meant to do",
+    )
+    if intended is None:
+        return
+    left = {one.path: one for one in left_of(tree, record)}
+    expect(tree, record, left.keys() <= intended.changes.keys(), "leaves what nobody meant to do")
+    for path, item in intended.changes.items():
+        if path in left:
+            conflict = left[path].outcome == "conflict"
+            folder.pending[path] = replace(
+                item, change=replace(item.change, conflict=conflict or item.change.conflict), n=record.n,
+                held="conflict" if conflict else "failed", reason=left[path].why,
+            )  # fmt: skip
+            continue
+        folder.pending.pop(path, None)
+        if intended.op == "apply":
+            _own(folder, item.change)
+    folder.intended = None
+
+
+def _own(folder: LiveFolder, change: FileChange) -> None:
+    """What was applied is the session's own if it is new, or was its own before."""
+    if change.now is None:
+        folder.own.pop(change.path, None)
+    elif change.kind == "add" or change.path in folder.own:
+        folder.own[change.path] = change.now
+
+
+# --- as records have it -----------------------------------------------------------------------------------
+
+
+def look_fields(look: Look) -> tuple[dict[str, JSON], dict[str, bytes]]:
+    """What an `effects` record says of a look, and the blobs that it names."""
+    fields: dict[str, JSON] = {"after": look.after, "seen": look.seen}
+    blobs: dict[str, bytes] = {}
+    fields["changes"] = listed([change_json(one) for one in look.changes], blobs)
+    if look.gone:
+        fields["gone"] = listed(look.gone, blobs)
+    if look.writers:
+        fields["writers"] = listed(look.writers, blobs)
+    return fields, blobs
+
+
+def listed(items: Sequence[JSON], blobs: dict[str, bytes]) -> JSON:
+    """A list as a record has it: itself, or the name of a blob if it is long."""
+    data = json.dumps(items, ensure_ascii=False, separators=(",", ":")).encode()
+    if len(data) <= INLINE:
+        return list(items)
+    digest = hashlib.sha256(data).hexdigest()
+    blobs[digest] = data
+    return {"sha256": digest, "size": len(data)}
+
+
+def look_of(tree: Tree, record: Record) -> Look:
+    """A look as an `effects` record has it.
+
+    Raises:
+        ReplayMismatch: it holds something that is none.
+    """
+    after = record.text("after")
+    if after not in get_args(After):
+        raise _malformed(record, "after")
+    items = _listed(tree, record, "changes")
+    changes = [change_from_json(one) for one in items]
+    if any(one is None for one in changes):
+        raise _malformed(record, "changes")
+    return Look(
+        cast(After, after),
+        record.number("seen"),
+        tuple(one for one in changes if one is not None),
+        _paths(tree, record, "gone"),
+        _paths(tree, record, "writers"),
+    )
+
+
+def left_of(tree: Tree, record: Record) -> list[AppliedChange]:
+    """The paths that a `settle` record says were left as they are."""
+    found: list[AppliedChange] = []
+    for one in _listed(tree, record, "left"):
+        if isinstance(one, dict):
+            outcome: Literal["conflict", "failed"] = (
+                "conflict" if one.get("outcome") == "conflict" else "failed"
+            )
+            found.append(AppliedChange(str(one.get("path", "")), outcome, str(one.get("why", ""))))
+    return found
+
+
+def left_json(left: Iterable[AppliedChange]) -> list[JSON]:
+    """As a `settle` record has them."""
+    return [{"path": one.path, "outcome": one.outcome, "why": one.why} for one in left]
+
+
+def change_json(change: FileChange) -> dict[str, JSON]:
+    """A change as records and clients have it."""
+    found: dict[str, JSON] = {"path": change.path, "kind": change.kind}
+    for name, state in (("was", change.was), ("now", change.now)):
+        if state is not None:
+            found[name] = _state_json(state)
+    if change.conflict:
+        found["conflict"] = True
+    return found
+
+
+def _state_json(state: FileState) -> dict[str, JSON]:
+    # "content" and not "sha256": a record names blobs by that, and a file of the user's is none.
+    found: dict[str, JSON] = {"type": state.type, "mode": state.mode}
+    more: dict[str, JSON] = {"size": state.size, "content": state.sha256, "target": state.target}
+    return found | {name: value for name, value in more.items() if value}
+
+
+def change_from_json(data: JSON) -> FileChange | None:
+    """Back from a record; None if it is malformed."""
+    if not isinstance(data, dict):
+        return None
+    path, kind, conflict = data.get("path"), data.get("kind"), data.get("conflict", False)
+    if not isinstance(path, str) or kind not in get_args(ChangeKind) or not isinstance(conflict, bool):
+        return None
+    was, now = _state(data.get("was")), _state(data.get("now"))
+    there = {"add": (False, True), "modify": (True, True), "delete": (True, False)}[str(kind)]
+    if ((was is not None), (now is not None)) != there:
+        return None
+    return FileChange(path, cast(ChangeKind, kind), was, now, conflict)
+
+
+def _state(data: JSON) -> FileState | None:
+    if not isinstance(data, dict) or data.get("type") not in get_args(FileType):
+        return None
+    mode, size = data.get("mode"), data.get("size", 0)
+    content, target = data.get("content", ""), data.get("target", "")
+    if not (
+        isinstance(mode, int)
+        and isinstance(size, int)
+        and isinstance(content, str)
+        and isinstance(target, str)
+    ):
+        return None
+    return FileState(cast(FileType, data.get("type")), mode, size, content, target)
+
+
+def _paths(tree: Tree, record: Record, name: str) -> tuple[str, ...]:
+    items = _listed(tree, record, name)
+    if not all(isinstance(one, str) for one in items):
+        raise _malformed(record, name)
+    return tuple(str(one) for one in items)
+
+
+def _listed(tree: Tree, record: Record, name: str) -> list[JSON]:
+    """A list in a record: in the field itself, or in a blob that the field names."""
+    value = record.fields.get(name, [])
+    if isinstance(value, dict):
+        digest = value.get("sha256")
+        try:
+            value = json.loads(tree.blobs(digest)) if isinstance(digest, str) else None
+        except (ValueError, RecursionError):
+            value = None
+    if not isinstance(value, list):
+        raise _malformed(record, name)
+    return value
+
+
+def _malformed(record: Record, name: str) -> ReplayMismatch:
+    return ReplayMismatch(
+        f"Record {record.n} ({record.kind}) differs: its field {name!r} is malformed.", n=record.n
+    )

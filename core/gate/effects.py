@@ -1,0 +1,153 @@
+"""How much a change in a live directory does: what really changed decides, not the command that changed it.
+
+A call that works in an overlay of a directory of the user's changes nothing there. What it left in the overlay is
+rated here, path by path: what is added, and what this session itself had added, is 1; the rest is 2. A policy can
+rate whole classes otherwise, but for what could reach beyond the directory or act with somebody else's rights.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from core.gate.policy import EffectRule, Policy
+from core.ports import FileChange, FileState
+
+_SET_ID: Final = 0o6000
+_EXECUTE: Final = 0o111
+_PERMISSIONS: Final = 0o777
+_DONE: Final[Mapping[str, str]] = {"add": "adds", "modify": "changes", "delete": "deletes"}
+_NAMED: Final[Mapping[str, str]] = {
+    "file": "a file", "folder": "a folder", "link": "a link", "other": "a device, pipe or socket",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """How much a change does, and why, in a sentence for people. `fixed`: no rule of a policy makes it less."""
+
+    impact: float
+    why: str
+    fixed: bool = False
+
+
+def rate(change: FileChange, own: FileState | None, policy: Policy) -> Effect:
+    """How much one change does. `own`: how this session had left what it added at this path; None if it had not."""
+    fixed = _reaches_beyond(change)
+    if fixed:
+        return Effect(2, fixed, fixed=True)
+    found = _by_nature(change, own)
+    ruled = _by_rules(change, found.impact, policy)
+    if ruled == found.impact:
+        return found
+    return Effect(ruled, f"{found.why} A rule of the policy rates it {ruled:g}.")
+
+
+def highest(effects: Iterable[Effect]) -> Effect:
+    """The one with the most impact, the first of several."""
+    return max(effects, key=lambda one: one.impact, default=Effect(0, "Nothing changed."))
+
+
+def same(one: FileState | None, other: FileState | None) -> bool:
+    """Whether two states are alike, but for set-id bits, which are never applied."""
+    if one is None or other is None:
+        return one is other
+    alike = (one.type, one.mode & _PERMISSIONS, one.target, one.sha256)
+    sized = one.type != "file" or one.size == other.size
+    return sized and alike == (other.type, other.mode & _PERMISSIONS, other.target, other.sha256)
+
+
+def _reaches_beyond(change: FileChange) -> str:
+    """Why a change could reach beyond the directory or its owner's rights; empty if it can't."""
+    now = change.now
+    if any(part in ("", ".", "..") for part in change.path.split("/")):
+        return "Its name leads out of the directory."
+    if "other" in {state.type for state in (change.was, now) if state is not None}:
+        return f"It {_DONE[change.kind]} a device, pipe or socket."
+    if now is None:
+        return ""
+    if now.type == "file" and now.mode & _SET_ID:
+        return "It would run with the rights of its owner or group, whoever starts it."
+    if now.type == "link" and leads_out(change.path, now.target):
+        return "It is a link to something outside of the directory."
+    return ""
+
+
+def leads_out(path: str, target: str) -> bool:
+    """Whether a link at `path` leads out of the directory, as it is written."""
+    if target.startswith("/") or not target:
+        return True
+    depth = path.count("/")
+    for part in target.split("/"):
+        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
+        if depth < 0:
+            return True
+    return False
+
+
+def _by_nature(change: FileChange, own: FileState | None) -> Effect:
+    """What a change does if no rule says otherwise."""
+    was, now, does = change.was, change.now, _DONE[change.kind]
+    types = [state.type for state in (was, now) if state is not None]
+    if "link" in types:
+        return Effect(2, f"It {does} a link, through which other files can be reached.")
+    if any(part.startswith(".") for part in change.path.split("/")):
+        return Effect(
+            2, f"It {does} something whose name begins with a dot; programs take settings from such files."
+        )
+    if was is None or now is None:
+        kind = _NAMED[types[0]] if types else "something"
+    else:
+        kind = _NAMED[was.type]
+        if "file" in types and (was.mode ^ now.mode) & _EXECUTE:
+            return Effect(2, "It changes whether a file can be run as a program.")
+    if change.kind == "add":
+        return Effect(1, f"It adds {kind}.")
+    if own is not None and same(own, was):
+        return Effect(1, f"It {does} {kind} that this session had added.")
+    return Effect(2, f"It {does} {kind} that this session did not make.")
+
+
+# --- rules ------------------------------------------------------------------------------------------------
+
+
+def _by_rules(change: FileChange, impact: float, policy: Policy) -> float:
+    """The impact under a policy: within a scope the highest rule that matches, of several scopes the highest.
+
+    So a scope that lets a class pass does not undo another one, which says nothing about it.
+    """
+    if not policy.effects:
+        return impact
+    ruled: dict[str, float] = {}
+    for rule in policy.effects:
+        if matches(rule, change):
+            ruled[rule.scope] = max(rule.impact, ruled.get(rule.scope, rule.impact))
+    return max((ruled.get(name, impact) for name in policy.names), default=impact)
+
+
+def matches(rule: EffectRule, change: FileChange) -> bool:
+    """Whether a rule is about a change."""
+    return (not rule.kinds or change.kind in rule.kinds) and _pattern(rule.path).fullmatch(
+        change.path
+    ) is not None
+
+
+@functools.lru_cache(maxsize=256)
+def _pattern(glob: str) -> re.Pattern[str]:
+    """`*` and `?` stay within a name, `**` stands for any number of names; a dot at a name's beginning is written out."""
+    parts = glob.strip("/").split("/")
+    pieces: list[str] = []
+    for at, part in enumerate(parts):
+        last = at == len(parts) - 1
+        if part == "**":
+            pieces.append(r"[^./][^/]*(?:/[^./][^/]*)*" if last else r"(?:[^./][^/]*/)*")
+            continue
+        pieces.append(("(?!\\.)" if part[:1] in ("*", "?") else "") + _name(part) + ("" if last else "/"))
+    return re.compile("".join(pieces), re.DOTALL)
+
+
+def _name(part: str) -> str:
+    return "".join("[^/]*" if one == "*" else "[^/]" if one == "?" else re.escape(one) for one in part)
