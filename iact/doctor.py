@@ -19,13 +19,14 @@ from pathlib import Path
 
 import httpx
 
-from core.errors import SandboxUnavailable
+from core.errors import SandboxUnavailable, WorkspaceError
 from core.models import weights
 from core.models.embedded import LIBRARY
 from iact.settings import Settings
 from iact.wiring import OPENAI, model_names
 from sandbox import bubblewrap_host, image, isolation
 from sandbox.engine import EngineFailure, connect
+from sandbox.live import open_live
 from sandbox.versions import available
 
 _ENOUGH_DISK = 1 << 30
@@ -65,6 +66,7 @@ def checks(settings: Settings) -> list[Check]:
         namespaces,
         lambda: _model(settings),
         _versions,
+        lambda: live(settings.data),
         _browser,
         lambda: _data(settings.data),
         lambda: _disk(settings.data),
@@ -99,6 +101,23 @@ def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
             detail = f"{name} is {bad}: ordinary users can't make name spaces, which bubblewrap needs."
             return Check("namespaces", not needed, detail, f"sudo sysctl -w {name}={good}")
     return Check("namespaces", True, "ordinary users may make name spaces of their own")
+
+
+def live(data: Path) -> Check:
+    """Whether a directory of the user's can be seen through an overlay, which what agents change there waits in."""
+    place = data if data.is_dir() and os.access(data, os.W_OK) else None
+    try:
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=place) as store:
+            open_live(Path(folder), Path(store) / "live").close()
+    except (WorkspaceError, OSError) as error:
+        detail = (
+            f"There is no overlay of directories here: {error} Calls that could write in a directory of yours count "
+            "as impact 2."
+        )
+        remedy = "do what the sentence says, use a scratch workspace, or allow such calls with --intent 2"
+        return Check("live", False, detail, remedy)
+    detail = "changes in a directory of yours are kept in an overlay, until they are applied"
+    return Check("live", True, detail)
 
 
 def _engine() -> Check:

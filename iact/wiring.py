@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -26,6 +27,7 @@ from iact.distilling import distiller
 from iact.memory import USER, open_memory
 from iact.settings import Settings
 from sandbox import open_host
+from sandbox.live import collect, open_live
 from sandbox.versions import GitVersions, available
 
 OPENAI = "https://api.openai.com/v1"
@@ -126,6 +128,7 @@ async def open_runtime(
     `pool`: for how many new sessions modules run before they are called.
     """
     make_data_directory(settings)
+    await asyncio.to_thread(collect, settings.data)
     models = open_models(settings)
     host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool)
     endpoint = (
@@ -151,7 +154,7 @@ async def open_runtime(
             settings.data, models, host,
             bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
             authorities=authorities, workspace=workspace, memory=memory,
-            versions=open_versions(), warm=settings.warm,
+            versions=open_versions(), open_live=open_live, warm=settings.warm,
             open_modules=partial(
                 Door, workspace_bytes=settings.workspace_bytes, clock=SystemClock(), idle=settings.idle
             ),

@@ -68,7 +68,7 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              (that ran since the last one), impact, why, apply (at once; true: written ahead), held (why not:
              impact|provenance|conflict|pending|lockdown|unasked), reason (in words)
     settle   what became of changes that record `of` meant to apply or drop: of, left [{path, outcome
-             (conflict|failed), why}] (all others: done)
+             (conflict|failed), why}] (all others: done), notes [as left] (what there is to know of what was applied)
     notice   for people, never in a context: level, code
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),
              workspace (version|current|live|none: files as they were behind that record, as they were when it was

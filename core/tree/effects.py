@@ -35,11 +35,15 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of changes that a person applied or dropped. `record`: that tells so; `done`: paths; `left`: with reasons."""
+    """What became of changes that a person applied or dropped. `record`: that tells so; `done`: paths; `left`: with reasons.
+
+    `notes`: what there is to know of some that were applied.
+    """
 
     record: Record
     done: tuple[str, ...]
     left: tuple[AppliedChange, ...]
+    notes: tuple[AppliedChange, ...] = ()
 
 
 async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> Effects:
@@ -300,20 +304,22 @@ class Effects:
         try:
             if intended.op == "drop":
                 await self._run(lambda: files.drop(paths))
-                left: list[AppliedChange] = []
+                outcomes: Sequence[AppliedChange] = [AppliedChange(path, "applied") for path in paths]
             else:
-                outcomes = await self._run(lambda: files.apply(paths, force=_force(intended)))
-                left = _left(paths, outcomes)
+                outcomes = await self._run(lambda: _apply(files, intended))
         except WorkspaceError as error:
-            left = [AppliedChange(path, "failed", str(error)) for path in paths]
+            outcomes = [AppliedChange(path, "failed", str(error)) for path in paths]
+        left = _left(paths, outcomes)
+        notes = [one for one in outcomes if one.outcome == "applied" and one.why]
         blobs: dict[str, bytes] = {}
         fields: dict[str, JSON] = {"of": intended.n}
-        if left:
-            fields["left"] = listed(left_json(left), blobs)
+        for name, some in (("left", left), ("notes", notes)):
+            if some:
+                fields[name] = listed(left_json(some), blobs)
         record = self._live.record("settle", "/", fields, "", blobs)
         self._live.changed()
         kept = {one.path for one in left}
-        return Settled(record, tuple(path for path in paths if path not in kept), tuple(left))
+        return Settled(record, tuple(path for path in paths if path not in kept), tuple(left), tuple(notes))
 
     async def _run(self, work: Callable[[], _Result]) -> _Result:
         """Do blocking work on the overlay. It is used by one caller at a time, so nobody leaves before it is done."""
@@ -332,8 +338,14 @@ class Effects:
             self._live.record("notice", "/", {"level": "warning", "code": _CODE}, text)
 
 
-def _force(intended: Intention) -> Sequence[str]:
-    return sorted(intended.force)
+def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:
+    """Apply what was meant: not what else there may be by now, after a crash or from a process that went on."""
+    now = {one.path: one.now for one in files.changes()}
+    later = [path for path, item in intended.changes.items() if path in now and now[path] != item.change.now]
+    again = "It changed again before it was applied; look at it once more."
+    paths = [path for path in intended.changes if path not in later]
+    outcomes = files.apply(paths, force=sorted(intended.force)) if paths else ()
+    return [*outcomes, *(AppliedChange(path, "failed", again) for path in later)]
 
 
 def _left(paths: Iterable[str], outcomes: Iterable[AppliedChange]) -> list[AppliedChange]:
