@@ -5,6 +5,7 @@
     ├── JournalError            the journal on disk
     │   ├── JournalCorrupt      a record does not fit its digest, number or form
     │   ├── JournalLocked       another process holds the session
+    │   ├── ForeignSession      this installation did not make it; it can be looked at, or adopted
     │   ├── JournalTooNew       written by a newer major version
     │   └── JournalUnwritable   the disk is full or refuses writes; the session stops
     ├── ReplayMismatch          the core, run over a journal, came to something else
@@ -42,9 +43,9 @@ class JournalError(IactError):
 
 
 class JournalCorrupt(JournalError):
-    """A record does not fit. `n` is the number of the first bad record, `offset` its byte position."""
+    """A record does not fit. `n` is the number of the first bad record, `offset` its byte position, if it is known."""
 
-    def __init__(self, message: str, *, n: int, offset: int) -> None:
+    def __init__(self, message: str, *, n: int, offset: int | None) -> None:
         super().__init__(message)
         self.n = n
         self.offset = offset
@@ -52,6 +53,18 @@ class JournalCorrupt(JournalError):
 
 class JournalLocked(JournalError):
     """Another process has this session open."""
+
+
+class ForeignSession(JournalError):
+    """This installation did not make the session. `session`: its directory's name; `why`: what is wrong, in words."""
+
+    def __init__(self, session: str, why: str, *, place: str = "") -> None:
+        super().__init__(
+            f"The session {session} is foreign: {why}. It can be shown, verified, replayed and exported; to go on with "
+            f"it, make a session of your own from it: iact session adopt {place or session}"
+        )
+        self.session = session
+        self.why = why
 
 
 class JournalTooNew(JournalError):

@@ -313,6 +313,17 @@ class Versions(Protocol):
         """What changed from one version to another, as a patch."""
         ...
 
+    def share(self, store: Path, target: Path) -> None:
+        """Make the store `target` with all that one of ours holds, without what it takes to copy it where possible."""
+        ...
+
+    def bring(self, store: Path, target: Path) -> int:
+        """Make the store `target` of what can be read of one from elsewhere; how many objects were left out.
+
+        No program reads the other store, and nothing in it is taken for anything but the content of objects.
+        """
+        ...
+
 
 FileType = Literal["file", "folder", "link", "other"]
 ChangeKind = Literal["add", "modify", "delete"]

@@ -12,6 +12,7 @@ from typing import Final
 from core.errors import JournalError, ReplayMismatch
 from core.fold.happenings import happenings
 from core.journal.file import FILE, read_blob, read_journal
+from core.journal.seal import open_sealer
 from core.ports import Embedder, Happening
 from core.tree.runtime import SystemClock
 from hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
@@ -27,9 +28,12 @@ _LOG: Final = logging.getLogger(__name__)
 
 def journals(data: Path) -> Iterator[tuple[str, Happening]]:
     """The same of every journal of a data directory, with its user. Unreadable ones are left out, and logged."""
+    sealer = open_sealer(data)
     for path in sorted((data / "sessions").glob(f"*/{FILE}")):
         try:
-            found = [*happenings(read_journal(path).records, partial(read_blob, path.parent))]
+            read = read_journal(path, sealer)
+            blobs = partial(read_blob, path.parent)
+            found = [*happenings(read.records, blobs, foreign=bool(read.foreign))]
         except (JournalError, ReplayMismatch, OSError) as error:
             _LOG.warning("not remembered: %s: %s", path, error)
             continue

@@ -4,7 +4,7 @@ The files belong to modules and are taken as hostile. git never looks at them: w
 follow no link, leave out what is no file, link or folder, and hand the contents to `git fast-import`; what is
 restored is written the same way. So no attribute, filter, hook or configuration that a module leaves behind is
 read, a repository inside the workspace is files like any others, and nothing is written outside. The store is
-a bare repository beside the workspace, which no container ever sees.
+a folder of git's objects beside the workspace, which no container ever sees; it is no repository (`sandbox.git`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -22,6 +21,8 @@ from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from core.errors import WorkspaceError
+from sandbox.foreign_store import bring
+from sandbox.git import OBJECTS, OUTPUT, check_objects, run_git
 
 LARGEST: Final = 64 << 20
 """Bytes of one file; larger ones are left out, and stay as they are when a version is restored."""
@@ -37,6 +38,8 @@ _TIDY: Final = 200
 """Versions after which the store is packed."""
 
 _BRANCH: Final = "refs/heads/workspace"
+_LISTED: Final = 64 << 20
+"""Bytes of a version's list of files, and of a difference, at most."""
 _EMPTY: Final = b"%empty"
 """Stands in a folder that holds nothing; a real name never holds a bare percent sign."""
 _DEPTH: Final = 60
@@ -44,13 +47,6 @@ _RACY: Final = 1_000_000_000
 """Nanoseconds: what changed so shortly before it was looked at may change again unnoticed."""
 _VERSION: Final = re.compile(r"[0-9a-f]{40}")
 _PLAIN: Final = "".join(map(chr, range(32, 127))).replace("%", "").replace('"', "").replace("\\", "")
-_SETTINGS: Final = (
-    "core.protectHFS=false",
-    "core.protectNTFS=false",
-    "core.hooksPath=/dev/null",
-    "gc.auto=0",
-)
-
 Seal = tuple[int, int, int, int, int]
 """What changes whenever a file does: inode, mode, size, and the times of content and status."""
 
@@ -94,7 +90,7 @@ class GitVersions:
         known = self._known.setdefault(store, _Known())
         looked = time.time_ns()
         try:
-            if not store.is_dir():
+            if not os.path.lexists(store):
                 _make(store)
             found = _look(workspace, known)
         except OSError as error:
@@ -107,7 +103,7 @@ class GitVersions:
         gone = known.seals.keys() - seals.keys()
         if changed or gone or not known.version:
             if known.made % _TIDY == 0:
-                _tidy(store)
+                _tidy(store, known.version)
             known.version = _import(store, known.version, changed, gone)
             known.made += 1
         known.seals, known.looked = seals, looked
@@ -158,7 +154,32 @@ class GitVersions:
         for version in (old, new):
             _tree(store, version)
         options = ("--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", "--stat", "--patch")
-        return _git(store, "diff", *options, old, new).decode("utf-8", "replace")
+        return _git(store, "diff", *options, old, new, most=_LISTED).decode("utf-8", "replace")
+
+    def share(self, store: Path, target: Path) -> None:
+        """Make the store `target` with all objects of `store`, as second names where the file system has them.
+
+        Raises:
+            WorkspaceError: it holds other things than objects, or can't be copied.
+        """
+        objects = check_objects(store)
+        try:
+            _make(target)
+            for folder in sorted(one for one in objects.iterdir() if one.is_dir()):
+                (target / OBJECTS / folder.name).mkdir(exist_ok=True)
+                for file in sorted(folder.iterdir()):
+                    _second_name(file, target / OBJECTS / folder.name / file.name)
+        except OSError as error:
+            raise WorkspaceError(f"The versions in {store} can't be copied ({error.strerror}).") from error
+        check_objects(target)
+
+    def bring(self, store: Path, target: Path) -> int:
+        """Make the store `target` of the sound objects of one from elsewhere; how many were left out.
+
+        Raises:
+            WorkspaceError: there are none, or they can't be stored.
+        """
+        return bring(store, target)
 
 
 def available() -> bool:
@@ -173,39 +194,25 @@ def _make(store: Path) -> None:
     draft = store.with_name(f".{store.name}-{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
-    _git(draft, "init", "--quiet", "--bare", "--template=")
+    (draft / OBJECTS / "pack").mkdir(parents=True)
     os.rename(draft, store)
 
 
-def _environment(store: Path) -> dict[str, str]:
-    return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "GIT_DIR": str(store),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "LC_ALL": "C",
-    }
-
-
-def _git(store: Path, *arguments: str, given: bytes = b"") -> bytes:
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+def _second_name(source: Path, target: Path) -> None:
+    """Objects never change once they are there, so two stores can share them."""
     try:
-        done = subprocess.run(
-            ["git", *settings, *arguments],
-            env=_environment(store), cwd=store, input=given, capture_output=True, check=False,
-        )  # fmt: skip
-    except OSError as error:
-        raise WorkspaceError("git can't be run; install it to keep versions of workspaces.") from error
-    if done.returncode:
-        why = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git gave no reason"])[-1]
-        raise WorkspaceError(f"The versions in {store} can't be used ({why[:200]}).")
-    return done.stdout
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copyfile(source, target, follow_symlinks=False)
 
 
-def _tidy(store: Path) -> None:
-    """Pack the store, so that what changed little takes little."""
-    _git(store, "gc", "--quiet", "--prune=now")
+def _git(store: Path, *arguments: str, given: bytes = b"", tip: str = "", most: int = OUTPUT) -> bytes:
+    return run_git(check_objects(store), *arguments, given=given, tip=tip, most=most)
+
+
+def _tidy(store: Path, newest: str) -> None:
+    """Pack the store, so that what changed little takes little. Nothing is dropped: forks and records name any of it."""
+    _git(store, "repack", "-a", "-d", "-k", "-q", "-n", tip=newest)
     size = sum(file.lstat().st_size for file in store.rglob("*"))
     if size > STORE:
         raise WorkspaceError(f"The versions in {store} take more than {STORE >> 30} GiB; no more are kept.")
@@ -238,10 +245,11 @@ def _quoted(path: bytes) -> bytes:
 
 def _tree(store: Path, version: str) -> Mapping[bytes, tuple[bytes, bytes]]:
     """Mode and object of everything in a version, by path."""
-    if not _VERSION.fullmatch(version) or not store.is_dir():
+    if not _VERSION.fullmatch(version) or not os.path.lexists(store):
         raise WorkspaceError(f"There is no version {version[:40]!r} of this workspace.")
     found = {}
-    for line in _git(store, "ls-tree", "-r", "-z", "--full-tree", version).split(b"\0")[:-1]:
+    listed = _git(store, "ls-tree", "-r", "-z", "--full-tree", version, most=_LISTED)
+    for line in listed.split(b"\0")[:-1]:
         about, _, path = line.partition(b"\t")
         mode, _, identity = about.split(b" ")
         found[path] = (mode, identity)

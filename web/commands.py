@@ -19,6 +19,7 @@ from web import looking
 from web.messages import (
     About,
     AddModule,
+    Adopt,
     ApproveModule,
     Clear,
     Declassify,
@@ -104,6 +105,10 @@ class Client(Protocol):
 
     async def fork(self, at: int, text: str) -> tuple[str, int]:
         """Fork the watched session, say `text` in the new one and watch that; gives its id and the record."""
+        ...
+
+    async def adopt(self, at: int | None) -> str:
+        """Make a session of our own of the watched one and watch that; gives its id."""
         ...
 
     async def send_sessions(self) -> None:
@@ -208,6 +213,10 @@ async def _seek(client: Client, message: Seek) -> Fields:
 async def _fork(client: Client, message: Fork) -> Fields:
     session, n = await client.fork(message.at, message.text)
     return {"session": session, "n": n}
+
+
+async def _adopt(client: Client, message: Adopt) -> Fields:
+    return {"session": await client.adopt(message.at)}
 
 
 async def _upload(client: Client, message: Upload) -> Fields:
@@ -336,6 +345,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "seek": _command(Seek, _seek),
     "render": _command(Render, _render),
     "fork": _command(Fork, _fork),
+    "adopt": _command(Adopt, _adopt),
     "upload": _command(Upload, _upload),
     "upload.end": _command(EndUpload, _end_upload),
     "download": _command(Download, _download),

@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
-from core.errors import IactError, JournalLocked, JournalUnwritable, UsageError
+from core.errors import ForeignSession, IactError, JournalLocked, JournalUnwritable, UsageError
 from core.journal.record import Record
 from web.commands import COMMANDS
 from web.follower import Follower, node_fields
@@ -29,7 +29,7 @@ from web.rate import Bucket
 from web.records import Fields
 from web.rendered import Rendered
 from web.shelf import Shelf
-from web.stored import read_stored
+from web.stored import Stored, read_stored
 from web.timeline import node_of
 from web.uploads import Arriving, Landing
 
@@ -41,6 +41,7 @@ REFUSALS_BEFORE_CLOSE: Final = 120
 _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
     (UsageError, "usage"),
     (JournalLocked, "locked"),
+    (ForeignSession, "foreign"),
     (JournalUnwritable, "unwritable"),
     (IactError, "failed"),
 )
@@ -187,7 +188,12 @@ class Connection:
             await self._line.send({"type": "session", "id": None, "since": 0, "model": model})
             await self._line.send({"type": "tree", "nodes": []})
             return
-        self._follow(await self._runtime.open(session_id), since)
+        session: Session
+        try:
+            session = await self._runtime.open(session_id)
+        except ForeignSession:
+            session = await asyncio.to_thread(read_stored, self._runtime, session_id)
+        self._follow(session, since)
 
     async def session(self) -> Session:
         """The watched session; opens a new one if there is none."""
@@ -269,16 +275,31 @@ class Connection:
         await self._line.send({"type": "tree", "at": at, "nodes": [node_fields(node) for node in nodes]})
 
     async def fork(self, at: int, text: str) -> tuple[str, int]:
-        """Fork the watched session, say `text` in the new one and watch that; gives its id and the record."""
+        """Fork the watched session, say `text` in the new one and watch that; gives its id and the record.
+
+        An example comes with the product, not from this installation: it is adopted.
+        """
         self.past()
         source = await self.session()
-        identity = await self._runtime.fork(source.journal.parent, at)
+        example = isinstance(source, Stored) and source.example
+        make = self._runtime.adopt if example else self._runtime.fork
+        identity = await make(source.journal.parent, at)
         session = await self._runtime.open(identity)
         # Nothing may be awaited between: what the shared records left under way would go on first.
         said = await session.say(text)
         await self._leave()
         self._follow(session, 0)
         return session.id, said.n
+
+    async def adopt(self, at: int | None) -> str:
+        """Make a session of our own of the watched one, up to record `at`, and watch that; gives its id."""
+        self.past()
+        source = await self.session()
+        identity = await self._runtime.adopt(source.journal.parent, at)
+        session = await self._runtime.open(identity)
+        await self._leave()
+        self._follow(session, 0)
+        return session.id
 
     async def send_sessions(self) -> None:
         """Send what the runtime stores, newest first."""
@@ -294,6 +315,7 @@ class Connection:
                         "changed": info.changed,
                         "records": info.records,
                         "open": info.open,
+                        "foreign": info.foreign,
                     }
                     for info in stored
                 ],

@@ -54,7 +54,7 @@ class Follower:
         self._session = session
         self._rendered = rendered
         self._prices: Fields = {} if prices is None else {"prices": asdict(prices)}
-        self._kind: Fields = {"example": True} if isinstance(session, Stored) and session.example else {}
+        self._kind = _kind_of(session)
         last = _last(session)
         self._since = since if since <= last else 0
         self._bare_until = last - NEWEST if lazy else 0
@@ -154,6 +154,14 @@ class Follower:
         await self._line.send(
             {"type": "tree", "nodes": list[JSON](fields), "modules": self._session.modules_running}
         )
+
+
+def _kind_of(session: Session) -> Fields:
+    """What a page must know of a session that only can be looked at."""
+    if not isinstance(session, Stored):
+        return {}
+    found: Fields = {"example": True} if session.example else {}
+    return found | ({"foreign": session.foreign} if session.foreign else {})
 
 
 def _last(session: Session) -> int:

@@ -28,6 +28,9 @@ class Message(BaseModel):
 class Hello(Message):
     """Watch `session` from behind record `since`; null: a new session, which begins with the first `say`.
 
+    A session that this installation did not make is shown as after `open`: its `session` message has `readonly`, and
+    `foreign`, the reason in words. `adopt` makes one of one's own of it.
+
     `lazy`: of the records that are there already, only the newest come with `html`. Those before come without, many
     in one message `records {list}`; the client asks for their HTML with `render`.
     """
@@ -77,6 +80,16 @@ class Fork(Message):
 
     at: int = Field(ge=1)
     text: Text
+
+
+class Adopt(Message):
+    """Make a session of one's own of records 1…`at` (null: all) of the watched foreign one, and watch it.
+
+    It has copies of its files, and none of its rights: intent, scope and policy are those of a new session, and
+    nothing that was under way is carried out. The `ok` has `session`, the new one's id.
+    """
+
+    at: int | None = Field(default=None, ge=1)
 
 
 class ShowContext(Message):

@@ -38,6 +38,10 @@ class SessionInfo(Protocol):
     def records(self) -> int: ...
     @property
     def open(self) -> bool: ...
+    @property
+    def foreign(self) -> bool:
+        """This installation did not make it: it can be looked at, or adopted."""
+        ...
 
 
 class Session(Protocol):
@@ -184,6 +188,18 @@ class Runtime(Protocol):
         """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it.
 
         `source`: a session's id, or the directory of a journal anywhere.
+        """
+        ...
+
+    async def adopt(self, source: str | Path, at: int | None = None) -> str:
+        """Make a session of our own of records 1…`at` of a foreign one; gives its id, and does not open it."""
+        ...
+
+    def why_foreign(self, journal: Path) -> str:
+        """Why this installation did not make a journal, in words; empty if it did. Blocks.
+
+        Raises:
+            JournalError: it can't be read.
         """
         ...
 

@@ -24,13 +24,17 @@ EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
 
 
 class Stored:
-    """One journal. The model's label is what the journal says. `example`: it is none of the user's own sessions."""
+    """One journal. The model's label is what the journal says. `example`: it is none of the user's own sessions.
+
+    `foreign`: why this installation did not make it, in words; empty if it did.
+    """
 
     failure: Final = None
 
-    def __init__(self, read: Replay, *, example: bool = False) -> None:
+    def __init__(self, read: Replay, *, example: bool = False, foreign: str = "") -> None:
         self._read = read
         self.example = example
+        self.foreign = foreign
 
     @property
     def id(self) -> str:
@@ -139,7 +143,8 @@ def read_stored(runtime: Runtime, journal: str, examples: Sequence[Recorded] = (
     for example in examples:
         if journal == example.id:
             return Stored(replay(example.folder / FILE), example=True)
-    return Stored(replay(_file(runtime, journal)))
+    file = _file(runtime, journal)
+    return Stored(replay(file), foreign=runtime.why_foreign(file))
 
 
 def _file(runtime: Runtime, journal: str) -> Path:
@@ -161,4 +166,6 @@ async def _nothing() -> AsyncGenerator[Event]:
 
 
 def _refuse() -> NoReturn:
-    raise UsageError("This is a stored session to look at; fork it, or open it, to go on with it.")
+    raise UsageError(
+        "This is a stored session to look at; to go on with it, open it or fork it, or adopt it if it is foreign."
+    )

@@ -73,6 +73,13 @@ class History:
         other._static, other.tokens = self._static, self.tokens
         return other
 
+    def under(self, static: StaticPrompt) -> History:
+        """The same dialogue behind another static prompt."""
+        other = History(static)
+        for message in self._messages[self.began :]:
+            other.push(message)
+        return other
+
     def cut(self, first: ChatMessage, keep: int) -> History | None:
         """The history after a compression: static prompt, `first`, and the last `keep` messages.
 

@@ -11,12 +11,13 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from core.errors import JournalError
+from core.errors import JournalError, ReplayMismatch
 from core.fold import apply_gate as fold_gate
 from core.fold import apply_plan as plan_fold
 from core.fold import apply_session as fold_session
 from core.fold import apply_turn as turns
 from core.fold import budget, effects, loops, offers, origin, uploads
+from core.fold.adoption import adopt
 from core.fold.agent import Agent, Incoming, Pending
 from core.fold.checking import NOT_RUN, agent_of, expect, is_gated, pending_of
 from core.fold.inputs import choose_notes, documented, heard, receive, show
@@ -32,6 +33,7 @@ from core.fold.interpret import (
     running_children,
 )
 from core.fold.recall import ids_in, lines_in, meant_in, untrusted_in
+from core.fold.shape import damaged
 from core.fold.tree import Tree
 from core.gate.level import from_json
 from core.gate.policy_file import policy_from_json
@@ -40,6 +42,13 @@ from core.language import labels
 from core.language.grammar import Bound
 from core.language.scanner import scan
 from core.language.variables import mentions
+
+_STUMBLES: Final = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What a rule raises over a record that is not as such records are. Live, where we wrote it, that is our bug."""
+
+_LOST: Final = b"(This value did not come along when the session was adopted.)"
 
 
 def apply(tree: Tree, record: Record) -> None:
@@ -60,26 +69,53 @@ def apply(tree: Tree, record: Record) -> None:
         rule(tree, record)
 
 
+def take_in(tree: Tree, record: Record) -> None:
+    """Take in a record of a stored journal, which may come from anywhere and say anything.
+
+    Raises:
+        JournalCorrupt: it says what can't be; names the field where that is known.
+        ReplayMismatch: as `apply`.
+    """
+    try:
+        apply(tree, record)
+    except _STUMBLES as error:
+        raise damaged(record, error) from error
+
+
 def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, strict: bool) -> Tree:
     """Rebuild a tree from a journal's records.
 
     Raises:
         ReplayMismatch: as `apply`.
-        JournalError: there are no records.
+        JournalError: there are no records, or they are damaged.
     """
     if not records:
         raise JournalError("The journal holds no record.")
-    tree = Tree(strict=strict, blobs=blobs)
+    tree = Tree(strict=strict, blobs=_tolerant(records, blobs))
     migrated = migrated_at(records)
     for record in records:
         tree.current = record.n >= migrated
-        apply(tree, record)
+        take_in(tree, record)
     return tree
 
 
+def _tolerant(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """What reads blobs: of an adopted session some may be missing, which is no reason not to open it."""
+    if not any(record.kind == "adopt" for record in records):
+        return blobs
+
+    def read(digest: str) -> bytes:
+        try:
+            return blobs(digest)
+        except JournalError:
+            return _LOST
+
+    return read
+
+
 def migrated_at(records: Sequence[Record]) -> int:
-    """The record from which on the rules of one version hold: that of the last migration, or the first."""
-    return next((record.n for record in reversed(records) if record.kind == "migrate"), 1)
+    """The record from which on the rules of one version hold: of the last migration or adoption, or the first."""
+    return next((record.n for record in reversed(records) if record.kind in ("migrate", "adopt")), 1)
 
 
 def _say(tree: Tree, record: Record) -> None:
@@ -225,6 +261,11 @@ def _spawn(tree: Tree, record: Record) -> None:
     )
     if caller is None:
         return
+    if record.agent != f"{caller.path.rstrip('/')}/{record.agent.rpartition('/')[2]}" or record.agent == "/":
+        raise ReplayMismatch(
+            f"Record {record.n} (spawn) differs: {record.agent[:200]!r} is no name for a child of {caller.path}.",
+            n=record.n,
+        )
     child = fold_session.create(
         tree, record.agent, caller.path, record.body, record.text("model") or caller.model
     )
@@ -443,5 +484,6 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "settle": effects.settle,
     "module": fold_session.change_module,
     "fork": fold_session.fork,
+    "adopt": adopt,
     "migrate": fold_session.migrate,
 }

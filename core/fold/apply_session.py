@@ -21,27 +21,33 @@ from core.ports import JSON
 
 def open_session(tree: Tree, record: Record) -> None:
     """A session begins, with its root."""
-    _version(tree, record, record.text("format"))
+    take_version(tree, record, record.text("format"))
     tree.session = record.text("session")
     tree.workspace = record.text("workspace") or "scratch"
     tree.layout = "changes" if record.text("tail") == "changes" else "whole"
     tree.bounds = Bounds.from_json(record.fields.get("bounds"))
     tree.grant = Grant.from_json(record.fields.get("grant"))
     tree.policy = policy_from_json(record.fields.get("policy"))
-    models = record.fields.get("models")
-    for name, data in models.items() if isinstance(models, dict) else ():
-        tree.roles[name] = _role(tree, record, name, data)
+    tree.roles = take_roles(tree, record)
     create(tree, "/", "user", "", "smart")
     tree.root.step = tree.root.record = record.n
     tree.root.allowance = tree.bounds.tokens
 
 
-def _version(tree: Tree, record: Record, version: str) -> None:
+def take_version(tree: Tree, record: Record, version: str) -> None:
+    """The rules of which format hold from here on."""
     tree.format = version
     if version != FORMAT:
         later = "once the session was opened again it is verified from there on"
         what = f"follows the rules of format {version}, and this program has those of {FORMAT}; {later}"
         expect(tree, record, False, what)
+
+
+def take_roles(tree: Tree, record: Record) -> dict[str, Role]:
+    """The models that a record names, with their prompts."""
+    models = record.fields.get("models")
+    found = models.items() if isinstance(models, dict) else ()
+    return {name: _role(tree, record, name, data) for name, data in found}
 
 
 def _role(tree: Tree, record: Record, name: str, data: JSON) -> Role:
@@ -55,10 +61,8 @@ def _role(tree: Tree, record: Record, name: str, data: JSON) -> Role:
 def migrate(tree: Tree, record: Record) -> None:
     """From here on the rules and prompts are those of the program that wrote this; agents keep what they have."""
     tree.outdated = False
-    _version(tree, record, record.text("to"))
-    models = record.fields.get("models")
-    for name, data in models.items() if isinstance(models, dict) else ():
-        _role(tree, record, name, data)
+    take_version(tree, record, record.text("to"))
+    take_roles(tree, record)
 
 
 def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:

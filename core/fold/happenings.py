@@ -7,11 +7,13 @@ would call so, and what memory brings back from outside taints its reader again:
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
 from core.fold import origin
-from core.fold.apply import apply
+from core.fold.adoption import FOREIGN
+from core.fold.apply import take_in
 from core.fold.tree import Tree
 from core.journal.record import Record
 from core.ports import FragmentKind, Happening, Occasion
@@ -45,18 +47,30 @@ def happening(tree: Tree, record: Record) -> Happening | None:
     return None
 
 
-def happenings(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Iterator[Happening]:
+def happenings(
+    records: Sequence[Record], blobs: Callable[[str], bytes], *, foreign: bool = False
+) -> Iterator[Happening]:
     """Everything worth remembering of one journal. `blobs` reads a blob by its SHA-256.
+
+    What stands in a `foreign` session, or stood in one that was adopted, is untrusted, whoever is said to have
+    written it.
 
     Raises:
         ReplayMismatch: the records don't make a session.
+        JournalCorrupt: one of them says what can't be.
     """
     tree = Tree(strict=False, blobs=blobs)
+    theirs = next((record.n for record in reversed(records) if record.kind == "adopt"), 0)
     for record in records:
-        apply(tree, record)
+        take_in(tree, record)
         found = happening(tree, record)
         if found is not None:
-            yield found
+            strange = foreign or record.n < theirs
+            yield dataclasses.replace(found, untrusted=_marked(found.untrusted)) if strange else found
+
+
+def _marked(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted({*labels, FOREIGN}))
 
 
 def _kept(tree: Tree, record: Record) -> Happening | None:

@@ -1,7 +1,8 @@
 """The session's only database: records, the file they stand in, and who may append to it."""
 
 from core.journal.file import Contents, Journal, read_blob, read_journal
-from core.journal.record import FORMAT, KINDS, Kind, Parser, Record, encode
+from core.journal.parser import Parser
+from core.journal.record import FORMAT, KINDS, Kind, Record, encode
 
 __all__ = [
     "FORMAT",

@@ -11,34 +11,82 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from core.errors import JournalCorrupt, JournalError, JournalLocked, JournalTooNew, JournalUnwritable
-from core.journal.record import FORMAT, GENESIS, Kind, Parser, Record, encode
+from core.errors import (
+    ForeignSession,
+    JournalCorrupt,
+    JournalError,
+    JournalLocked,
+    JournalTooNew,
+    JournalUnwritable,
+)
+from core.journal.parser import Parser
+from core.journal.record import FORMAT, GENESIS, Kind, Record, encode
+from core.journal.seal import Sealer
 from core.ports import JSON
 
 _CHUNK: Final = 1 << 20
 FILE: Final = "journal.md"
+LARGEST_BLOB: Final = 512 << 20
+"""Bytes of a blob that is read; nothing that we store comes near it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a journal holds. `torn`: bytes of an unfinished append behind the last record."""
+    """What a journal holds. `torn`: bytes of an unfinished append behind the last record.
+
+    `foreign`: why it is not the session of whoever read it, in words; empty if it is, or if nobody's key was given.
+    """
 
     records: list[Record]
     offset: int
     torn: int
+    foreign: str = ""
 
 
-def read_journal(path: Path) -> Contents:
-    """Read a whole journal; `path` is the file or its session's directory.
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file of a session's directory, which may come from anywhere: no link is followed, and no pipe waited for.
+
+    Raises:
+        OSError: it is not there, is no plain file, or can't be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    return os.fdopen(descriptor, "rb")
+
+
+def open_journal(file: Path) -> IO[bytes]:
+    """Open a journal's file to read it.
+
+    Raises:
+        JournalError: there is none, it is no plain file, or it can't be read.
+    """
+    try:
+        return open_regular(file)
+    except FileNotFoundError as error:
+        raise JournalError(f"There is no journal at {file}.") from error
+    except OSError as error:
+        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise JournalError(f"The journal {file} can't be read: {why}.") from error
+
+
+def read_journal(path: Path, sealer: Sealer | None = None) -> Contents:
+    """Read a whole journal; `path` is the file or its session's directory. `sealer`: whose session it should be.
 
     Raises:
         JournalCorrupt: a record does not fit (by number and byte).
@@ -46,16 +94,15 @@ def read_journal(path: Path) -> Contents:
         JournalError: there is no such file, or it can't be read.
     """
     file = path / FILE if path.is_dir() else path
-    parser, records = Parser(), list[Record]()
+    parser, records = Parser(sealer=sealer), list[Record]()
     try:
-        with file.open("rb") as stream:
+        with open_journal(file) as stream:
             while chunk := stream.read(_CHUNK):
                 for record in parser.feed(chunk):
                     if record.n == 1:
                         check_format(record)
                     records.append(record)
-    except FileNotFoundError as error:
-        raise JournalError(f"There is no journal at {file}.") from error
+        foreign = parser.seals.why_foreign(file) if sealer is not None else ""
     except OSError as error:
         raise JournalError(f"The journal {file} can't be read: {error.strerror}.") from error
     if parser.pending and not parser.torn:
@@ -63,7 +110,7 @@ def read_journal(path: Path) -> Contents:
         raise JournalCorrupt(
             f"Record {n} at byte {parser.offset} is damaged: its length is wrong.", n=n, offset=parser.offset
         )
-    return Contents(records, parser.offset, parser.pending)
+    return Contents(records, parser.offset, parser.pending, foreign)
 
 
 def check_format(first: Record) -> None:
@@ -88,8 +135,8 @@ def last_number(path: Path) -> int:
     Raises:
         OSError: it can't be read.
     """
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - 65_536))
+    with open_regular(path) as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - 65_536))
         tail = stream.read()
     found = re.findall(rb"\n<!-- /(\d+) [0-9a-f]{8} -->\n\n", tail)
     return int(found[-1]) if found else 0
@@ -98,11 +145,19 @@ def last_number(path: Path) -> int:
 class Journal:
     """A session's journal, open for appending by exactly one process.
 
-    `on_durable` is called in the event loop with the records of every group that reached the disk.
+    `sealer`: what is appended is sealed with it; without, it belongs to nobody. `on_durable` is called in the event loop with the records of every group that reached the disk.
     """
 
-    def __init__(self, directory: Path, descriptor: int, last: Record | None, offset: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        descriptor: int,
+        last: Record | None,
+        offset: int,
+        sealer: Sealer | None = None,
+    ) -> None:
         self.directory: Final = directory
+        self._sealer = sealer
         self._descriptor = descriptor
         self._n = last.n if last else 0
         self._prev = last.digest if last else GENESIS
@@ -117,7 +172,7 @@ class Journal:
         self.on_durable: Callable[[Sequence[Record]], None] = lambda records: None
 
     @staticmethod
-    def create(directory: Path) -> Journal:
+    def create(directory: Path, sealer: Sealer | None = None) -> Journal:
         """Start an empty journal in `directory` (made if it is not there).
 
         Raises:
@@ -133,25 +188,30 @@ class Journal:
         except OSError as error:
             raise JournalUnwritable(f"No session can be stored in {directory}: {error.strerror}.") from error
         _lock(descriptor, directory)
-        return Journal(directory, descriptor, None, 0)
+        return Journal(directory, descriptor, None, 0, sealer)
 
     @staticmethod
-    def open(directory: Path) -> tuple[Journal, Contents]:
+    def open(directory: Path, sealer: Sealer | None = None) -> tuple[Journal, Contents]:
         """Open a stored journal for appending; a torn tail is cut off (`Contents.torn` says so).
 
+        `sealer`: whose session it must be; nothing of another's is changed.
+
         Raises:
+            ForeignSession: it is not the sealer's.
             JournalLocked: another process has it open.
             JournalError: as `read_journal`.
         """
         try:
-            descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(directory / FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise JournalError(f"There is no session at {directory}.") from error
         except OSError as error:
             raise JournalError(f"The journal in {directory} can't be opened: {error.strerror}.") from error
         _lock(descriptor, directory)
         try:
-            contents = read_journal(directory)
+            contents = read_journal(directory, sealer)
+            if contents.foreign:
+                raise ForeignSession(directory.name, contents.foreign)
             if contents.torn:
                 os.ftruncate(descriptor, contents.offset)
                 os.fsync(descriptor)
@@ -162,7 +222,7 @@ class Journal:
             os.close(descriptor)
             raise
         last = contents.records[-1] if contents.records else None
-        return Journal(directory, descriptor, last, contents.offset), contents
+        return Journal(directory, descriptor, last, contents.offset, sealer), contents
 
     def append(
         self,
@@ -186,7 +246,9 @@ class Journal:
             raise self._failed
         if self._closed:
             raise JournalUnwritable("The session is closed.")
-        data, digest = encode(Record(self._n + 1, at, kind, agent, step, body, fields, self._prev))
+        data, digest = encode(
+            Record(self._n + 1, at, kind, agent, step, body, fields, self._prev), self._sealer
+        )
         record = Record(self._n + 1, at, kind, agent, step, body, fields, self._prev, digest)
         self._n, self._prev = record.n, digest
         self._queue.append((record, data, blobs or {}))
@@ -343,11 +405,14 @@ def read_blob(directory: Path, digest: str) -> bytes:
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise JournalError(f"{digest[:80]!r} is no name of a blob.")
     try:
-        content = (directory / "blobs" / digest).read_bytes()
+        with open_regular(directory / "blobs" / digest) as stream:
+            if os.fstat(stream.fileno()).st_size > LARGEST_BLOB:
+                most = f"{LARGEST_BLOB >> 20} MiB"
+                raise JournalError(f"The blob {digest[:12]}… in {directory} is larger than {most}.")
+            content = stream.read()
     except OSError as error:
-        raise JournalError(
-            f"The blob {digest[:12]}… is missing beside the journal in {directory}."
-        ) from error
+        what = "missing" if error.errno == errno.ENOENT else "no plain file that can be read"
+        raise JournalError(f"The blob {digest[:12]}… is {what} beside the journal in {directory}.") from error
     if hashlib.sha256(content).hexdigest() != digest:
         raise JournalError(f"The blob {digest[:12]}… in {directory} is damaged.")
     return content

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import JournalError
-from core.journal.file import FILE, check_format
-from core.journal.record import GENESIS, Parser, Record
+from core.journal.file import FILE, check_format, open_journal
+from core.journal.parser import Parser
+from core.journal.record import GENESIS, Record
+from core.journal.seal import Sealer, Seals
 
 _CHUNK: Final = 1 << 20
 
@@ -21,10 +23,13 @@ _CHUNK: Final = 1 << 20
 class Reader:
     """A place in the journal at `path`, its file or its session's directory; first before record 1.
 
-    `offset`: the byte behind the last record given. `pending`: how many bytes stood behind it.
+    `offset`: the byte behind the last record given. `pending`: how many bytes stood behind it. `seals`: of a
+    `sealer`, on the records that the last `read` gave.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, sealer: Sealer | None = None) -> None:
+        self._sealer = sealer
+        self.seals = Seals()
         self.file: Final = path / FILE if path.is_dir() else path
         self.offset = 0
         self.pending = 0
@@ -39,17 +44,16 @@ class Reader:
             JournalTooNew: written by a newer major version.
             JournalError: there is no such file, or it can't be read.
         """
-        parser = Parser(n=self.last, prev=self.digest)
+        parser = Parser(n=self.last, prev=self.digest, sealer=self._sealer)
+        self.seals = parser.seals
         parser.offset = self.offset
         try:
-            with self.file.open("rb") as stream:
+            with open_journal(self.file) as stream:
                 stream.seek(self.offset)
                 while chunk := stream.read(_CHUNK):
                     for record in parser.feed(chunk):
                         self._pass(record, parser.offset)
                         yield record
-        except FileNotFoundError as error:
-            raise JournalError(f"There is no journal at {self.file}.") from error
         except OSError as error:
             raise JournalError(f"The journal {self.file} can't be read: {error.strerror}.") from error
         self.pending = parser.pending

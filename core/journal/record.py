@@ -11,8 +11,11 @@ length, and a trailer with the digest over everything before it:
     <!-- /12 6b1e09d3 -->
 
 Reader and writer share this file and nothing else: `encode` gives the bytes of one record,
-`Parser` turns bytes, in pieces of any size, back into records. The body is taken by its length,
+`core.journal.parser` turns bytes, in pieces of any size, back into records. The body is taken by its length,
 so nothing inside it can be mistaken for structure.
+
+The header of a record that this installation appended ends with one more field, `"seal":"…"`: sixteen hex digits
+that only it can make (`core.journal.seal`). Trailer and chain cover it as they cover all else.
 
 Kinds and their own fields (a reader ignores fields that it does not know):
 
@@ -70,6 +73,10 @@ Kinds and their own fields (a reader ignores fields that it does not know):
     settle   what became of changes that record `of` meant to apply or drop: of, left [{path, outcome
              (conflict|failed), why}] (all others: done), notes [as left] (what there is to know of what was applied)
     notice   for people, never in a context: level, code
+    adopt    what stands before was copied from a session that this installation did not make, and has no authority
+             here: from (session), after (its last record shared), session (this one), sha256 (over all bytes before
+             this record), by, grant, policy, bounds, models (as in `open`), workspace (current|none), left_out {files,
+             blobs, versions: how many}
     fork     what stands before was copied: from (session), after (its last record shared), session (this one),
              workspace (version|current|live|none: files as they were behind that record, as they were when it was
              forked, a directory of the user's, none)
@@ -82,13 +89,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, get_args
 
 from core.characters import HIDDEN
-from core.errors import JournalCorrupt, UsageError
+from core.errors import UsageError
+from core.journal.seal import PLAIN_END, Sealer
 from core.language.containers import Containers
 from core.ports import JSON
 
@@ -102,7 +110,7 @@ which records change a tree are others, so that what stands there can be read, b
 Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
-    "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "migrate", "close",
+    "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "close",
     "effects", "settle",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
@@ -110,18 +118,17 @@ KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 GENESIS: Final = "00000000"
 """`prev` of the first record."""
 
-_HEAD: Final = b"<!-- iact "
-_HEAD_END: Final = b" -->\n"
-_RESERVED: Final = ("n", "at", "kind", "agent", "step", "bytes", "prev", "wrapped")
-_MAX_HEADER: Final = 4 << 20
-_MAX_BODY: Final = 256 << 20
+HEAD: Final = b"<!-- iact "
+HEAD_END: Final = b" -->\n"
+"""How the line of a record's header begins and ends."""
+_RESERVED: Final = ("n", "at", "kind", "agent", "step", "bytes", "prev", "wrapped", "seal")
+MAX_HEADER: Final = 4 << 20
+MAX_BODY: Final = 256 << 20
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_MAX_HEADING: Final = 16_384
 _NAME: Final = 200
 """Characters of a name that a heading shows."""
 
 _OPENS: Final = re.compile(r"```|~~~|^ {0,3}<", re.MULTILINE)
-_BYTES: Final = re.compile(rb'"bytes":\d+(?=,"prev":"[0-9a-f]{8}"(?:,"wrapped":true)?} -->\n$)')
 _TILDES: Final = re.compile(r"~{3,}")
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|&~!])")
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -131,7 +138,8 @@ _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow
 class Record:
     """One record. `n` counts from 1; `step` is the ordinal of this record within its agent.
 
-    `digest`: first eight hex digits of the SHA-256 over the record's bytes before its trailer.
+    `digest`: first eight hex digits of the SHA-256 over the record's bytes before its trailer. `seal`: who wrote it,
+    empty if it does not say; the digest of a sealed record covers it.
     `kind` is a `Kind` for records we write; a reader keeps kinds of newer minor versions as they are.
     """
 
@@ -144,6 +152,7 @@ class Record:
     fields: Mapping[str, JSON] = field(default_factory=dict)
     prev: str = GENESIS
     digest: str = ""
+    seal: str = field(default="", compare=False)
 
     def text(self, name: str) -> str:
         """Field `name` as a string; empty if it is absent or of another type."""
@@ -237,13 +246,19 @@ def _wrap(body: str) -> str:
     return f"{fence}text\n{body}\n{fence}"
 
 
-def _unwrap(text: str) -> str:
+def unwrap(text: str) -> str:
+    """A body without the fence that was put around it."""
     start = text.index("\n") + 1
     return text[start : text.rindex("\n")]
 
 
-def encode(record: Record) -> tuple[bytes, str]:
-    """The bytes of `record` and its digest. `record.digest` is not looked at.
+def trailer(n: int, digest: str = "00000000") -> bytes:
+    """How record `n` ends."""
+    return f"\n\n<!-- /{n} {digest} -->\n\n".encode()
+
+
+def encode(record: Record, sealer: Sealer | None = None) -> tuple[bytes, str]:
+    """The bytes of `record` and its digest. Its own `digest` is not looked at; `sealer` makes it a new seal.
 
     Raises:
         UsageError: a field (named) or the body can't be stored: not JSON, not finite, a reserved name, lone
@@ -257,7 +272,7 @@ def encode(record: Record) -> tuple[bytes, str]:
         body = (_wrap(record.body) if wrapped else record.body).encode()
     except UnicodeEncodeError as error:
         raise UsageError("A journal can't store a body that holds a lone surrogate.") from error
-    if len(body) > _MAX_BODY:
+    if len(body) > MAX_BODY:
         raise UsageError(f"A journal can't store a body of {len(body)} bytes; keep it as a blob.")
     fields: dict[str, object] = {
         "n": record.n, "at": record.at, "kind": record.kind, "agent": record.agent, "step": record.step,
@@ -266,195 +281,14 @@ def encode(record: Record) -> tuple[bytes, str]:
     if wrapped:
         fields["wrapped"] = True
     head = f"<!-- iact {_dump(fields)} -->\n{_heading(record)}\n\n".encode()
-    if len(head) > _MAX_HEADER:
+    seal = record.seal if sealer is None else sealer.seal(head, body)
+    if seal:
+        line_end = head.index(b"\n") + 1
+        sealed = f',"seal":"{seal}"'.encode()
+        head = head[: line_end - len(PLAIN_END)] + sealed + head[line_end - len(PLAIN_END) :]
+    if len(head) > MAX_HEADER:
         largest = max(record.fields, key=lambda name: len(_dump({name: record.fields[name]})))
         raise UsageError(f"A journal can't store the field {largest!r}: it is too long; put it in the body.")
     covered = head + body
     digest = hashlib.sha256(covered).hexdigest()[:8]
-    return covered + f"\n\n<!-- /{record.n} {digest} -->\n\n".encode(), digest
-
-
-_TYPES: Final[Mapping[str, type]] = {
-    "n": int, "at": str, "kind": str, "agent": str, "step": int, "bytes": int, "prev": str,
-}  # fmt: skip
-_PROPER: Final = tuple(_TYPES.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """A record's header, and where its body begins and the record ends in the buffer."""
-
-    header: dict[str, JSON]
-    body: int
-    size: int
-    end: int
-
-
-def _trailer(n: int, digest: str = "00000000") -> bytes:
-    return f"\n\n<!-- /{n} {digest} -->\n\n".encode()
-
-
-class Parser:
-    """Bytes in, records out; checks numbers, digests and the chain as it goes.
-
-    `offset` is the position behind the last whole record: where a torn tail would be cut. Linear in
-    the bytes fed, if the pieces are not much smaller than a header.
-    """
-
-    def __init__(self, *, n: int = 0, prev: str = GENESIS) -> None:
-        self._pieces: list[bytes] = []
-        self._size = 0  # bytes in all pieces
-        self._wanted = 1  # bytes without which the next record can't be complete
-        self._n = n
-        self._prev = prev
-        self.offset = 0
-
-    @property
-    def pending(self) -> int:
-        """How many bytes stand behind the last whole record."""
-        return self._size
-
-    @property
-    def torn(self) -> bool:
-        """Whether the bytes behind the last whole record can be an append that a crash cut short.
-
-        They can't if a trailer stands there that proves the record to have been complete once: its digest
-        is right for the length and heading that the record must have had, or the next record follows it.
-        """
-        buffer = self._joined()
-        head = self._head(buffer, 0)
-        if head is None:
-            return True
-        for match in re.finditer(rb"\n\n<!-- /%d ([0-9a-f]{8}) -->\n\n" % (self._n + 1), buffer):
-            digest = match.group(1).decode()
-            if _was_whole(buffer, head, match.start(), digest):
-                return False
-            if Parser(n=self._n + 1, prev=digest).begins(buffer[match.end() :]):
-                return False
-        return True
-
-    def begins(self, data: bytes) -> bool:
-        """Whether `data` starts with a whole record that may stand next."""
-        try:
-            return self._take(data, 0) is not None
-        except JournalCorrupt:
-            return False
-
-    def feed(self, data: bytes) -> Iterator[Record]:
-        """Take the next bytes; give every record that is complete now.
-
-        Raises:
-            JournalCorrupt: bytes are there that can't be (the start of) the next record.
-        """
-        self._pieces.append(data)
-        self._size += len(data)
-        if self._size < self._wanted:
-            return
-        buffer, position = self._joined(), 0
-        try:
-            while (taken := self._take(buffer, position)) is not None:
-                record, end = taken
-                self._n, self._prev, self._wanted = record.n, record.digest, 1
-                self.offset += end - position
-                position = end
-                yield record
-        finally:
-            self._pieces, self._size = [buffer[position:]], len(buffer) - position
-
-    def _joined(self) -> bytes:
-        if len(self._pieces) != 1:
-            self._pieces = [b"".join(self._pieces)]
-        return self._pieces[0]
-
-    def _bad(self, why: str) -> JournalCorrupt:
-        n = self._n + 1
-        return JournalCorrupt(f"Record {n} at byte {self.offset} is damaged: {why}.", n=n, offset=self.offset)
-
-    def _take(self, buffer: bytes, start: int) -> tuple[Record, int] | None:
-        head = self._head(buffer, start)
-        if head is None:
-            self._wanted = len(buffer) - start + 1
-            return None
-        if len(buffer) < head.end:
-            self._wanted = head.end - start
-            return None
-        body_end = head.body + head.size
-        digest = hashlib.sha256(memoryview(buffer)[start:body_end]).hexdigest()[:8]
-        if buffer[body_end : head.end] != _trailer(self._n + 1, digest):
-            raise self._bad("its trailer does not match its content")
-        return self._record(head.header, buffer[head.body : body_end], digest), head.end
-
-    def _head(self, buffer: bytes, start: int) -> _Head | None:
-        """Header and heading of the record at `start`; None if they are not all there."""
-        line_end = buffer.find(b"\n", start)
-        if line_end < 0:
-            begun = buffer[start : start + len(_HEAD)]
-            if begun != _HEAD[: len(begun)]:
-                raise self._bad("its header does not begin as one")
-            if len(buffer) - start > _MAX_HEADER:
-                raise self._bad("its header has no end")
-            return None
-        line = buffer[start : line_end + 1]
-        if not line.startswith(_HEAD) or not line.endswith(_HEAD_END):
-            raise self._bad("its header is not one line of the form <!-- iact {…} -->")
-        header = self._header(line[len(_HEAD) : -len(_HEAD_END)])
-        heading = b"### %d " % (self._n + 1)
-        begun = buffer[line_end + 1 : line_end + 1 + len(heading)]
-        if begun != heading[: len(begun)]:
-            raise self._bad("its heading does not begin as one")
-        heading_end = buffer.find(b"\n", line_end + 1, line_end + _MAX_HEADING)
-        if heading_end < 0 and len(buffer) - line_end > _MAX_HEADING:
-            raise self._bad("its heading has no end")
-        if heading_end < 0 or len(buffer) == heading_end + 1:
-            return None
-        if buffer[heading_end + 1 : heading_end + 2] != b"\n":
-            raise self._bad("no empty line stands behind its heading")
-        size = header.pop("bytes")
-        assert isinstance(size, int)
-        body = heading_end + 2
-        return _Head(header, body, size, body + size + len(_trailer(self._n + 1)))
-
-    def _header(self, text: bytes) -> dict[str, JSON]:
-        try:
-            header = json.loads(text.decode())
-        except (ValueError, RecursionError) as error:
-            raise self._bad("its header is not JSON") from error
-        if not isinstance(header, dict):
-            raise self._bad("its header is not an object")
-        if tuple(type(header.get(name)) for name in _TYPES) != _PROPER:
-            name = next(name for name, proper in _TYPES.items() if type(header.get(name)) is not proper)
-            raise self._bad(f"its header lacks a proper {name!r}")
-        if header["n"] != self._n + 1:
-            raise self._bad(f"its number is {header['n']}, not {self._n + 1}")
-        if header["prev"] != self._prev:
-            raise self._bad("it does not follow the record before it")
-        if not 0 <= header["bytes"] <= _MAX_BODY:
-            raise self._bad("its length is impossible")
-        return header
-
-    def _record(self, header: dict[str, JSON], raw: bytes, digest: str) -> Record:
-        try:
-            body = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise self._bad("its body is not UTF-8") from error
-        if header.pop("wrapped", False):
-            body = _unwrap(body)
-        n, step, at = header.pop("n"), header.pop("step"), header.pop("at")
-        kind, agent, prev = header.pop("kind"), header.pop("agent"), header.pop("prev")
-        assert isinstance(n, int)
-        assert isinstance(step, int)
-        assert isinstance(at, str)
-        assert isinstance(kind, str)
-        assert isinstance(agent, str)
-        assert isinstance(prev, str)
-        return Record(n, at, kind, agent, step, body, header, prev, digest)
-
-
-def _was_whole(buffer: bytes, head: _Head, end: int, digest: str) -> bool:
-    """Whether a record whose body ends at `end` had this digest, but for its length or the end of its heading."""
-    line_end, body = buffer.index(b"\n") + 1, end - head.size
-    counted = _BYTES.sub(b'"bytes":%d' % (end - head.body), buffer[:line_end])
-    return digest in (
-        hashlib.sha256(counted + buffer[line_end:end]).hexdigest()[:8],
-        hashlib.sha256(buffer[: max(body - 2, 0)] + b"\n\n" + buffer[max(body, 0) : end]).hexdigest()[:8],
-    )
+    return covered + trailer(record.n, digest), digest

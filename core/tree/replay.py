@@ -13,6 +13,7 @@ from core.fold.inputs import noted, prepare
 from core.fold.tree import Tree
 from core.journal.file import FILE, Contents, read_blob, read_journal
 from core.journal.record import Record
+from core.journal.seal import Sealer
 from core.ports import ChatMessage
 from core.tree.collecting import collector_paused
 
@@ -59,10 +60,12 @@ class SeenContext:
     messages: tuple[SeenMessage, ...]
 
 
-def replay(path: Path, *, at: int | None = None, verify: bool = False) -> Replay:
+def replay(
+    path: Path, *, at: int | None = None, verify: bool = False, sealer: Sealer | None = None
+) -> Replay:
     """Rebuild a session's tree from its journal, up to record `at` (default: all).
 
-    With `verify`, the core runs over the recorded outcomes and every context digest is compared.
+    `sealer`: `contents.foreign` says why it is not its session. With `verify`, the core runs over the recorded outcomes and every context digest is compared.
 
     Raises:
         ReplayMismatch: with `verify`, at the first record that differs.
@@ -71,7 +74,7 @@ def replay(path: Path, *, at: int | None = None, verify: bool = False) -> Replay
     """
     directory = path if path.is_dir() else path.parent
     with collector_paused():
-        contents = read_journal(path)
+        contents = read_journal(path, sealer)
         last = len(contents.records) if at is None else at
         if not 1 <= last <= len(contents.records):
             raise UsageError(f"There is no record {at}; the journal has 1 to {len(contents.records)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -21,17 +21,20 @@ from core.fold.tree import Tree
 from core.gate.grant import Grant
 from core.gate.level import level
 from core.gate.policy_file import DEFAULT, Policies, policy_json
-from core.journal.file import FILE, Contents, Journal, last_number
-from core.journal.record import FORMAT, Parser, Record
+from core.journal.file import FILE, Contents, Journal, read_journal
+from core.journal.record import FORMAT, Record
+from core.journal.seal import Sealer, open_sealer
 from core.models.roles import Models
 from core.modules.approval import FILE as APPROVALS
 from core.modules.approval import Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
 from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
+from core.tree.adopt import Terms, adopt
 from core.tree.collecting import collector_paused
 from core.tree.effects import open_effects
 from core.tree.fork import fork, new_session
+from core.tree.listing import SessionInfo, listed
 from core.tree.live import Live
 from core.tree.monitor import Authorities
 from core.tree.session import Session
@@ -52,18 +55,6 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
-    """A stored session, as a list shows it. `title`: the first words of the user. Times are ISO 8601, UTC."""
-
-    id: str
-    title: str
-    created: str
-    changed: str
-    records: int
-    open: bool
 
 
 class Runtime:
@@ -102,6 +93,8 @@ class Runtime:
         self._versions = versions
         self._open_live = open_live
         self._warm = tuple(warm)
+        self._data = data
+        self._sealed: Sealer | None = None
         self._sessions_path: Final = data / "sessions"
         self._models = models
         self._host = host
@@ -151,6 +144,7 @@ class Runtime:
 
         Raises:
             UsageError: no such session, scope, intent or directory.
+            ForeignSession: this installation did not make it.
             JournalLocked: another process has it open.
             JournalError: it is damaged, or can't be written.
         """
@@ -191,14 +185,56 @@ class Runtime:
 
         Raises:
             UsageError: no such session or record.
+            ForeignSession: this installation did not make it.
             JournalError: the session is damaged before `at`, or the new one can't be stored.
         """
         now = self._clock.now()
         place = source if isinstance(source, Path) else self.path_of(source)
         made = await asyncio.to_thread(
-            fork, self._sessions_path, place, at, session=new_session(now), now=now, versions=self._versions
-        )
+            fork, self._sessions_path, place, at,
+            session=new_session(now), now=now, versions=self._versions, sealer=self._sealer(),
+        )  # fmt: skip
         return made.session
+
+    async def adopt(
+        self,
+        source: str | Path,
+        at: int | None = None,
+        *,
+        intent: float | str = 1,
+        scope: str | None = None,
+    ) -> str:
+        """Make a session of our own of records 1…`at` of one that another installation made; gives its id.
+
+        It is not opened. `source`: a session's id, or the directory of a journal anywhere. `intent`, `scope`: as of a
+        new session.
+
+        Raises:
+            UsageError: no such session, record, scope or intent.
+            JournalError: the session is damaged before `at`, or the new one can't be stored.
+        """
+        now = self._clock.now()
+        place = source if isinstance(source, Path) else self.path_of(source)
+        terms = Terms.of(self._policies().chosen(scope or self._scope), intent, self._bounds, self._models)
+        made = await asyncio.to_thread(
+            adopt, self._sessions_path, place, at,
+            session=new_session(now), now=now, terms=terms, versions=self._versions, sealer=self._sealer(),
+        )  # fmt: skip
+        return made.session
+
+    def why_foreign(self, journal: Path) -> str:
+        """Why this installation did not make a journal, in words; empty if it did. Reads all of it.
+
+        Raises:
+            JournalError: it can't be read.
+        """
+        return read_journal(journal, self._sealer()).foreign
+
+    def _sealer(self) -> Sealer:
+        """What seals what sessions append here; its key is made the first time."""
+        if self._sealed is None:
+            self._sealed = open_sealer(self._data)
+        return self._sealed
 
     # --- modules --------------------------------------------------------------------------------
 
@@ -265,12 +301,7 @@ class Runtime:
 
     def sessions(self) -> list[SessionInfo]:
         """Every stored session, the one that changed last first; damaged ones are left out."""
-        found: list[SessionInfo] = []
-        for path in self._sessions_path.glob(f"*/{FILE}"):
-            info = self._info(path)
-            if info is not None:
-                found.append(info)
-        return sorted(found, key=lambda one: one.changed, reverse=True)
+        return listed(self._sessions_path, self._sealer(), self._open)
 
     def path_of(self, session_id: str) -> Path:
         """A session's directory.
@@ -290,7 +321,7 @@ class Runtime:
             raise UsageError(f"There is no directory {workspace} to work in.")
         now = self._clock.now()
         session = new_session(now)
-        journal = Journal.create(self._sessions_path / session)
+        journal = Journal.create(self._sessions_path / session, self._sealer())
         live = self._live(journal, Tree(strict=True, blobs=journal.blob), [])
         models: dict[str, JSON] = {
             name: Role.of(self._models.profile(name)).to_json() for name in self._models.roles()
@@ -313,7 +344,7 @@ class Runtime:
 
     def _resume(self, session_id: str) -> Live:
         with collector_paused():
-            journal, contents = Journal.open(self.path_of(session_id))
+            journal, contents = Journal.open(self.path_of(session_id), self._sealer())
         try:
             with collector_paused():
                 tree = read_tree(contents.records, journal.blob, strict=False)
@@ -362,28 +393,3 @@ class Runtime:
             return
         if policy != known:
             live.record("control", "/", {"op": "policy", "by": "user", "policy": policy_json(policy)})
-
-    def _info(self, path: Path) -> SessionInfo | None:
-        """Read no more than the head of a journal; the number of records is that of the last one."""
-        try:
-            with path.open("rb") as stream:
-                head = stream.read(65_536)
-            first = _records_at_start(head)
-            title = next((one.body for one in first if one.kind == "say"), "")
-            changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-        except (OSError, JournalError):
-            return None
-        if not first:
-            return None
-        name = path.parent.name
-        return SessionInfo(name, _short(title), first[0].at, changed, last_number(path), name in self._open)
-
-
-def _records_at_start(head: bytes) -> list[Record]:
-    parser = Parser()
-    return list(parser.feed(head))
-
-
-def _short(text: str, limit: int = 80) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -17,6 +17,7 @@ from core.errors import UsageError, WorkspaceError
 from core.fold.apply import read_tree
 from core.journal.file import Journal
 from core.journal.record import Record, timestamp
+from core.journal.seal import Sealer
 from core.ports import Versions
 from core.tree.fork import STORE
 
@@ -96,15 +97,18 @@ def find_version(records: Iterable[Record], wanted: str) -> str:
     return found.pop()
 
 
-async def restore_at_rest(directory: Path, versions: Versions, version: str, now: datetime) -> Record:
+async def restore_at_rest(
+    directory: Path, versions: Versions, version: str, now: datetime, sealer: Sealer
+) -> Record:
     """Restore the files of a session that nobody has open, and record it.
 
     Raises:
         UsageError: it works in a directory of the user's.
+        ForeignSession: it is not the sealer's.
         JournalLocked: somebody has it open.
         WorkspaceError: there is no such version, or it can't be restored.
     """
-    journal, contents = Journal.open(directory)
+    journal, contents = Journal.open(directory, sealer)
     try:
         tree = read_tree(contents.records, journal.blob, strict=False)
         if tree.workspace != "scratch":

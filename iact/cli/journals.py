@@ -52,7 +52,9 @@ def _replay(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import journals
 
     path = journals.find(settings, chosen.journal)
-    return journals.replay(path, at=chosen.at, verify=chosen.verify, tree=chosen.tree, as_json=chosen.json)
+    return journals.replay(
+        settings, path, at=chosen.at, verify=chosen.verify, tree=chosen.tree, as_json=chosen.json
+    )
 
 
 def _context(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -14,6 +14,7 @@ from iact.cli.memory import add_memory
 from iact.cli.modules import add_modules
 from iact.cli.options import INTENTS, SCOPE, Commands, message
 from iact.cli.plans import add_plans
+from iact.cli.sessions import add_sessions
 from iact.settings import Settings
 
 
@@ -24,6 +25,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = Commands(parser)
     _add_sessions(commands)
     add_journals(commands)
+    add_sessions(commands)
     add_controls(commands)
     add_modules(commands)
     add_plans(commands)

@@ -20,6 +20,7 @@ from core.fold.tree import Tree
 from core.journal.file import FILE, read_blob
 from core.journal.reader import Reader
 from core.journal.record import Record, blobs_of
+from core.journal.seal import NOBODY, open_sealer, read_sealer
 from core.tree import fork as forking
 from core.tree import replay as replaying
 from iact.settings import Settings
@@ -46,13 +47,14 @@ def find(settings: Settings, name: str) -> Path:
     raise UsageError(f"There is no journal {name}: give its file, or the id of a session in {settings.data}.")
 
 
-def replay(path: Path, *, at: int | None, verify: bool, tree: bool, as_json: bool) -> int:
+def replay(settings: Settings, path: Path, *, at: int | None, verify: bool, tree: bool, as_json: bool) -> int:
     """Rebuild a session; print what was asked for."""
-    found = replaying.replay(path, at=at, verify=verify)
+    found = replaying.replay(path, at=at, verify=verify, sealer=read_sealer(settings.data) or NOBODY)
     if as_json:
         report = {
             "session": found.tree.session,
             "records": found.at,
+            "foreign": bool(found.contents.foreign),
             "agents": [_agent(found.tree, one) for one in found.tree.agents.values() if one.plan is None],
             "plans": [plan_json(found.tree, one) for one in found.tree.agents.values() if one.plan],
         }
@@ -71,6 +73,8 @@ def replay(path: Path, *, at: int | None, verify: bool, tree: bool, as_json: boo
         print(
             f"note: records 1 to {found.verified_from - 1} were written by another version and were only read."
         )
+    if found.contents.foreign:
+        print(f"note: this session is foreign: {found.contents.foreign}.")
     if tree or not verify:
         for agent in found.tree.agents.values():
             used, lead = agent.usage, "  " * agent.depth
@@ -262,6 +266,7 @@ def fork(settings: Settings, path: Path, *, at: int | None, text: str | None, as
         session=forking.new_session(now),
         now=now,
         versions=open_versions(),
+        sealer=open_sealer(settings.data),
     )
     if made.left_out:
         print(f"note: {made.left_out} files of the workspace could not be copied.", file=sys.stderr)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.errors import IactError, UsageError
 from core.journal import read_journal
+from core.journal.seal import open_sealer
 from core.ports import JSON, Versions
 from core.tree.fork import STORE
 from core.tree.workspace import find_version, restore_at_rest, versions_of
@@ -68,7 +69,8 @@ def restore(settings: Settings, session: str, version: str, *, as_json: bool) ->
     except NoServer:
         directory = _directory(settings, session)
         found = find_version(read_journal(directory).records, version)
-        record = asyncio.run(restore_at_rest(directory, _versions(), found, datetime.now(UTC)))
+        sealer = open_sealer(settings.data)
+        record = asyncio.run(restore_at_rest(directory, _versions(), found, datetime.now(UTC), sealer))
         print(json.dumps({"session": session, "n": record.n}) if as_json else record.n)
         return 0
 

@@ -14,6 +14,7 @@ from core.journal.record import FORMAT
 from core.tree.replay import Replay, replay
 from tests.core.tree.fakes import ScriptedModel, replies, runtime
 from tests.journals.record import PLACE, SCENES
+from tests.sealing import seal
 
 ALL = sorted(path.parent for path in PLACE.glob(f"*/*/{FILE}"))
 OF_THIS_VERSION = [path for path in ALL if path.parent.name == FORMAT]
@@ -64,6 +65,7 @@ def go_on(golden: Path, data: Path, text: str) -> Replay:
     target = data / "sessions" / read_journal(golden).records[0].text("session")
     if not target.exists():
         shutil.copytree(golden, target)
+        seal(target)
     model = ScriptedModel(lambda asked: f"I heard {text}", context=1_000_000)
 
     async def main() -> None:

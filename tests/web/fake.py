@@ -38,6 +38,7 @@ class FakeInfo:
     changed: str
     records: int
     open: bool
+    foreign: bool = False
 
 
 def node(
@@ -267,6 +268,12 @@ class FakeRuntime:
 
     async def fork(self, source: str | Path, at: int) -> str:
         raise UsageError("Sessions in memory can't be forked.")
+
+    async def adopt(self, source: str | Path, at: int | None = None) -> str:
+        raise UsageError("Sessions in memory can't be adopted.")
+
+    def why_foreign(self, journal: Path) -> str:
+        return ""
 
     async def modules(self) -> Sequence[Known]:
         return list(self.catalogue.values())

@@ -9,7 +9,8 @@ import pytest
 
 from core.errors import UsageError
 from core.journal import record as format_of
-from core.journal.record import Parser, Record, encode, timestamp
+from core.journal.parser import Parser
+from core.journal.record import Record, encode, timestamp
 from core.ports import JSON
 
 AT = "2026-05-04T03:02:01.123456Z"
@@ -85,7 +86,7 @@ def test_times_have_microseconds_and_a_z() -> None:
 
 
 def test_bounds_of_what_a_record_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(format_of, "_MAX_BODY", 10)
+    monkeypatch.setattr(format_of, "MAX_BODY", 10)
     encode(Record(1, AT, "say", "/", 1, "x" * 10))
     with pytest.raises(UsageError, match=r"^A journal can't store a body of 11 bytes; keep it as a blob\.$"):
         encode(Record(1, AT, "say", "/", 1, "x" * 11))
@@ -94,9 +95,9 @@ def test_bounds_of_what_a_record_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
     plain: dict[str, JSON] = {"zshort": "x", "long": "x" * 50, "among": "x" * 20}
     size = len(encoded(Record(1, AT, "say", "/", 1, "", plain)).partition("\n\n")[0].encode()) + 2
-    monkeypatch.setattr(format_of, "_MAX_HEADER", size)
+    monkeypatch.setattr(format_of, "MAX_HEADER", size)
     encode(Record(1, AT, "say", "/", 1, "", plain))
-    monkeypatch.setattr(format_of, "_MAX_HEADER", size - 1)
+    monkeypatch.setattr(format_of, "MAX_HEADER", size - 1)
     with pytest.raises(UsageError, match="the field 'long': it is too long; put it in the body"):
         encode(Record(1, AT, "say", "/", 1, "", plain))
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from core.errors import JournalCorrupt, UsageError
-from core.journal.record import GENESIS, Parser, Record, encode, unbalanced
+from core.journal.parser import Parser
+from core.journal.record import GENESIS, Record, encode, unbalanced
 from core.ports import JSON
 
 AT = "2026-05-04T03:02:01.123456Z"

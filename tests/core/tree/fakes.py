@@ -39,6 +39,7 @@ from core.ports import (
 from core.tree.monitor import Authorities
 from core.tree.runtime import Runtime
 from tests.prefix import Conversation
+from tests.sealing import give_key
 
 _OPENING = re.compile(r"^You are agent (\S+), called by (.+)\.$", re.MULTILINE)
 
@@ -321,6 +322,7 @@ def runtime(
 ) -> Runtime:
     """A runtime whose models say what `script` says, with the module `t` of `world`, under a policy as TOML."""
     it = world or World()
+    give_key(data)
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return FakeModules(it)

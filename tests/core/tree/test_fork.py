@@ -21,6 +21,7 @@ from core.tree.fork import Fork, fork, new_session
 from core.tree.replay import replay
 from tests.core.tree.fakes import Asked, ScriptedModel, World, replies, runtime
 from tests.core.tree.test_control import DEEP, until
+from tests.sealing import SEALER
 
 NOW = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 
@@ -36,7 +37,7 @@ FULL = {
 
 
 def take(sessions: Path, source: Path, at: int | None) -> Fork:
-    return fork(sessions, source, at, session=new_session(NOW), now=NOW)
+    return fork(sessions, source, at, session=new_session(NOW), now=NOW, sealer=SEALER)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -298,7 +299,7 @@ def test_what_a_killed_fork_left_is_removed_by_the_next_and_a_running_one_is_not
     for folder in (left, young):
         folder.mkdir(parents=True)
     os.utime(left.parent, (1_000_000_000, 1_000_000_000))
-    with forking._workshop(sessions, "running"):
+    with forking.workshop(sessions, "running"):
         os.utime(sessions / ".forking-running", (1_000_000_000, 1_000_000_000))
         made = take(sessions, recorded, 2)
         assert {path.name for path in sessions.iterdir()} == {
@@ -313,7 +314,7 @@ def test_nothing_that_is_half_built_is_in_the_list_of_sessions(recorded: Path, t
     async def main() -> list[str]:
         async with runtime(tmp_path, replies({"/": ["Hello."]})) as opened:
             made = take(tmp_path / "sessions", recorded, 4)
-            with forking._workshop(tmp_path / "sessions", "building") as place:
+            with forking.workshop(tmp_path / "sessions", "building") as place:
                 place.mkdir()
                 (place / "journal.md").write_bytes((recorded / "journal.md").read_bytes())
                 listed = [(info.id, info.title, info.records) for info in opened.sessions()]

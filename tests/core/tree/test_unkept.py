@@ -12,6 +12,7 @@ import pytest
 from core.errors import ModuleLost, UsageError
 from core.gate.gate import Ticket
 from core.journal import read_journal
+from core.journal.seal import open_sealer
 from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
@@ -103,7 +104,13 @@ def test_people_are_told_once_and_no_older_version_is_taken_for_it(
     for at, files, names in ((first.n, "version", ["a", "b"]), (third.n, "current", ["a", "b", "c", "d"])):
         now = datetime(2026, 2, 3, 4, 5, at, tzinfo=UTC)
         made = fork(
-            tmp_path / "sessions", journal, at, session=new_session(now), now=now, versions=GitVersions()
+            tmp_path / "sessions",
+            journal,
+            at,
+            session=new_session(now),
+            now=now,
+            versions=GitVersions(),
+            sealer=open_sealer(tmp_path),
         )
         assert made.workspace == files
         assert sorted(path.name for path in (made.directory / "workspace").iterdir()) == names

@@ -18,6 +18,7 @@ from core.tree.replay import replay
 from core.tree.workspace import Workspace, find_version, restore_at_rest
 from sandbox.versions import GitVersions
 from tests.core.tree.fakes import runtime
+from tests.sealing import SEALER
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -84,7 +85,7 @@ def stored(data: Path, workspace: Path | None = None) -> Path:
 
 
 def restore(directory: Path, version: str) -> Record:
-    return asyncio.run(restore_at_rest(directory, GitVersions(), version, NOW))
+    return asyncio.run(restore_at_rest(directory, GitVersions(), version, NOW, SEALER))
 
 
 def test_files_are_restored_at_rest_and_that_is_recorded(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ const memories = new MemoriesDialog((type, fields) => connection.request(type, f
 const modules = new ModulesDialog((type, fields) => connection.request(type, fields));
 store.addEventListener("modules", onceAFrame(() => modules.changed()));
 const settings = new SettingsDialog(() => connection.request("about"), () => store.session.model);
-const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), () => openSession(store.session.example ? null : store.session.id));
+const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), goOn);
 const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);
 
 // A chip in a dialogue stands in a record, whose agent has the variable.
@@ -114,6 +114,25 @@ async function fork(text) {
   leaving = store.session.id;
   try {
     await connection.request("fork", { at: store.shown, text });
+    store.select("/");
+  } catch (error) {
+    leaving = null;
+    throw error;
+  }
+}
+
+/** From a stored session to one that goes on: the running one, a new one, or for a foreign one a session of one's own. */
+function goOn() {
+  const { session } = store;
+  if (session.foreign) attempt(adopt());
+  else openSession(session.example ? null : session.id);
+}
+
+/** The server makes a session of our own of the foreign one that is shown, and goes on with it; so does the page. */
+async function adopt() {
+  leaving = store.session.id;
+  try {
+    await connection.request("adopt", { at: null });
     store.select("/");
   } catch (error) {
     leaving = null;

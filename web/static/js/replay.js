@@ -22,6 +22,7 @@ export class Replay {
   #play = part("replay-play");
   #speed = /** @type {HTMLSelectElement} */ (part("replay-speed"));
   #close = part("replay-close");
+  #foreign = part("replay-foreign");
   #opener = part("replay-open");
   /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
   #asking = false;
@@ -162,7 +163,11 @@ export class Replay {
       this.#play.dataset.shape = String(playing);
       this.#play.replaceChildren(icon(playing ? "pause" : "resume"), el("span", { className: "sr" }, playing ? "Stop playing" : "Play"));
     }
-    setText(this.#close, session.example ? "Close" : session.readonly ? "Open it live" : "Back to now");
+    const foreign = session.foreign ?? "";
+    this.#foreign.hidden = part("replay-badge").hidden = !foreign;
+    setText(this.#foreign, foreign && `This session is foreign: ${foreign}. You can look at it and export it. Adopt makes a session of your own of it, with copies of its files, under your rules; nothing that it had under way is carried out.`);
+    part("replay-fork").hidden = Boolean(foreign);
+    setText(this.#close, session.example ? "Close" : foreign ? "Adopt" : session.readonly ? "Open it live" : "Back to now");
     this.#mark(last);
   }
 

@@ -54,7 +54,7 @@ export class Sessions {
     const words = this.#search.value.trim().toLowerCase();
     const found = this.store.sessions.filter((info) => `${info.title} ${info.id}`.toLowerCase().includes(words));
     const rows = found.slice(0, 300).map((info) => {
-      const facts = `${dateTime(info.changed)} · ${info.records} records${info.open ? " · open" : ""}`;
+      const facts = `${dateTime(info.changed)} · ${info.records} records${info.open ? " · open" : ""}${info.foreign ? " · foreign" : ""}`;
       const button = el("button", { type: "button" },
         el("span", { className: "title" }, info.title || "Untitled"), el("span", { className: "facts" }, facts));
       if (info.id === this.store.session.id) button.setAttribute("aria-current", "true");

@@ -206,7 +206,9 @@ export class Store extends EventTarget {
   #stale(message) {
     if (this.#awaited === null || message.type === "notice" || message.type === "sessions") return false;
     const { id, readonly } = this.#awaited;
-    if (message.type !== "session" || message.id !== id || Boolean(message.readonly) !== readonly) return true;
+    // A foreign session is shown to look at, also where it was to be gone on with.
+    const expected = message.foreign || Boolean(message.readonly) === readonly;
+    if (message.type !== "session" || message.id !== id || !expected) return true;
     this.#awaited = null;
     return false;
   }
@@ -215,7 +217,7 @@ export class Store extends EventTarget {
   #session(message) {
     if (message.id !== this.session.id && this.session.id !== null) this.#reset();
     if (message.since < this.last) this.#reset();
-    this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, ...message };
+    this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", ...message };
     this.#tell("session");
   }
 

@@ -61,6 +61,7 @@
  * @property {number} last number of the newest record when it was asked for
  * @property {boolean} readonly
  * @property {boolean} [example] it comes with the product and is none of the user's own
+ * @property {string} [foreign] why this installation did not make it, if so
  * @property {Prices} [prices] what a million tokens cost, if that is known
  *
  * @typedef {{prompt: number, cached: number, completion: number}} Prices
@@ -72,6 +73,7 @@
  * @property {string} changed
  * @property {number} records
  * @property {boolean} open
+ * @property {boolean} foreign this installation did not make it
  *
  * @typedef {object} SeenMessage
  * @property {string} role

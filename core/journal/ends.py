@@ -1,0 +1,73 @@
+"""The two ends of a journal: enough for a list of many sessions, without reading any of them whole."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from core.errors import JournalCorrupt
+from core.journal.file import last_number, open_regular
+from core.journal.parser import Parser
+from core.journal.record import Record
+from core.journal.seal import Sealer
+
+_END: Final = 65_536
+_FAR: Final = 4 << 20
+"""Bytes at a journal's end: where the last record, which may be long, is looked for a second time."""
+_TRIES: Final = 16
+"""Places in the last record's own text that may look like its header."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """`first`: records at its start; `last`: number of the last whole one, 0 if there is none.
+
+    `sealed`: the last whole record is the sealer's. Of all the others that is looked at when the session is opened.
+    """
+
+    first: tuple[Record, ...]
+    last: int
+    sealed: bool
+
+    @property
+    def title(self) -> str:
+        """The first words of the user."""
+        return next((one.body for one in self.first if one.kind == "say"), "")
+
+    @staticmethod
+    def of(file: Path, sealer: Sealer) -> Ends:
+        """Of a journal's file.
+
+        Raises:
+            OSError: it can't be read, or is no plain file.
+            JournalCorrupt: it does not begin as a journal.
+        """
+        with open_regular(file) as stream:
+            first = tuple(Parser().feed(stream.read(_END)))
+            last, size = last_number(file), os.fstat(stream.fileno()).st_size
+            for length in (_END, _FAR):
+                stream.seek(max(0, size - length))
+                found = _last(stream.read(length), last, sealer)
+                if found is not None or size <= length:
+                    break
+        return Ends(first, last, bool(found))
+
+
+def _last(data: bytes, n: int, sealer: Sealer) -> bool | None:
+    """Whether record `n`, the last whole one in `data`, is the sealer's; None if it is not all there."""
+    begin, place = b'<!-- iact {"n":%d,' % n, len(data)
+    for _ in range(_TRIES):
+        place = data.rfind(begin, 0, place)
+        if place < 0:
+            break
+        header = data[place : data.find(b"\n", place)]
+        prev = header[header.rfind(b'"prev":"') + 8 :][:8]
+        parser = Parser(n=n - 1, prev=prev.decode("ascii", "replace"), sealer=sealer)
+        try:
+            if next(parser.feed(data[place:]), None) is not None:
+                return not parser.seals.unsealed
+        except JournalCorrupt:
+            continue  # text in its body that looks like its header
+    return None

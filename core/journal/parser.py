@@ -1,0 +1,235 @@
+"""Bytes in, in pieces of any size; records out, each checked against its digest, its number and the one before."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from core.errors import JournalCorrupt
+from core.journal.record import GENESIS, HEAD, HEAD_END, MAX_BODY, MAX_HEADER, Record, trailer, unwrap
+from core.journal.seal import MARK, PLAIN_END, Sealer, Seals
+from core.ports import JSON
+
+_SEALED: Final = ',"seal":""'
+_MAX_HEADING: Final = 16_384
+_BYTES: Final = re.compile(
+    rb'"bytes":\d+(?=,"prev":"[0-9a-f]{8}"(?:,"wrapped":true)?(?:,"seal":"[0-9a-f]{16}")?} -->\n$)'
+)
+
+_TYPES: Final[Mapping[str, type]] = {
+    "n": int, "at": str, "kind": str, "agent": str, "step": int, "bytes": int, "prev": str,
+}  # fmt: skip
+_PROPER: Final = tuple(_TYPES.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A record's header, and where its body begins and the record ends in the buffer."""
+
+    header: dict[str, JSON]
+    body: int
+    size: int
+    end: int
+
+
+class Parser:
+    """Bytes in, records out; checks numbers, digests and the chain as it goes.
+
+    With a `sealer`, `seals` says which of them it made. `offset` is the position behind the last whole record: where a torn tail would be cut. Linear in
+    the bytes fed, if the pieces are not much smaller than a header.
+    """
+
+    def __init__(self, *, n: int = 0, prev: str = GENESIS, sealer: Sealer | None = None) -> None:
+        self._sealer = sealer
+        self.seals = Seals()
+        self._pieces: list[bytes] = []
+        self._size = 0  # bytes in all pieces
+        self._wanted = 1  # bytes without which the next record can't be complete
+        self._n = n
+        self._prev = prev
+        self.offset = 0
+
+    @property
+    def pending(self) -> int:
+        """How many bytes stand behind the last whole record."""
+        return self._size
+
+    @property
+    def torn(self) -> bool:
+        """Whether the bytes behind the last whole record can be an append that a crash cut short.
+
+        They can't if a trailer stands there that proves the record to have been complete once: its digest
+        is right for the length and heading that the record must have had, or the next record follows it.
+        """
+        buffer = self._joined()
+        head = self._head(buffer, 0)
+        if head is None:
+            return True
+        for match in re.finditer(rb"\n\n<!-- /%d ([0-9a-f]{8}) -->\n\n" % (self._n + 1), buffer):
+            digest = match.group(1).decode()
+            if _was_whole(buffer, head, match.start(), digest):
+                return False
+            if Parser(n=self._n + 1, prev=digest).begins(buffer[match.end() :]):
+                return False
+        return True
+
+    def begins(self, data: bytes) -> bool:
+        """Whether `data` starts with a whole record that may stand next."""
+        try:
+            return self._take(data, 0) is not None
+        except JournalCorrupt:
+            return False
+
+    def feed(self, data: bytes) -> Iterator[Record]:
+        """Take the next bytes; give every record that is complete now.
+
+        Raises:
+            JournalCorrupt: bytes are there that can't be (the start of) the next record.
+        """
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size < self._wanted:
+            return
+        buffer, position = self._joined(), 0
+        try:
+            while (taken := self._take(buffer, position)) is not None:
+                record, end = taken
+                if self._sealer is not None:
+                    self._judge(record, buffer, position, end, self._sealer)
+                self._n, self._prev, self._wanted = record.n, record.digest, 1
+                self.offset += end - position
+                position = end
+                yield record
+        finally:
+            self._pieces, self._size = [buffer[position:]], len(buffer) - position
+
+    def _judge(self, record: Record, buffer: bytes, start: int, end: int, sealer: Sealer) -> None:
+        """Look at the seal of a record that stands in `buffer`; `self.offset` is still where it begins in the file."""
+        valid = False
+        if record.seal:
+            data, line_end = memoryview(buffer), buffer.index(b"\n", start) + 1
+            plain = line_end - len(PLAIN_END) - len(record.seal) - len(_SEALED)
+            body = data[line_end : end - len(trailer(record.n))]
+            valid = hmac.compare_digest(sealer.seal(data[start:plain], PLAIN_END, body), record.seal)
+        self.seals.take(record.n, valid=valid)
+        if valid and record.kind == "adopt":
+            self.seals.adopt(self.offset, record.text("sha256"))
+
+    def _joined(self) -> bytes:
+        if len(self._pieces) != 1:
+            self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0]
+
+    def _bad(self, why: str) -> JournalCorrupt:
+        n = self._n + 1
+        return JournalCorrupt(f"Record {n} at byte {self.offset} is damaged: {why}.", n=n, offset=self.offset)
+
+    def _take(self, buffer: bytes, start: int) -> tuple[Record, int] | None:
+        head = self._head(buffer, start)
+        if head is None:
+            self._wanted = len(buffer) - start + 1
+            return None
+        if len(buffer) < head.end:
+            self._wanted = head.end - start
+            return None
+        body_end = head.body + head.size
+        digest = hashlib.sha256(memoryview(buffer)[start:body_end]).hexdigest()[:8]
+        if buffer[body_end : head.end] != trailer(self._n + 1, digest):
+            raise self._bad("its trailer does not match its content")
+        return self._record(head.header, buffer[head.body : body_end], digest), head.end
+
+    def _head(self, buffer: bytes, start: int) -> _Head | None:
+        """Header and heading of the record at `start`; None if they are not all there."""
+        line_end = buffer.find(b"\n", start)
+        if line_end < 0:
+            begun = buffer[start : start + len(HEAD)]
+            if begun != HEAD[: len(begun)]:
+                raise self._bad("its header does not begin as one")
+            if len(buffer) - start > MAX_HEADER:
+                raise self._bad("its header has no end")
+            return None
+        line = buffer[start : line_end + 1]
+        if not line.startswith(HEAD) or not line.endswith(HEAD_END):
+            raise self._bad("its header is not one line of the form <!-- iact {…} -->")
+        header = self._header(line[len(HEAD) : -len(HEAD_END)])
+        if "seal" in header and not ((mark := MARK.search(line)) and mark[1].decode() == header["seal"]):
+            raise self._bad("its seal does not stand where seals do")
+        heading = b"### %d " % (self._n + 1)
+        begun = buffer[line_end + 1 : line_end + 1 + len(heading)]
+        if begun != heading[: len(begun)]:
+            raise self._bad("its heading does not begin as one")
+        heading_end = buffer.find(b"\n", line_end + 1, line_end + _MAX_HEADING)
+        if heading_end < 0 and len(buffer) - line_end > _MAX_HEADING:
+            raise self._bad("its heading has no end")
+        if heading_end < 0 or len(buffer) == heading_end + 1:
+            return None
+        if buffer[heading_end + 1 : heading_end + 2] != b"\n":
+            raise self._bad("no empty line stands behind its heading")
+        size = header.pop("bytes")
+        assert isinstance(size, int)
+        body = heading_end + 2
+        return _Head(header, body, size, body + size + len(trailer(self._n + 1)))
+
+    def _header(self, text: bytes) -> dict[str, JSON]:
+        try:
+            header = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite)
+        except (ValueError, RecursionError) as error:
+            raise self._bad("its header is not JSON") from error
+        if not isinstance(header, dict):
+            raise self._bad("its header is not an object")
+        if tuple(type(header.get(name)) for name in _TYPES) != _PROPER:
+            name = next(name for name, proper in _TYPES.items() if type(header.get(name)) is not proper)
+            raise self._bad(f"its header lacks a proper {name!r}")
+        if header["n"] != self._n + 1:
+            raise self._bad(f"its number is {header['n']}, not {self._n + 1}")
+        if header["prev"] != self._prev:
+            raise self._bad("it does not follow the record before it")
+        if not 0 <= header["bytes"] <= MAX_BODY:
+            raise self._bad("its length is impossible")
+        return header
+
+    def _record(self, header: dict[str, JSON], raw: bytes, digest: str) -> Record:
+        try:
+            body = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self._bad("its body is not UTF-8") from error
+        if header.pop("wrapped", False):
+            if body.count("\n") < 2:
+                raise self._bad("its body is not wrapped in a fence, as its header says")
+            body = unwrap(body)
+        n, step, at = header.pop("n"), header.pop("step"), header.pop("at")
+        kind, agent, prev = header.pop("kind"), header.pop("agent"), header.pop("prev")
+        seal = header.pop("seal", "")
+        assert isinstance(n, int)
+        assert isinstance(step, int)
+        assert isinstance(at, str)
+        assert isinstance(kind, str)
+        assert isinstance(agent, str)
+        assert isinstance(prev, str)
+        assert isinstance(seal, str)
+        return Record(n, at, kind, agent, step, body, header, prev, digest, seal)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _was_whole(buffer: bytes, head: _Head, end: int, digest: str) -> bool:
+    """Whether a record whose body ends at `end` had this digest, but for its length or the end of its heading."""
+    line_end, body = buffer.index(b"\n") + 1, end - head.size
+    counted = _BYTES.sub(b'"bytes":%d' % (end - head.body), buffer[:line_end])
+    return digest in (
+        hashlib.sha256(counted + buffer[line_end:end]).hexdigest()[:8],
+        hashlib.sha256(buffer[: max(body - 2, 0)] + b"\n\n" + buffer[max(body, 0) : end]).hexdigest()[:8],
+    )

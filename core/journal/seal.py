@@ -1,0 +1,181 @@
+"""Which records were written by this installation: a keyed digest in the header of each.
+
+A journal's own chain says that nothing was taken out or moved; it does not say who wrote it. Whoever can write a
+file can write a journal, and a journal says in which directory its agents work, how much they may do, and what is
+to be carried out next. So every record that is appended carries a seal: the first sixteen hex digits of the
+HMAC-SHA256 over exactly what the record's digest covers, its own seal left out. The key is 32 random bytes in the
+data directory that no agent, module or client ever sees.
+
+A session is *ours* if every record has a valid seal; what stands before its last `adopt` record need not have one,
+since that record, itself sealed, names the SHA-256 over all bytes before it. Every other session is *foreign*: it
+can be read, and has no authority (`core.tree.adopt`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+from typing import Final
+
+from core.errors import JournalError
+
+KEY: Final = "seal.key"
+"""The name of the key in a data directory."""
+_SIZE: Final = 32
+_BLOCK: Final = 64
+_DIGITS: Final = 16
+
+MARK: Final = re.compile(rb',"seal":"([0-9a-f]{16})"\} -->\n\Z')
+"""How a sealed header line ends; without the seal it ends as every other."""
+PLAIN_END: Final = b"} -->\n"
+
+
+class Sealer:
+    """Makes seals with one key. Holds nothing but two hashes, begun as RFC 2104 says."""
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, key: bytes) -> None:
+        block = key.ljust(_BLOCK, b"\0")
+        self._inner = hashlib.sha256(bytes(one ^ 0x36 for one in block))
+        self._outer = hashlib.sha256(bytes(one ^ 0x5C for one in block))
+
+    def seal(self, *pieces: bytes | memoryview) -> str:
+        """The seal over these bytes, one behind the other."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        for piece in pieces:
+            inner.update(piece)
+        outer.update(inner.digest())
+        return outer.hexdigest()[:_DIGITS]
+
+
+NOBODY: Final = Sealer(secrets.token_bytes(_SIZE))
+"""Where there is no key: no session is anybody's."""
+
+
+class Seals:
+    """What the seals of the records read so far say, from the first on.
+
+    `unsealed`: the number of the first record, after the last adoption, that has no valid seal; 0 if there is none.
+    `adopted`: the byte before which everything belongs to an adopted session, and the SHA-256 that it must have.
+    """
+
+    __slots__ = ("adopted", "any", "unsealed")
+
+    def __init__(self) -> None:
+        self.unsealed = 0
+        self.any = False
+        self.adopted: tuple[int, str] | None = None
+
+    def take(self, n: int, *, valid: bool) -> None:
+        """One more record. `valid`: its seal is right."""
+        self.any = self.any or valid
+        if not valid and not self.unsealed:
+            self.unsealed = n
+
+    def adopt(self, offset: int, sha256: str) -> None:
+        """The record just taken, whose seal is right, adopts everything before it."""
+        self.unsealed, self.adopted = 0, (offset, sha256)
+
+    def why_foreign(self, file: Path) -> str:
+        """Why the journal is not this installation's, in words; empty if it is. `file`: to read what was adopted."""
+        if self.unsealed:
+            if self.any:
+                return f"record {self.unsealed} was not written by this installation"
+            return (
+                "it has no seals of this installation: it was made elsewhere, or before seals were kept, or the key "
+                "of this data directory was lost or replaced"
+            )
+        if self.adopted is not None and _sha256_of(file, self.adopted[0]) != self.adopted[1]:
+            return "what it adopted is not what stands there now"
+        return ""
+
+
+def _sha256_of(file: Path, size: int) -> str:
+    hasher = hashlib.sha256()
+    with file.open("rb") as stream:
+        while size > 0 and (chunk := stream.read(min(size, 1 << 20))):
+            hasher.update(chunk)
+            size -= len(chunk)
+    return hasher.hexdigest()
+
+
+# --- the key ----------------------------------------------------------------------------------------------
+
+
+def open_sealer(data: Path) -> Sealer:
+    """The sealer of a data directory; its key is made the first time.
+
+    Raises:
+        JournalError: the key can't be made or read, or is none.
+    """
+    try:
+        return read_sealer(data) or _make(data)
+    except OSError as error:
+        raise JournalError(
+            f"The key {data / KEY}, with which sessions are sealed, can't be made: {error.strerror}."
+        ) from error
+
+
+def read_sealer(data: Path) -> Sealer | None:
+    """The sealer of a data directory; None if it has no key, so that no session there is its own.
+
+    Raises:
+        JournalError: the key can't be read, or is none.
+    """
+    path = data / KEY
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        what = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise _unreadable(path, str(what)) from error
+    try:
+        status = os.fstat(descriptor)
+        key = os.read(descriptor, _SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
+        if len(key) != _SIZE:
+            raise _unreadable(path, f"it does not hold {_SIZE} bytes")
+        if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+    return Sealer(key)
+
+
+def _unreadable(path: Path, why: str) -> JournalError:
+    return JournalError(
+        f"The key {path}, with which sessions are sealed, can't be used: {why}. Put the right one back; or move it "
+        "away: a new one is made, and the sessions that are there must be adopted."
+    )
+
+
+def _make(data: Path) -> Sealer:
+    """Make the key: whole or not at all, and only once, whoever else starts at this moment."""
+    draft = data / f".{KEY}-{secrets.token_hex(8)}"
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            os.write(descriptor, secrets.token_bytes(_SIZE))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        with contextlib.suppress(FileExistsError):  # another process was first; its key is the one
+            os.link(draft, data / KEY)
+    finally:
+        draft.unlink(missing_ok=True)
+    folder = os.open(data, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    made = read_sealer(data)
+    assert made is not None
+    return made
