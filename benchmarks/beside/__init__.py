@@ -1,0 +1,1 @@
+"""This product beside an earlier commit of itself, in one run."""

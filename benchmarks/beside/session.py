@@ -1,0 +1,126 @@
+"""One session of the product whose checkout stands in the working directory; prints what it measured as JSON.
+
+    python session.py CALLS live|scratch docker|bubblewrap
+
+Runs under either commit, so it uses nothing but what both have: the settings, the wiring, a session and its journal.
+The model is a script that answers at once; gate, journal, module, container and versions are real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+sys.path.insert(0, os.getcwd())
+
+from core.journal import Record
+from core.models.roles import Models
+from core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd, TextDelta
+from iact import wiring
+from iact.settings import Settings
+
+_LOOK = "```shell.run\ncat notes.txt | wc -l\n```"
+_WRITE = "```shell.run\necho one more line >> notes.txt\n```"
+
+
+class Script:
+    """Says what it was given, one reply a turn, and then that it is done."""
+
+    def __init__(self, replies: Sequence[str]) -> None:
+        self._replies = list(replies)
+
+    @property
+    def profile(self) -> ModelProfile:
+        return ModelProfile("script", 1_000_000)
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        yield TextDelta(self._replies.pop(0) if self._replies else "Done.")
+        yield StreamEnd("stop")
+
+    async def warm(self) -> None:
+        return
+
+    async def close(self) -> None:
+        return
+
+
+async def measure(calls: int, where: str, backend: str) -> dict[str, object]:
+    """Milliseconds from the end of a turn to the outcome of its call, by what was called; memory of its modules."""
+    script = Script([])
+    wiring.open_models = lambda settings: Models({"smart": script})
+    with tempfile.TemporaryDirectory(prefix="iact-beside-") as folder:
+        data, live = Path(folder) / "data", Path(folder) / "live"
+        live.mkdir()
+        (live / "notes.txt").write_text("a line\n")
+        settings = Settings.model_validate(
+            {"data": data, "model": "script", "memory": "off", "sandbox": backend}
+        )
+        async with wiring.open_runtime(settings, pool=1) as runtime:
+            await asyncio.sleep(4)  # the pool fills; a session of a person begins later than that, too
+            place = live if where == "live" else None
+            session = await runtime.open(intent=2, workspace=place)
+            taken: dict[str, list[float]] = {}
+            for name, replies in (
+                ("first look", [_LOOK]),
+                ("first write", [_WRITE]),
+                ("look", [_LOOK] * calls),
+                ("write", [_WRITE] * calls),
+            ):
+                since = len(session.records())
+                script._replies = list(replies)
+                await session.ask(name)
+                taken[name] = _times(session.records(since))
+            memory = _memory(session.id, backend)
+            return {"taken": taken, "memory_mb": memory, "modules": session.modules_running}
+
+
+def _times(records: Sequence[Record]) -> list[float]:
+    """From the turn in which a call stands to its result."""
+    found: list[float] = []
+    last: Record | None = None
+    for record in records:
+        if record.kind == "turn":
+            last = record
+        elif record.kind == "result" and last is not None:
+            assert record.text("status") == "ok", record
+            found.append((_seconds(record.at) - _seconds(last.at)) * 1000)
+    return found
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
+
+
+def _memory(session: str, backend: str) -> float:
+    """Megabytes that the session's containers use now, as the engine counts them."""
+    if backend != "docker":
+        return 0.0
+    named = _docker("ps", "--format", "{{.Names}}")
+    ours = [name for name in named if session in name]
+    return round(sum(map(_megabytes, _docker("stats", "--no-stream", "--format", "{{.MemUsage}}", *ours))), 1)
+
+
+def _docker(*arguments: str) -> list[str]:
+    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def _megabytes(usage: str) -> float:
+    """The first size in "21.4MiB / 512MiB"."""
+    found = re.match(r"([0-9.]+)([KMG])iB", usage)
+    assert found is not None, usage
+    return float(found[1]) * {"K": 1 / 1024, "M": 1.0, "G": 1024.0}[found[2]] * 1.048576
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(measure(int(sys.argv[1]), sys.argv[2], sys.argv[3]))))
