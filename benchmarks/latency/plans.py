@@ -14,7 +14,7 @@ from core.plan.engine import PlanEngine
 from core.plan.model import make_plan
 from core.plan.modes import auto
 from core.plan.modes.registry import make_mode
-from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
+from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success, Waiting
 from core.ports import JSON
 from core.tree.runtime import SystemClock
 
@@ -38,7 +38,7 @@ class Functions:
 class Reader:
     """Fires a node: the tool, with its latency."""
 
-    async def run(self, firing: Firing) -> Outcome:
+    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
         return Success(await tool())
 
 

@@ -26,7 +26,7 @@ from benchmarks.environments import installed, interpreter
 from core.plan.engine import PlanEngine
 from core.plan.limits import Limits
 from core.plan.model import Node, Plan, PlanVersion, make_plan
-from core.plan.seams import Firing, Outcome, Question, Success
+from core.plan.seams import Firing, Outcome, Question, Success, Waiting
 from core.plan.state import NodeChange
 from core.tree.runtime import SystemClock
 
@@ -39,7 +39,7 @@ class Sleeper:
 
     seconds: Mapping[str, float]
 
-    async def run(self, firing: Firing) -> Outcome:
+    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
         wait = self.seconds.get(firing.node.id, 0.0)
         if wait:
             await asyncio.sleep(wait)

@@ -22,7 +22,7 @@ from core.plan.engine import PlanEngine
 from core.plan.forms import node_to_json
 from core.plan.limits import Limits
 from core.plan.model import make_plan
-from core.plan.seams import Catalogue, Failure, Firing, FunctionInfo, Outcome, Question, Success
+from core.plan.seams import Catalogue, Failure, Firing, FunctionInfo, Outcome, Question, Success, Waiting
 from core.ports import JSON, Clock
 
 GROUPS: Final = ("G0", "G1", "G2", "G3", "G4", "G5", "G6")
@@ -135,7 +135,7 @@ class Firer:
     mind: Mind
     amending: bool
 
-    async def run(self, firing: Firing) -> Outcome:
+    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
         arguments: Mapping[str, JSON] = firing.arguments
         while True:
             outcome = await self.world.call(firing.node.call, arguments)

@@ -2,89 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from core.plan.alarm import Alarm
-from core.plan.attempts import Attempts
+from core.plan.execution import NEVER, Attempt, Execution
 from core.plan.model import Node
 from core.plan.modes.base import LeaveOut
 from core.plan.refs import MissingField, resolve
-from core.plan.schedule import ReadyQueue, Resources, TokenBucket
-from core.plan.seams import FunctionInfo
+from core.plan.schedule import Resources, TokenBucket
+from core.plan.seams import Firing, FunctionInfo
 from core.ports import JSON
-
-if TYPE_CHECKING:
-    from core.plan.engine import PlanEngine
 
 
 class Dispatch:
-    """The ready nodes of one `PlanEngine`. `sleeping`: nodes that an alarm will wake."""
+    """Starts the nodes of one run, and keeps the time limits of what runs.
 
-    def __init__(self, engine: PlanEngine, attempts: Attempts, alarm: Alarm) -> None:
-        self.sleeping: set[str] = set()
-        self._engine = engine
-        self._attempts = attempts
-        self._alarm = alarm
-        self._queue = ReadyQueue()
+    `ended`: nodes that ended without having been started, for the machine to look at.
+    """
+
+    def __init__(self, run: Execution) -> None:
+        self.ended: list[str] = []
+        self._run = run
         self._resources = Resources()
         self._parked: dict[str, list[str]] = {}
-        self._buckets = {one: TokenBucket(rate) for one, rate in engine.limits.rates.items()}
+        self._buckets = {one: TokenBucket(rate) for one, rate in run.limits.rates.items()}
+        self._deadlines: dict[str, float] = {}
+        self._next_due = NEVER
 
-    def __len__(self) -> int:
-        """How many may be tried now."""
-        return len(self._queue)
-
-    def add(self, node: str) -> None:
-        """A node became ready."""
-        self._queue.add(node)
-
-    def remove(self, node: str) -> None:
-        """It is ready no more."""
-        self._queue.remove(node)
-        self.sleeping.discard(node)
-
-    def fill(self) -> None:
-        """Start what may start, as many as may run at once."""
-        most = self._engine.limits.concurrency
-        while len(self._attempts) < most:
-            node = self._queue.pop()
-            if node is None:
-                return
-            self._try(node)
-
-    def take_up(self, node: str) -> None:
-        """An attempt of an earlier run goes on outside: wait for its outcome."""
-        engine = self._engine
-        record = engine.state.nodes[node]
-        names = self._exclusive(record.node, engine.info(record.node))
-        self._resources.take(names, node)
-        try:
-            prepared = engine.mode.prepare(
-                engine.state, node, resolve(record.node, engine.state.outputs, record.winner)
-            )
-        except MissingField:
-            prepared = {}
-        self._attempts.start(record.node, {} if isinstance(prepared, LeaveOut) else prepared, names)
-
-    def free(self, names: Iterable[str], node: str) -> None:
-        """A node holds `names` no more: what waited for them is tried again."""
-        self._resources.release(names, node)
-        for name in names:
-            for parked in self._parked.pop(name, ()):
-                if self._engine.state.nodes[parked].state == "ready":
-                    self._queue.add(parked)
-
-    def sleep(self, node: str, seconds: float, wake: Callable[[str], None]) -> None:
-        """Have `wake(node)` called later; it looks whether that still matters."""
-        self.sleeping.add(node)
-        self._alarm.after(seconds, wake, node)
-
-    def _try(self, node: str) -> None:
-        """Start a ready node, or set it aside until what it lacks is there."""
-        engine = self._engine
-        record = engine.state.nodes[node]
-        info = engine.info(record.node)
+    def next(self) -> None:
+        """Start the first ready node, or set it aside until what it lacks is there."""
+        run = self._run
+        node = run.queue.pop()
+        if node is None:
+            return
+        record = run.state.nodes[node]
+        info = run.info(record.node)
         names = self._exclusive(record.node, info)
         for name in names:
             if not self._resources.free((name,)):
@@ -92,27 +43,79 @@ class Dispatch:
                 return
         wait = self._throttled(record.node, info)
         if wait > 0:
-            self.sleep(node, wait, self._woken)
+            run.sleeping.add(node)
+            run.timer(run.at + wait, "throttled", node)
             return
         arguments = self._arguments(node)
         if arguments is None:
             return
         self._resources.take(names, node)
-        engine.emit(node, "dispatched")
-        self._attempts.start(record.node, arguments, names)
+        run.emit(node, "dispatched")
+        self.fire(Attempt(record.node, arguments, names))
+
+    def fire(self, attempt: Attempt) -> None:
+        """Make an attempt, the first of a dispatch or a further one."""
+        run, node = self._run, attempt.node
+        state, record = run.state, run.state.nodes[node.id]
+        run.attempts[node.id] = attempt
+        self.limit(node.id, self.time_limit(node))
+        inputs = {}
+        if node.kind == "agent":
+            inputs = {one: state.outputs[one] for one in node.dependencies if one in state.outputs}
+        labels = state.labels_of(node.id) if node.refs else ()
+        run.out.append(
+            Firing(state.plan.id, record.version, node, record.attempts, attempt.arguments, labels, inputs)
+        )
+
+    def take_up(self, node: str) -> None:
+        """An attempt of an earlier run goes on outside: wait for its outcome."""
+        run = self._run
+        record = run.state.nodes[node]
+        names = self._exclusive(record.node, run.info(record.node))
+        self._resources.take(names, node)
+        try:
+            prepared = run.mode.prepare(
+                run.state, node, resolve(record.node, run.state.outputs, record.winner)
+            )
+        except MissingField:
+            prepared = {}
+        self.fire(Attempt(record.node, {} if isinstance(prepared, LeaveOut) else prepared, names))
+
+    def over(self, node: str) -> None:
+        """An attempt is over: what waited for what it held is tried again."""
+        attempt = self._run.attempts.pop(node)
+        self._deadlines.pop(node, None)
+        if attempt.names:
+            self._free(attempt.names, node)
+
+    def _free(self, names: Iterable[str], node: str) -> None:
+        self._resources.release(names, node)
+        for name in names:
+            for parked in self._parked.pop(name, ()):
+                if self._run.state.nodes[parked].state == "ready":
+                    self._run.queue.add(parked)
+
+    def woken(self, node: str) -> None:
+        """The rate of its endpoint may allow a node now."""
+        self._run.sleeping.discard(node)
+        if self._run.state.nodes[node].state == "ready":
+            self._run.queue.add(node)
 
     def _arguments(self, node: str) -> dict[str, JSON] | None:
         """What to fire it with; None if it ended without."""
-        engine = self._engine
-        record = engine.state.nodes[node]
+        run = self._run
+        record = run.state.nodes[node]
         try:
-            resolved = resolve(record.node, engine.state.outputs, record.winner)
-            prepared = engine.mode.prepare(engine.state, node, resolved)
+            resolved = resolve(record.node, run.state.outputs, record.winner)
+            prepared = run.mode.prepare(run.state, node, resolved)
         except MissingField as error:
-            engine.unresolved(node, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            run.emit(node, "ref_missing", detail=f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            self.ended.append(node)
             return None
         if isinstance(prepared, LeaveOut):
-            engine.left_out(node, prepared.reason)
+            run.emit(node, "dispatched")
+            run.succeed(node, None, (), "left_out", prepared.reason)
+            self.ended.append(node)
             return None
         return prepared
 
@@ -128,7 +131,7 @@ class Dispatch:
         writes = (*node.writes, *(info.writes if info else ()))
         if not writes and not node.impact and not (info and info.impact):
             return ()
-        state = self._engine.state
+        state = self._run.state
         races = [
             f"race:{one}"
             for one in state.nodes[node.id].serves
@@ -141,10 +144,36 @@ class Dispatch:
         if not self._buckets:
             return 0.0
         bucket = self._buckets.get(node.endpoint or (info.endpoint if info else ""))
-        return bucket.take(self._engine.clock.monotonic()) if bucket else 0.0
+        return bucket.take(self._run.at) if bucket else 0.0
 
-    def _woken(self, node: str) -> None:
-        self.sleeping.discard(node)
-        if self._engine.state.nodes[node].state == "ready":
-            self._queue.add(node)
-        self._engine.pump()
+    # --- time limits ------------------------------------------------------------------------------------------
+
+    def time_limit(self, node: Node) -> float:
+        """Seconds that an attempt may take."""
+        limit = node.timeout if node.timeout is not None else self._run.limits.node_timeout
+        return limit if limit is not None else NEVER
+
+    def limit(self, node: str, seconds: float) -> None:
+        """An attempt has so many seconds from now."""
+        if seconds == NEVER:
+            self._deadlines.pop(node, None)
+            return
+        due = self._run.at + seconds
+        self._deadlines[node] = due
+        self._watch(due)
+
+    def _watch(self, due: float) -> None:
+        """One timer for the earliest time limit: one for each would cost more than the node."""
+        if due < self._next_due:
+            self._next_due = due
+            self._run.timer(due, "overdue")
+
+    def overdue(self) -> list[str]:
+        """The attempts whose time is over, which nobody has been told of before."""
+        now = self._run.at
+        self._next_due = NEVER
+        found = [node for node, due in self._deadlines.items() if due <= now]
+        for node in found:
+            del self._deadlines[node]
+        self._watch(min(self._deadlines.values(), default=NEVER))
+        return [node for node in found if not self._run.attempts[node].ending]

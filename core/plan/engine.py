@@ -1,44 +1,38 @@
-"""Runs a plan: the thin shell around `PlanState`.
+"""Runs a plan in the world: the thin shell around `PlanMachine`.
 
-The engine decides which event comes next, and waits for the world. All of its decisions happen
-synchronously in the task in which something ended, so a successor starts in the same turn of the loop
-as its last predecessor's completion, and a slow node holds nothing but what depends on it.
+What the machine wants is carried out by tasks, and what comes of it is told to the machine in the very task in which
+it ended, so a successor starts in the same turn of the loop as its last predecessor's completion, and a slow node
+holds nothing but what depends on it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from contextlib import aclosing
 from typing import Final
 
-from core.plan import contracts
-from core.plan.admission import NOT_STARTED, Admission
+from core.errors import ModelError
 from core.plan.alarm import Alarm
-from core.plan.attempts import Attempts
-from core.plan.deliberation import Deliberation
-from core.plan.dispatch import Dispatch
+from core.plan.commands import AskModel, Notice, StopAsking, StopFiring
 from core.plan.limits import Limits
-from core.plan.model import NO_ERROR, WORK, Node, Plan, PlanVersion
+from core.plan.machine import PlanMachine
+from core.plan.model import Plan, PlanVersion
 from core.plan.modes.base import Mode
-from core.plan.recovery import Exhausted, Ladder, LadderBudget, Retry
-from core.plan.result import PlanResult, Status, gather
+from core.plan.result import PlanResult
 from core.plan.seams import (
     Asker,
     Catalogue,
     Failure,
-    FunctionInfo,
+    Firing,
     Observer,
     Outcome,
     QuestionKind,
     Runner,
-    Success,
 )
 from core.plan.state import NodeChange, PlanState
-from core.plan.states import TERMINAL, Cause
-from core.plan.validate import check
-from core.ports import JSON, Clock
-
-_PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
+from core.ports import Clock
 
 
 class PlanEngine:
@@ -70,425 +64,215 @@ class PlanEngine:
         Raises:
             PlanInvalid: the plan can't run.
         """
-        self.limits = limits or Limits()
-        self.mode = mode or Mode()
-        self.catalogue = catalogue
-        self.observer = observer
-        self.clock = clock
+        self.machine: Final = PlanMachine(
+            plan, mode=mode, limits=limits, catalogue=catalogue, asks=asker is not None, growing=growing,
+            history=history, answers=answers, taken_up=taken_up,
+        )  # fmt: skip
+        self._runner = runner
+        self._asker = asker
+        self._observer = observer
         self._monotonic = clock.monotonic
-        self.state = PlanState(plan.id, plan.goal)
-        self.contract = plan.contract
-        self.ladder = Ladder(
-            self.state,
-            LadderBudget(
-                self.limits.patches,
-                self.limits.replans if self.mode.max_replans is None else self.mode.max_replans,
-            ),
-            backoff=self.limits.backoff,
-        )
-        self.trail: list[NodeChange | PlanVersion] = []
-        self.warnings: list[str] = []
-        self.flags: list[str] = []
-        self.answer: str | None = None
-        self.bound = ""
-        self.tokens = 0
-        self.superseded: set[str] = set()
-        self.holds = 0
-        self.concluded = False
-        self.cancelled = False
-        self.goal = plan.goal
-        self.admission = Admission(self.state, self.mode, self.limits, catalogue)
-        self.thoughts = Deliberation(self, asker, growing=growing)
-        self._history = tuple(history)
-        self._answers = tuple(answers)
-        self._unplanned = not plan.nodes and not any(kind in _PLANNING for kind, _ in answers)
-        self._taken_up = frozenset(taken_up)
-        self._first = self._checked(plan) if plan.nodes and not history else None
         self._alarm = Alarm(clock)
-        self._attempts = Attempts(self, runner, self._alarm)
-        self._dispatch = Dispatch(self, self._attempts, self._alarm)
-        self._paused = False
-        self._stood = self._stood_since = 0.0
-        self._pumping = False
+        self._set: float | None = None
+        """The time for which the alarm is set."""
+        self._firings: dict[str, asyncio.Task[None]] = {}
+        self._askings: dict[int, asyncio.Task[None]] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._doing = False
         self._done = asyncio.Event()
         self._begin = 0.0
 
-    # --- the run ------------------------------------------------------------------------------------
+    @property
+    def state(self) -> PlanState:
+        """The plan and its nodes, as they are now."""
+        return self.machine.run.state
+
+    @property
+    def answer(self) -> str | None:
+        """The plan's answer in words, if it has one."""
+        return self.machine.run.answer
 
     async def run(self) -> PlanResult:
         """Run to the end; an outcome always comes back. Cancelling it aborts everything at once."""
-        self._begin = self.clock.monotonic()
+        self._begin = self._monotonic() - self.machine.began
         async with asyncio.TaskGroup() as group:
-            self.group = group
+            self._group = group
             alarm = group.create_task(self._alarm.run())
-            if self.limits.wall_clock is not None:
-                self._alarm.after(self.limits.wall_clock, self._late, "wall_clock")
-            if self._history:
-                self._go_on()
-            elif self._first is not None:
-                self.adopt(self._first)
-            else:
-                self.thoughts.begin()
-            self.pump()
+            self.machine.begin(self._now())
+            self._do()
             await self._done.wait()
             alarm.cancel()
-        return self._result()
-
-    def _checked(self, plan: Plan) -> PlanVersion:
-        checked = check(plan, self.catalogue, max_nodes=self.limits.nodes, agents=self.mode.agents)
-        self.warn(*checked.warnings)
-        return PlanVersion(1, None, plan.reason, tuple(checked.nodes.values()))
-
-    def _go_on(self) -> None:
-        """Fold the history, and bring every node to where it can go on from."""
-        state = self.state
-        for event in self._history:
-            self.trail.append(event)
-            if isinstance(event, PlanVersion):
-                state.adopt(event)
-                if event.reason.startswith("replan"):
-                    self.superseded.update(state.in_state("failed"))
-            else:
-                state.apply(event)
-                # Times in the trail go on where they ended.
-                self._begin = self._monotonic() - event.at
-        replaced = {r.node.spawned_by for r in state.nodes.values() if r.node.kind in WORK}
-        self.superseded |= {one for one in replaced if one and state.nodes[one].state == "failed"}
-        self.mode.restore(self._answers, self.catalogue)
-        self.thoughts.go_on(self._answers, unplanned=self._unplanned)
-        for one in state.in_state(*NOT_STARTED, "running", "waiting_human", "failed_retryable"):
-            if state.superfluous(one):
-                self.emit(one, "lost_race")
-        for one in list(state.entries()):
-            self.emit(one, "joined")
-        for one in state.in_state("ready"):
-            self._became_ready(one)
-        for one in state.in_state("running", "waiting_human"):
-            if one in self._taken_up:
-                self._dispatch.take_up(one)
-            else:
-                self.emit(one, "interrupted", detail="The program stopped while it ran.")
-        unpatched = [one for one in state.work_in("failed") if state.nodes[one].rung == "retried"]
-        for one in state.in_state("failed_retryable"):
-            self._recovered(one)
-        for one in unpatched:
-            self.thoughts.recover(one)
-
-    def _recovered(self, node: str) -> None:
-        """A node of an earlier run that can't be told to have finished."""
-        record = self.state.nodes[node]
-        failure = Failure("interrupted", record.error)
-        is_work = record.node.kind in WORK  # thoughts are had anew
-        exhausted = not is_work or isinstance(self._try_again(record.node, failure), Exhausted)
-        if exhausted or self.state.join(node) != "holds":
-            self.emit(node, "exhausted", detail=record.error)
-            if is_work:
-                self._ended_work(node)
-        else:
-            self.emit(node, "retried")
-
-    def _try_again(self, node: Node, failure: Failure) -> Retry | Exhausted:
-        """Rung 1. An agent counts as one that writes, unless the plan says otherwise."""
-        info = self.info(node)
-        claimed = (1 if node.kind == "agent" else 0) if node.impact is None else node.impact
-        impact = max(claimed, info.impact if info else 0)
-        idempotent = bool(info.idempotent if info else node.idempotent)
-        return self.ladder.attempt_retry(node.id, failure, impact=impact, idempotent=idempotent)
+        return self.machine.result()
 
     # --- control --------------------------------------------------------------------------------------
 
     def pause(self) -> None:
         """Start nothing and ask nothing until `resume`; what runs goes on, the plan's own clock stands still."""
-        if not self._paused:
-            self._paused, self._stood_since = True, self._monotonic()
-        self.thoughts.pause()
+        self._tell(self.machine.pause)
 
     def resume(self) -> None:
         """Go on."""
-        if self._paused:
-            self._paused = False
-            self._stood += self._monotonic() - self._stood_since
-        self.thoughts.resume()
-        self.pump()
+        self._tell(self.machine.resume)
 
     def cancel(self, *, abort: bool = False, reason: str = "") -> None:
         """End the plan: what has not started is cancelled; what runs finishes, or is cancelled too (`abort`)."""
-        self.concluded = self.cancelled = True
-        self._paused = False
-        self.thoughts.resume()
-        spared = () if abort else ("running", "waiting_human")
-        if abort:
-            self.thoughts.stop()
-        for one, record in list(self.state.nodes.items()):
-            if record.state not in TERMINAL and record.state not in spared and one in self.state.plan.nodes:
-                self.emit(one, "cancelled", detail=reason)
-        self.pump()
+        self._tell(lambda at: self.machine.cancel(at, abort=abort, reason=reason))
 
     def cancel_node(self, node: str, *, reason: str = "") -> None:
         """End one node and leave the rest to the plan."""
-        if self.state.nodes[node].state not in TERMINAL:
-            self.emit(node, "cancelled", detail=reason)
-            self.pump()
+        self._tell(lambda at: self.machine.cancel_node(node, at, reason=reason))
 
     def interject(self, text: str) -> None:
         """A person's message to the running plan: what runs finishes, the rest waits for its reflection."""
-        if not self._done.is_set():
-            self.thoughts.interject(text)
-            self.pump()
+        self._tell(lambda at: self.machine.interject(text, at))
 
     def write(self, piece: str) -> None:
         """The next piece of a plan that is still being written (`growing`); complete steps start at once."""
-        self.thoughts.planner.write(piece)
-        self.pump()
+        self._tell(lambda at: self.machine.write(piece, at))
 
     def written(self) -> None:
         """The plan is complete."""
-        self.thoughts.planner.written()
-        self.pump()
+        self._tell(self.machine.written)
 
-    @property
-    def paused(self) -> bool:
-        return self._paused
+    # --- between the machine and the world --------------------------------------------------------------
 
-    def spend(self, tokens: int) -> None:
-        """Count tokens; the bound ends the plan."""
-        self.tokens += tokens
-        if self.limits.tokens is not None and self.tokens >= self.limits.tokens and not self.bound:
-            self._hit("tokens")
-
-    def _late(self, bound: str) -> None:
-        """The time of the whole plan is over, unless it stood still for some of it."""
-        left = (self.limits.wall_clock or 0.0) + self._stood - self.now()
-        if self._paused or left > 0:
-            self._alarm.after(max(left, 1.0), self._late, bound)
-        else:
-            self._hit(bound)
-
-    def _hit(self, bound: str) -> None:
-        if self._done.is_set():
-            return
-        self.bound = bound
-        self.cancel(abort=True, reason=f"The bound on {bound.replace('_', ' ')} was hit.")
-
-    # --- events -----------------------------------------------------------------------------------------
-
-    def now(self) -> float:
+    def _now(self) -> float:
         """Seconds since the plan's start."""
         return self._monotonic() - self._begin
 
-    def emit(self, node: str, cause: Cause, *, detail: str = "") -> None:
-        """Make a change happen, with all that follows from it at once."""
-        self._follow(self.state.happen(node, cause, self._monotonic() - self._begin, detail))
+    def _tell(self, happened: Callable[[float], None]) -> None:
+        happened(self._now())
+        self._do()
 
-    def adopt(self, version: PlanVersion) -> None:
-        """Go over to a version; what it drops is cancelled first."""
-        for one in version.drop:
-            if self.state.nodes[one].state not in TERMINAL:
-                self.emit(one, "dropped", detail=f"Dropped by version {version.version}: {version.reason}")
-        self.state.adopt(version)
-        self.trail.append(version)
-        if self.observer is not None:
-            self.observer.on_version(version)
-        for node in sorted((*version.add, *version.rewire), key=lambda node: node.id):
-            record = self.state.nodes[node.id]
-            if record.missing == 0 and record.state == "pending" and self.state.join(node.id) == "holds":
-                self.emit(node.id, "joined")
-
-    def _apply(self, change: NodeChange) -> None:
-        self.state.apply(change)
-        self._follow(change)
-
-    def _follow(self, change: NodeChange) -> None:
-        """A change has been applied: tell of it, and do what it means for the queue, the tasks and the others."""
-        self.trail.append(change)
-        if self.observer is not None:
-            self.observer.on_change(change)
-        node, source, target = change.node, change.source, change.target
-        if source == "ready" or source == "failed_retryable":
-            self._dispatch.remove(node)
-        if target == "ready":
-            self._became_ready(node)
-        elif target == "executed" or target == "pending":
-            for one, cause in self.state.consequences(change):
-                self.emit(one, cause)
-        elif target in TERMINAL and change.cause not in ("broke", "exhausted"):
-            self._attempts.stop(node)
-
-    def _became_ready(self, node: str) -> None:
-        if self.state.nodes[node].node.kind not in WORK:
+    def _do(self) -> None:
+        """Carry out what the machine wants."""
+        if self._doing:  # an observer has told the machine of something: what follows is done behind this
             return
-        if self.holds or not self.mode.admits(self.state, node):
-            self.emit(node, "gated")
-        else:
-            self._dispatch.add(node)
-
-    def release(self) -> None:
-        """Let blocked nodes see whether they may start now."""
-        for one in self.state.in_state("blocked"):
-            self.emit(one, "released")
-
-    def gate_all(self) -> None:
-        """Block everything that has not started."""
-        for one in self.state.work_in("pending", "ready"):
-            self.emit(one, "gated")
-
-    def conclude(self, reason: str, answer: str | None) -> None:
-        """Start nothing more; what runs finishes."""
-        self.concluded = True
-        self.answer = answer if answer is not None else self.answer
-        for one in self.state.work_in(*NOT_STARTED, "failed_retryable"):
-            if self.state.nodes[one].state not in TERMINAL:
-                self.emit(one, "concluded", detail=reason)
-
-    def warn(self, *texts: str) -> None:
-        """For a person; nothing that a model sees."""
-        self.warnings.extend(texts)
-        for text in texts:
-            if self.observer is not None:
-                self.observer.on_notice(text)
-
-    # --- starting nodes -----------------------------------------------------------------------------------
-
-    def pump(self) -> None:
-        """Start what may start; when nothing can, think about what is left, or end."""
-        if self._pumping or self._done.is_set():
-            return
-        self._pumping = True
+        self._doing = True
+        observer, machine = self._observer, self.machine
         try:
-            while not self._paused:
-                self._dispatch.fill()
-                if self._attempts or self._dispatch or self._dispatch.sleeping or self.thoughts.busy:
-                    return
-                if not self._rest():
-                    return
+            while commands := machine.take():
+                for command in commands:
+                    kind = type(command)
+                    if kind is NodeChange:
+                        if observer is not None:
+                            observer.on_change(command)  # type: ignore[arg-type]
+                    elif kind is Firing:
+                        self._fire(command)  # type: ignore[arg-type]
+                    else:
+                        self._do_other(command)  # type: ignore[arg-type]
         finally:
-            self._pumping = False
+            self._doing = False
+        if machine.over:
+            self._done.set()
+        elif machine.due != self._set and machine.due is not None:
+            self._set = machine.due
+            self._alarm.at(self._begin + machine.due, self._wake, "")
 
-    def _rest(self) -> bool:
-        """Nothing runs and nothing can start. True if there is something to start again."""
-        if self.thoughts.at_rest():
-            return not self.thoughts.busy
-        if self.state.in_state("blocked") and not self.holds:
-            self.release()
-            if self._dispatch:
-                return True
-        self._settle()
-        self._done.set()
-        return False
+    def _do_other(self, command: PlanVersion | StopFiring | AskModel | StopAsking | Notice) -> None:
+        """The commands that are seldom."""
+        match command:
+            case PlanVersion():
+                if self._observer is not None:
+                    self._observer.on_version(command)
+            case Notice():
+                if self._observer is not None:
+                    self._observer.on_notice(command.text)
+            case StopFiring():
+                self._stop(self._firings[command.node])
+            case AskModel():
+                self._askings[command.thought] = self._group.create_task(self._ask(command))
+            case StopAsking():
+                task = self._askings.pop(command.thought, None)
+                if task is not None:
+                    self._stop(task)
 
-    def _settle(self) -> None:
-        """Nothing will change any more: what could not run says why (the deadlock report)."""
-        open_ = self.state.in_state("pending", "blocked", "ready", "failed_retryable")
-        changed = True
-        while changed:
-            changed = False
-            for one in open_:
-                if self.state.nodes[one].state in ("pending", "blocked") and self.state.join(one) == "lost":
-                    why = "It waited for what did not succeed: " + ", ".join(self.state.waits_for(one)) + "."
-                    raced = self.state.any_of(one) and self.state.nodes[one].missing == 0
-                    if raced and self.state.nodes[one].state == "blocked":
-                        self.emit(one, "released")
-                    self.emit(one, "join_failed" if raced else "dependency_failed", detail=why)
-                    changed = True
-        stuck = [one for one in open_ if self.state.nodes[one].state not in TERMINAL]
-        for one in stuck:
-            why = ", ".join(self.state.waits_for(one)) or "nothing"
-            self.warn(f"Step {one!r} never started; it waited for {why}.")
-            self.emit(one, "cancelled", detail=f"It never started; it waited for {why}.")
+    def _fire(self, firing: Firing) -> None:
+        self._firings[firing.node.id] = self._group.create_task(self._attempt(firing))
 
-    def info(self, node: Node) -> FunctionInfo | None:
-        """What is known of the function that a tool node calls."""
-        return self.catalogue.find(node.call) if self.catalogue is not None and node.kind == "tool" else None
+    async def _attempt(self, firing: Firing) -> None:
+        """One attempt, from start to its outcome; None if it was stopped before it had one."""
+        node = firing.node.id
+        task = self._firings[node]
+        outcome: Outcome | None = None
+        if task not in self._stopping:
+            try:
+                outcome = await self._runner.run(firing, _Waiting(self, node))
+            except asyncio.CancelledError:
+                if task not in self._stopping:
+                    raise
+            except Exception as error:
+                outcome = Failure("crashed", f"The step could not be run ({type(error).__name__}: {error}).")
+        if self._stopping:
+            self._stopping.discard(task)
+        del self._firings[node]
+        self.machine.attempt_ended(node, outcome, self._monotonic() - self._begin)
+        self._do()
 
-    # --- when a node has run --------------------------------------------------------------------------------
-
-    def landed(self, node: Node, outcome: Outcome | None, names: tuple[str, ...]) -> None:
-        """An attempt is over (None: it was stopped): free what it held, and record what came of it."""
-        if names:
-            self._dispatch.free(names, node.id)
-        if outcome is not None:
-            if isinstance(outcome, Success):
-                self._succeed(node.id, outcome, contracts.passed_by(node.contract))
-            else:
-                self._failed(node, outcome)
-            if outcome.tokens:
-                self.spend(outcome.tokens)
-        self.pump()
-
-    def unresolved(self, node: str, why: str) -> None:
-        """A ready node needs a value that its dependency does not have."""
-        self.emit(node, "ref_missing", detail=why)
-        self._ended_work(node)
-
-    def left_out(self, node: str, why: str) -> None:
-        """The mode finds that a ready node need not run."""
-        self.emit(node, "dispatched")
-        self._succeed(node, Success(None), "left_out", why)
-
-    def expired(self, node: str) -> None:
-        """No person decided in time."""
-        self.emit(node, "expired", detail="Nobody decided in time.")
-        self._ended_work(node)
-
-    def _succeed(self, node: str, outcome: Success, validation: str, detail: str = "") -> None:
-        self._apply(self._success(node, outcome, validation, detail))
-        self.thoughts.ended(node)
-
-    def _success(self, node: str, outcome: Success, validation: str, detail: str) -> NodeChange:
-        record = self.state.nodes[node]
-        return NodeChange(
-            node, self.state.versions[-1].version, "succeeded", record.state, "executed", self.now(),
-            record.attempts, detail, outcome.output, outcome.labels, validation,
-        )  # fmt: skip
-
-    def thought(self, node: str, answer: JSON) -> None:
-        """A thinking node has its answer."""
-        if self.state.nodes[node].state == "running":
-            self._apply(self._success(node, Success(answer, ("model",)), "parsed", ""))
-
-    def _failed(self, node: Node, failure: Failure) -> None:
-        rung = self._try_again(node, failure)
-        if isinstance(rung, Exhausted) or self.concluded:
-            why = f" ({rung.why})" if isinstance(rung, Exhausted) and failure.transient else ""
-            self.emit(node.id, "broke", detail=f"{failure.message}{why}")
-            self._ended_work(node.id)
+    async def _ask(self, command: AskModel) -> None:
+        """One answer, from the question to its last piece."""
+        number = command.thought
+        task = self._askings[number]
+        text: list[str] = []
+        failed: str | None = None
+        if task in self._stopping or self._asker is None:
+            self._stopping.discard(task)
             return
-        self.emit(node.id, "transient", detail=failure.message)
-        if self.state.superfluous(node.id):
-            self.emit(node.id, "lost_race")
+        try:
+            async with aclosing(self._asker.ask(command.question)) as pieces:
+                async for piece in pieces:
+                    text.append(piece)
+                    if self._observer is not None:
+                        self._observer.on_text(command.question, piece)
+                    if command.pieces:
+                        self.machine.piece(number, piece, self._now())
+                        self._do()
+        except asyncio.CancelledError:
+            if task not in self._stopping:
+                raise
             return
-        self._dispatch.sleep(node.id, rung.delay, self._retry)
+        except ModelError as error:
+            failed = str(error)
+        except Exception as error:
+            failed = f"({type(error).__name__}: {error})"
+        finally:
+            self._stopping.discard(task)
+            if self._askings.get(number) is task:
+                del self._askings[number]
+        answer = "".join(text) if failed is None else None
+        self.machine.answered(number, answer, failed or "", self._now())
+        self._do()
 
-    def _retry(self, node: str) -> None:
-        self._dispatch.sleeping.discard(node)
-        if self.state.nodes[node].state == "failed_retryable":
-            if self.state.join(node) == "holds":
-                self.emit(node, "retried")
-            else:
-                self.emit(node, "exhausted", detail="What it stands on was lost meanwhile.")
-                self._ended_work(node)
-        self.pump()
+    def _stop(self, task: asyncio.Task[None]) -> None:
+        """Stop a task. One that has not begun would never come to its end if it were cancelled: it looks itself."""
+        self._stopping.add(task)
+        if inspect.getcoroutinestate(task.get_coro()) != inspect.CORO_CREATED:  # type: ignore[arg-type]
+            task.cancel()
 
-    def _ended_work(self, node: str) -> None:
-        self.thoughts.ended(node)
-        if self.state.nodes[node].state == "failed":
-            self.thoughts.recover(node)
+    def _wake(self, about: str) -> None:
+        self._set = None
+        self._tell(self.machine.wake)
 
-    # --- the end ------------------------------------------------------------------------------------------------
+    def waits_for_person(self, node: str) -> None:
+        """The runner says that an attempt waits for a person."""
+        self._tell(lambda at: self.machine.waits_for_person(node, at))
 
-    def _result(self) -> PlanResult:
-        ends = gather(self.state, self.superseded)
-        result = self.answer if self.answer is not None else ends.result
-        status: Status = "concluded"
-        if ends.missing or self.bound or not ends.any_done:
-            status = "partial" if ends.any_done else "failed"
-        if status == "concluded" and (broken := self._contract_broken(result)):
-            status = "partial"
-            self.warnings.append(f"The plan's own contract does not hold: {broken}")
-        return PlanResult(
-            status, result, ends.missing, self.state.nodes, tuple(self.state.versions), tuple(self.trail),
-            self.thoughts.calls, self.tokens, self.now(), self.bound, tuple(self.warnings), tuple(self.flags),
-        )  # fmt: skip
+    def goes_on(self, node: str) -> None:
+        """The person has decided."""
+        self._tell(lambda at: self.machine.person_decided(node, at))
 
-    def _contract_broken(self, result: JSON) -> str | None:
-        return None if self.contract is NO_ERROR else contracts.violation(self.contract, Success(result))
+
+class _Waiting:
+    """An attempt's way to say that it waits for a person."""
+
+    __slots__ = ("_engine", "_node")
+
+    def __init__(self, engine: PlanEngine, node: str) -> None:
+        self._engine = engine
+        self._node = node
+
+    def waits_for_person(self) -> None:
+        self._engine.waits_for_person(self._node)
+
+    def goes_on(self) -> None:
+        self._engine.goes_on(self._node)

@@ -1,164 +1,145 @@
-"""Writes a plan's steps: asks for them, takes each as soon as it is complete, and has what is wrong corrected once.
+"""The steps of a plan while they are being written: by the planner, by a mode's own opening, or by whoever feeds them.
 
-A step runs while the following ones are still being written, so what has arrived stands, and a correction or a
-new plan adds to it under ids of its own.
+Asking is yielding: a method that needs a model's answer is a generator of questions, which is sent each answer's text
+(None if none can be had). So nothing here waits, and equal answers make equal plans.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 from core.plan import questions
 from core.plan.admission import NOT_STARTED
-from core.plan.asking import Asking
+from core.plan.execution import Execution
 from core.plan.forms import read_step
 from core.plan.model import WORK, Node, PlanError
-from core.plan.seams import FunctionInfo, Question
+from core.plan.seams import Question
 from core.plan.streaming import StepReader
 from core.plan.validate import PlanInvalid
 from core.ports import JSON
 
-if TYPE_CHECKING:
-    from core.plan.engine import PlanEngine
+Thinking = Generator[Question, str | None, None]
+"""A thought: it yields questions, and is sent what was answered."""
 
 
 class Planner:
     """The writing of one plan. `growing`: somebody else is still writing it, with `write` and `written`."""
 
-    def __init__(self, engine: PlanEngine, asking: Asking, *, growing: bool) -> None:
+    def __init__(self, run: Execution, *, growing: bool) -> None:
         self.growing = growing
-        self._engine = engine
-        self._asking = asking
+        self.reading = False
+        """Whether the answer that is being given is a plan whose steps may start while it is written."""
+        self._run = run
         self._reader = StepReader()
         self._held: dict[str, Node] = {}
         self._problems: list[str] = []
 
-    def infos(self) -> Sequence[FunctionInfo]:
-        """The functions that steps may call."""
-        return self._engine.catalogue.all() if self._engine.catalogue is not None else ()
-
-    def add(self, reason: str, nodes: Sequence[Node]) -> None:
-        """Go over to the version that adds `nodes`; the first one if there is none yet."""
-        engine = self._engine
-        version = engine.state.plan.revise(reason, add=nodes)
-        if not engine.state.versions:
-            version = dataclasses.replace(version, version=1, parent=None)
-        engine.adopt(version)
-
     # --- asking for steps -----------------------------------------------------------------------------
 
-    async def plan(self) -> None:
+    def plan(self) -> Thinking:
         """Ask for the steps of a plan that has none."""
-        engine = self._engine
-        opening = engine.mode.opening(engine.goal, self.infos())
+        run = self._run
+        opening = run.mode.opening(run.goal, run.infos())
         if opening is not None:
-            await self._open(opening)
+            yield from self._open(opening)
             return
-        question = Question("plan", "smart", questions.plan(engine.goal, self.infos()))
-        text = await self._asking.ask(question, self._read)
+        question = Question("plan", "smart", questions.plan(run.goal, run.infos()))
+        self.reading = True
+        text = yield question
+        self.reading = False
         if text is None:
-            engine.warn("No plan could be had, so nothing was done.")
+            run.warn("No plan could be had, so nothing was done.")
             return
         if self._finish_reading():
-            await self._corrected(question, text)
+            yield from self._corrected(question, text)
 
-    async def _open(self, question: Question) -> None:
+    def _open(self, question: Question) -> Thinking:
         """The mode's own opening, with one corrected try."""
-        engine = self._engine
+        run = self._run
         for _ in range(2):
-            text = await self._asking.ask(question)
+            text = yield question
             if text is None:
-                engine.warn("No plan could be had, so nothing was done.")
+                run.warn("No plan could be had, so nothing was done.")
                 return
             try:
-                self.add("profile", engine.mode.opened(text, engine.catalogue))
+                self._run.add("profile", run.mode.opened(text, run.catalogue))
             except PlanError as error:
-                engine.warn(f"The plan could not be used: {error}")
+                run.warn(f"The plan could not be used: {error}")
                 question = Question("correct", "smart", questions.correct(question.text, text, [str(error)]))
             else:
                 return
 
-    async def _corrected(self, question: Question, text: str) -> None:
+    def _corrected(self, question: Question, text: str) -> Thinking:
         """The planner's one corrected try; steps that have started stay as they are."""
-        engine = self._engine
-        running = [one for one, node in engine.state.plan.nodes.items() if node.kind in WORK]
+        run = self._run
+        running = [one for one, node in run.state.plan.nodes.items() if node.kind in WORK]
         problems = [
             *self._problems,
             *([f"These steps run already, don't write them again: {', '.join(running)}."] if running else []),
         ]
-        nodes = await self._steps(
-            Question("correct", "smart", questions.correct(question.text, text, problems))
-        )
+        rest = yield Question("correct", "smart", questions.correct(question.text, text, problems))
+        nodes = self._parsed(rest) if rest is not None else None
         if nodes is None:
-            engine.warn("The plan could not be used, also after one correction.", *self._problems)
+            run.warn("The plan could not be used, also after one correction.", *self._problems)
             return
-        self.add("corrected", nodes)
+        self._run.add("corrected", nodes)
 
-    async def plan_on(self) -> None:
+    def plan_on(self) -> Thinking:
         """The planner was cut off: what it wrote stands, and a step that it writes again is the one that stands."""
-        engine = self._engine
+        run = self._run
         reason = "the plan was cut off while it was being written"
-        asked = questions.replan(engine.goal, self.infos(), engine.state, reason)
-        text = await self._asking.ask(Question("plan", "smart", asked))
+        asked = questions.replan(run.goal, run.infos(), run.state, reason)
+        text = yield Question("plan", "smart", asked)
         if text is None:
             return
         try:
-            checked = engine.admission.read_rest(text)
+            checked = run.admission.read_rest(text)
         except PlanError as error:
-            engine.warn(f"The rest of the plan could not be used: {error}")
+            run.warn(f"The rest of the plan could not be used: {error}")
             return
         if checked is not None:
-            engine.warn(*checked.warnings)
-            self.add("planned on", list(checked.nodes.values()))
+            run.warn(*checked.warnings)
+            self._run.add("planned on", list(checked.nodes.values()))
 
-    async def replan(self, reason: str) -> None:
+    def replan(self, reason: str) -> Thinking:
         """Ask for further steps in place of those that have not run; one corrected try."""
-        engine, state = self._engine, self._engine.state
-        question = Question("replan", "smart", questions.replan(engine.goal, self.infos(), state, reason))
-        text = await self._asking.ask(question)
+        run, state = self._run, self._run.state
+        question = Question("replan", "smart", questions.replan(run.goal, run.infos(), state, reason))
+        text = yield question
         nodes = self._parsed(text) if text is not None else None
         if nodes is None and text is not None:
             correction = questions.correct(question.text, text, self._problems)
-            nodes = await self._steps(Question("correct", "smart", correction))
-        if nodes is None or engine.cancelled:
-            engine.warn("No usable new plan could be had; the old one stands.")
+            rest = yield Question("correct", "smart", correction)
+            nodes = self._parsed(rest) if rest is not None else None
+        if nodes is None or run.cancelled:
+            run.warn("No usable new plan could be had; the old one stands.")
             return
-        engine.superseded.update(state.work_in("failed"))
+        run.superseded.update(state.work_in("failed"))
         gone = state.work_in(*NOT_STARTED, "failed_retryable")
-        engine.adopt(state.plan.revise(f"replan: {reason}", add=nodes, drop=gone, finished=[]))
-
-    async def _steps(self, question: Question) -> tuple[Node, ...] | None:
-        text = await self._asking.ask(question)
-        return self._parsed(text) if text is not None else None
+        run.adopt(state.plan.revise(f"replan: {reason}", add=nodes, drop=gone, finished=[]))
 
     def _parsed(self, text: str) -> tuple[Node, ...] | None:
         """The valid steps in a reply, with ids of their own; None and `_problems` if it has none."""
         try:
-            checked = self._engine.admission.read(text)
+            checked = self._run.admission.read(text)
         except PlanError as error:
             self._problems = _problems_of(error)
             return None
-        self._engine.warn(*checked.warnings)
+        self._run.warn(*checked.warnings)
         return tuple(checked.nodes.values())
 
     # --- a plan that is still being written -------------------------------------------------------------
 
     def write(self, piece: str) -> None:
-        """The next piece from whoever writes the plan."""
-        self._read(piece)
+        """The next piece of a plan that is being written."""
+        for raw in self._reader.feed(piece):
+            self._arrived(raw)
 
     def written(self) -> None:
         """The writer is done; what is wrong goes into the warnings."""
         self.growing = False
         if self._finish_reading():
-            self._engine.warn(*self._problems)
-
-    def _read(self, piece: str) -> None:
-        for raw in self._reader.feed(piece):
-            self._arrived(raw)
-        self._engine.pump()
+            self._run.warn(*self._problems)
 
     def _arrived(self, raw: JSON) -> None:
         """Hold a complete step until what it depends on has arrived; then it may run."""
@@ -167,7 +148,7 @@ class Planner:
         except PlanError as error:
             self._problems.append(str(error))
             return
-        if node.id in self._held or node.id in self._engine.state.nodes:
+        if node.id in self._held or node.id in self._run.state.nodes:
             self._problems.append(f"Two steps have the id {node.id!r}; give each its own.")
             return
         self._held[node.id] = node
@@ -175,39 +156,39 @@ class Planner:
             pass
 
     def _admit_some(self) -> bool:
-        present = self._engine.state.plan.nodes
+        present = self._run.state.plan.nodes
         able = [n for n in self._held.values() if all(d in present for d in n.dependencies)]
         return bool([n for n in able if self._admitted(n)])
 
     def _admitted(self, node: Node) -> bool:
         try:
-            self._engine.admission.check([node], self._engine.state.plan.nodes.keys())
+            self._run.admission.check([node], self._run.state.plan.nodes.keys())
         except PlanError:
             return False
         del self._held[node.id]
-        self.add("written", [node])
+        self._run.add("written", [node])
         return True
 
     def _finish_reading(self) -> bool:
         """Take what is left, with dangling references pruned. Whether something is wrong."""
-        engine = self._engine
+        run = self._run
         for raw in self._reader.close():
             self._arrived(raw)
-        begun = any(node.kind in WORK for node in engine.state.plan.nodes.values())
+        begun = any(node.kind in WORK for node in run.state.plan.nodes.values())
         if not begun and not self._held and not self._problems:
             nodes = self._parsed(self._reader.text)
             if nodes is not None:
-                self.add("planned", nodes)
+                self._run.add("planned", nodes)
             return nodes is None
         if self._held:
             try:
-                checked = engine.admission.check(self._held.values(), engine.state.plan.nodes.keys())
+                checked = run.admission.check(self._held.values(), run.state.plan.nodes.keys())
             except PlanError as error:
                 self._problems.extend(_problems_of(error))
                 return True
-            engine.warn(*checked.warnings)
+            run.warn(*checked.warnings)
             self._held.clear()
-            self.add("written", list(checked.nodes.values()))
+            self._run.add("written", list(checked.nodes.values()))
         return bool(self._problems)
 
 

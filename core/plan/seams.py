@@ -73,14 +73,13 @@ class Firing(NamedTuple):
     arguments: Mapping[str, JSON]
     labels: tuple[str, ...]
     inputs: Mapping[str, JSON]
-    waiting: Waiting
 
 
 class Runner(Protocol):
     """Fires tool and agent nodes: through the gate, and cancellation reaches the container."""
 
-    async def run(self, firing: Firing) -> Outcome:
-        """Run once. An error of the tool is a `Failure`; an exception is taken for one (`crashed`).
+    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
+        """Run once; `waiting` is told when it waits for a person. An error of the tool is a `Failure`; an exception is taken for one (`crashed`).
 
         It may be cancelled at any time.
         """

@@ -213,7 +213,7 @@ class _Seams:
 
     # --- Runner ---------------------------------------------------------------------------------------------
 
-    async def run(self, firing: Firing) -> Outcome:
+    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
         """Carry out one step: its call through the gate, or a dialogue with a child agent."""
         node, run = firing.node, self._run
         if node.id in self.taken_up:
@@ -227,7 +227,7 @@ class _Seams:
                 return refused
         index = run.firing[node.id]
         pending = next(one for one in self._plan.actions if one.index == index)
-        self._waiting[node.id] = firing.waiting
+        self._waiting[node.id] = waiting
         try:
             await self._carry_out(pending)
         except BaseException:

@@ -13,7 +13,7 @@ from core.errors import ModelUnreachable
 from core.plan.engine import PlanEngine
 from core.plan.model import PlanVersion
 from core.plan.result import PlanResult
-from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
+from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success, Waiting
 from core.plan.state import NodeChange
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ def run(task: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-Work = Callable[[Firing], Awaitable[Outcome]]
+Work = Callable[[Firing, Waiting], Awaitable[Outcome]]
 
 
 @dataclass
@@ -98,14 +98,14 @@ class ScriptedRunner:
     most: int = 0
     cancelled: list[str] = field(default_factory=list)
 
-    async def run(self, firing: Firing) -> Outcome:
+    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
         self.firings.append(firing)
         self.active += 1
         self.most = max(self.most, self.active)
         try:
             if firing.node.id in self.seconds:
                 await asyncio.sleep(self.seconds[firing.node.id])
-            return await self._outcome(firing)
+            return await self._outcome(firing, waiting)
         except asyncio.CancelledError:
             self.cancelled.append(firing.node.id)
             raise
@@ -113,7 +113,7 @@ class ScriptedRunner:
             self.active -= 1
             self.log.append((firing.node.id, asyncio.get_running_loop().time()))
 
-    async def _outcome(self, firing: Firing) -> Outcome:
+    async def _outcome(self, firing: Firing, waiting: Waiting) -> Outcome:
         said = self.script.get(firing.node.id)
         if said is None:
             return Success(dict(firing.arguments) or firing.node.id)
@@ -122,7 +122,7 @@ class ScriptedRunner:
         if isinstance(said, Sequence):
             return said[min(firing.attempt, len(said)) - 1]
         if callable(said):
-            return await said(firing)
+            return await said(firing, waiting)
         return said
 
     @property

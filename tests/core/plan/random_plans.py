@@ -14,7 +14,7 @@ from core.plan.limits import Limits
 from core.plan.model import Contract, Node, Plan, PlanVersion, Ref, make_plan
 from core.plan.modes.base import Mode
 from core.plan.result import PlanResult
-from core.plan.seams import Failure, Firing, Outcome, Success
+from core.plan.seams import Failure, Firing, Outcome, Success, Waiting
 from core.plan.state import DEFAULT_RETRIES, NodeChange, PlanState
 from core.plan.states import TERMINAL
 from tests.core.plan.fakes import ScriptedAsker, VirtualClock, drive, run
@@ -102,7 +102,7 @@ class RandomRunner:
         self.active = 0
         self.writers = 0
 
-    async def run(self, firing: Firing) -> Outcome:
+    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
         said, seconds = self._scene.outcomes.get(firing.node.id, [("ok", 0.0)])[(firing.attempt - 1) % 6]
         self.active += 1
         self.writers += bool(firing.node.writes)

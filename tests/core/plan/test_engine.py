@@ -10,7 +10,7 @@ from core.plan.engine import PlanEngine
 from core.plan.forms import read_plan
 from core.plan.limits import Limits
 from core.plan.schedule import Rate
-from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
+from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success, Waiting
 from core.plan.state import NodeChange
 from tests.core.plan.fakes import (
     Functions,
@@ -260,10 +260,10 @@ def test_an_endpoint_gets_no_more_calls_than_its_rate() -> None:
 
 
 def test_a_person_is_waited_for_outside_the_nodes_own_time() -> None:
-    async def asks(firing: Firing) -> Outcome:
-        firing.waiting.waits_for_person()
+    async def asks(firing: Firing, waiting: Waiting) -> Outcome:
+        waiting.waits_for_person()
         await asyncio.sleep(300)
-        firing.waiting.goes_on()
+        waiting.goes_on()
         return Success("approved")
 
     plan = read_plan("steps: [{id: a, call: f, timeout: 5}]", id="p")

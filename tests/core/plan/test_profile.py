@@ -14,7 +14,7 @@ from core.plan.model import PlanError
 from core.plan.modes import profile as ptr
 from core.plan.modes.profile import Profile, read_profile
 from core.plan.result import PlanResult
-from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
+from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success, Waiting
 from tests.core.plan.fakes import (
     Functions,
     ScriptedAsker,
@@ -114,7 +114,7 @@ def test_a_recovery_rule_tries_once_more_without_a_model() -> None:
     runner = ScriptedRunner({"list": Success({"files": ["q", "r"]})})
     tries = []
 
-    async def read(firing: Firing) -> Outcome:
+    async def read(firing: Firing, waiting: Waiting) -> Outcome:
         tries.append(dict(firing.arguments))
         return Success("x") if firing.arguments["n"] == 0 else Failure("raised", "It is TOO LARGE.")
 

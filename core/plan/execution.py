@@ -1,0 +1,241 @@
+"""What a running plan consists of, and the changes that every part of its policy may make.
+
+Pure: time is `at`, set by whoever tells the machine what happened; what is to be done in the world is appended to
+`out`. The parts above (dispatch, thoughts, the machine) decide; here a decision becomes an event, with all that
+follows from it at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from core.plan.admission import NOT_STARTED, Admission
+from core.plan.commands import Command, Notice
+from core.plan.limits import Limits
+from core.plan.model import WORK, Node, Plan, PlanVersion
+from core.plan.modes.base import Mode
+from core.plan.recovery import Exhausted, Ladder, LadderBudget, Retry
+from core.plan.schedule import ReadyQueue
+from core.plan.seams import Catalogue, Failure, FunctionInfo
+from core.plan.state import NodeChange, PlanState
+from core.plan.states import TERMINAL, Cause
+from core.ports import JSON
+
+Timer = Literal["retry", "throttled", "overdue", "late"]
+"""What a time is waited for: a retry's backoff, an endpoint's rate, the time limit of an attempt, that of the plan."""
+
+NEVER: Final = float("inf")
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt that runs. `names`: what it holds alone meanwhile. `judging`: the thought that looks at its output.
+
+    `ending`: it is being stopped, because its time was over or because nothing is to come of it.
+    """
+
+    node: Node
+    arguments: Mapping[str, JSON]
+    names: tuple[str, ...]
+    ending: Literal["", "timeout", "stopped"] = ""
+    judging: int = 0
+
+
+class Execution:
+    """The state of one run. Times in seconds since the plan's start."""
+
+    def __init__(
+        self, plan: Plan, *, mode: Mode, limits: Limits, catalogue: Catalogue | None, asks: bool
+    ) -> None:
+        """`asks`: whether there is anybody to ask."""
+        self.limits = limits
+        self.mode = mode
+        self.catalogue = catalogue
+        self.asks = asks
+        self.state = PlanState(plan.id, plan.goal)
+        self.contract = plan.contract
+        replans = limits.replans if mode.max_replans is None else mode.max_replans
+        self.ladder = Ladder(self.state, LadderBudget(limits.patches, replans), backoff=limits.backoff)
+        self.admission = Admission(self.state, mode, limits, catalogue)
+        self.trail: list[NodeChange | PlanVersion] = []
+        self.warnings: list[str] = []
+        self.flags: list[str] = []
+        self.answer: str | None = None
+        self.bound = ""
+        self.tokens = 0
+        self.calls = 0
+        """Model calls so far."""
+        self.superseded: set[str] = set()
+        self.holds = 0
+        """Thoughts for whose verdict everything that has not started waits."""
+        self.concluded = False
+        self.cancelled = False
+        self.goal = plan.goal
+        self.at = 0.0
+        self.out: list[Command] = []
+        self.queue = ReadyQueue()
+        self.sleeping: set[str] = set()
+        """Nodes that a timer will wake."""
+        self.attempts: dict[str, Attempt] = {}
+        self.stopped: list[str] = []
+        """Attempts that nothing is to come of any more, to be stopped by the machine."""
+        self._timers: list[tuple[float, int, Timer, str]] = []
+        self._counted = 0
+
+    # --- events ---------------------------------------------------------------------------------------
+
+    def emit(self, node: str, cause: Cause, *, detail: str = "") -> None:
+        """Make a change happen, with all that follows from it at once."""
+        self._follow(self.state.happen(node, cause, self.at, detail))
+
+    def succeed(
+        self, node: str, output: JSON, labels: tuple[str, ...], validation: str, detail: str = ""
+    ) -> None:
+        """A node's work is done and valid."""
+        record = self.state.nodes[node]
+        change = NodeChange(
+            node, self.state.versions[-1].version, "succeeded", record.state, "executed", self.at,
+            record.attempts, detail, output, labels, validation,
+        )  # fmt: skip
+        self.state.apply(change)
+        self._follow(change)
+
+    def adopt(self, version: PlanVersion) -> None:
+        """Go over to a version; what it drops is cancelled first."""
+        for one in version.drop:
+            if self.state.nodes[one].state not in TERMINAL:
+                self.emit(one, "dropped", detail=f"Dropped by version {version.version}: {version.reason}")
+        self.state.adopt(version)
+        self.trail.append(version)
+        self.out.append(version)
+        for node in sorted((*version.add, *version.rewire), key=lambda node: node.id):
+            record = self.state.nodes[node.id]
+            if record.missing == 0 and record.state == "pending" and self.state.join(node.id) == "holds":
+                self.emit(node.id, "joined")
+
+    def _follow(self, change: NodeChange) -> None:
+        """A change has been applied: tell of it, and do what it means for the queue, the attempts and the others."""
+        self.trail.append(change)
+        self.out.append(change)
+        node, source, target = change.node, change.source, change.target
+        if source == "ready" or source == "failed_retryable":
+            self.queue.remove(node)
+            self.sleeping.discard(node)
+        if target == "ready":
+            self.became_ready(node)
+        elif target == "executed" or target == "pending":
+            for one, cause in self.state.consequences(change):
+                self.emit(one, cause)
+        elif target in TERMINAL and change.cause not in ("broke", "exhausted") and node in self.attempts:
+            self.stopped.append(node)
+
+    def became_ready(self, node: str) -> None:
+        """A node's join holds: it may be started, or waits for a verdict."""
+        if self.state.nodes[node].node.kind not in WORK:
+            return
+        if self.holds or not self.mode.admits(self.state, node):
+            self.emit(node, "gated")
+        else:
+            self.queue.add(node)
+
+    def release(self) -> None:
+        """Let blocked nodes see whether they may start now."""
+        for one in self.state.in_state("blocked"):
+            self.emit(one, "released")
+
+    def gate_all(self) -> None:
+        """Block everything that has not started."""
+        for one in self.state.work_in("pending", "ready"):
+            self.emit(one, "gated")
+
+    def hold(self) -> None:
+        """A thought begins for whose verdict everything waits."""
+        self.holds += 1
+
+    def let_go(self) -> None:
+        """It has come."""
+        self.holds -= 1
+        if not self.holds:
+            self.release()
+
+    def conclude(self, reason: str, answer: str | None) -> None:
+        """Start nothing more; what runs finishes."""
+        self.concluded = True
+        self.answer = answer if answer is not None else self.answer
+        for one in self.state.work_in(*NOT_STARTED, "failed_retryable"):
+            if self.state.nodes[one].state not in TERMINAL:
+                self.emit(one, "concluded", detail=reason)
+
+    def warn(self, *texts: str) -> None:
+        """For a person; nothing that a model sees."""
+        self.warnings.extend(texts)
+        self.out.extend(map(Notice, texts))
+
+    def thought(self, node: str, answer: JSON) -> None:
+        """A node that stands for a thought has its answer."""
+        if self.state.nodes[node].state == "running":
+            self.succeed(node, answer, ("model",), "parsed")
+
+    def add(self, reason: str, nodes: Sequence[Node]) -> None:
+        """Go over to the version that adds `nodes`; the first one if there is none yet."""
+        version = self.state.plan.revise(reason, add=nodes)
+        if not self.state.versions:
+            version = PlanVersion(1, None, version.reason, version.add, version.drop, version.rewire)
+        self.adopt(version)
+
+    # --- what is known ----------------------------------------------------------------------------------
+
+    def info(self, node: Node) -> FunctionInfo | None:
+        """What is known of the function that a tool node calls."""
+        return self.catalogue.find(node.call) if self.catalogue is not None and node.kind == "tool" else None
+
+    def infos(self) -> Sequence[FunctionInfo]:
+        """The functions that steps may call."""
+        return self.catalogue.all() if self.catalogue is not None else ()
+
+    @property
+    def affordable(self) -> bool:
+        """Whether one more model call is possible, within the plan's bounds and its mode's."""
+        bound = self.limits.model_calls
+        if self.mode.max_calls is not None:
+            bound = min(bound, self.mode.max_calls)
+        return self.asks and self.calls < bound and not self.bound
+
+    def try_again(self, node: Node, failure: Failure) -> Retry | Exhausted:
+        """Rung 1. An agent counts as one that writes, unless the plan says otherwise."""
+        info = self.info(node)
+        claimed = (1 if node.kind == "agent" else 0) if node.impact is None else node.impact
+        impact = max(claimed, info.impact if info else 0)
+        idempotent = bool(info.idempotent if info else node.idempotent)
+        return self.ladder.attempt_retry(node.id, failure, impact=impact, idempotent=idempotent)
+
+    def outputs(self) -> dict[str, JSON]:
+        """The outputs of finished work, by id, in the order of the plan."""
+        nodes = self.state.nodes
+        return {
+            one: nodes[one].output
+            for one, node in self.state.plan.nodes.items()
+            if node.kind in WORK and nodes[one].state == "executed"
+        }
+
+    # --- times ----------------------------------------------------------------------------------------------
+
+    @property
+    def due(self) -> float | None:
+        """When the next timer is due; None if there is none."""
+        return self._timers[0][0] if self._timers else None
+
+    def timer(self, due: float, kind: Timer, node: str = "") -> None:
+        """Wait for a time. It can't be taken back, so whoever is woken looks whether it still matters."""
+        self._counted += 1
+        heapq.heappush(self._timers, (due, self._counted, kind, node))
+
+    def take_due(self) -> tuple[Timer, str] | None:
+        """The next timer whose time has come."""
+        if not self._timers or self._timers[0][0] > self.at:
+            return None
+        _, _, kind, node = heapq.heappop(self._timers)
+        return kind, node

@@ -1,0 +1,592 @@
+"""A running plan as a pure state machine: it is told what happened, and says what is to be done.
+
+Nothing here waits, looks at a clock or starts a task. Whoever runs a plan tells it the time and, one after the other,
+what came of what it wanted: an attempt ended, a model answered, a person spoke, a timer is due. Each is decided to
+its end at once, so equal happenings in equal order lead to equal events. `take` gives what is to be done, in order.
+
+    dispatch      which ready node starts
+    deliberation  what is thought about the plan, as generators that yield questions
+    execution     the state that all of them share, and the changes that they may make
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.plan import answers, contracts, questions
+from core.plan.admission import NOT_STARTED
+from core.plan.commands import AskModel, Command, StopAsking, StopFiring
+from core.plan.deliberation import NO_REPLY, Deliberation
+from core.plan.dispatch import Dispatch
+from core.plan.execution import Attempt, Execution, Timer
+from core.plan.limits import Limits
+from core.plan.model import NO_ERROR, WORK, Plan, PlanError, PlanVersion
+from core.plan.modes.base import Mode
+from core.plan.planner import Planner, Thinking
+from core.plan.questions import excerpt
+from core.plan.recovery import Exhausted
+from core.plan.result import PlanResult, Status, gather
+from core.plan.seams import Catalogue, Failure, Outcome, Question, QuestionKind, Success
+from core.plan.state import NodeChange
+from core.plan.states import TERMINAL
+from core.plan.validate import check
+from core.ports import JSON
+
+_PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
+_SAID: Final = 1000
+"""Characters of an output that broke its contract, for whoever is to repair the step."""
+
+
+@dataclass(slots=True)
+class _Thought:
+    """A thought that is under way. `judges`: the node whose output it looks at, if it is no thought of the plan's."""
+
+    thinking: Thinking
+    holds: bool = False
+    judges: str = ""
+    question: Question | None = None
+
+
+class PlanMachine:
+    """One run of one plan. Times in seconds since the plan's start; they never go back."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        mode: Mode | None = None,
+        limits: Limits | None = None,
+        catalogue: Catalogue | None = None,
+        asks: bool = False,
+        growing: bool = False,
+        history: Sequence[NodeChange | PlanVersion] = (),
+        answers: Sequence[tuple[QuestionKind, str]] = (),
+        taken_up: Collection[str] = (),
+    ) -> None:
+        """`asks`: whether there is anybody to ask; the others as `core.plan.engine.PlanEngine` has them.
+
+        Raises:
+            PlanInvalid: the plan can't run.
+        """
+        self.run: Final = Execution(
+            plan, mode=mode or Mode(), limits=limits or Limits(), catalogue=catalogue, asks=asks
+        )
+        self.over = False
+        self.paused = False
+        self._planner = Planner(self.run, growing=growing)
+        self._deliberation = Deliberation(self.run, self._planner)
+        self._dispatch = Dispatch(self.run)
+        self._thoughts: dict[int, _Thought] = {}
+        self._counted = 0
+        self._waiting: list[int] = []
+        """Thoughts whose question is not put while the plan is paused."""
+        self._stood = self._stood_since = 0.0
+        self._history = tuple(history)
+        self._answers = tuple(answers)
+        self._unplanned = not plan.nodes and not any(kind in _PLANNING for kind, _ in answers)
+        self._taken_up = frozenset(taken_up)
+        self._first = self._checked(plan) if plan.nodes and not history else None
+
+    def take(self) -> list[Command]:
+        """What is to be done now, in order; it is given once."""
+        out, self.run.out = self.run.out, []
+        return out
+
+    @property
+    def due(self) -> float | None:
+        """When `wake` is to be called, if nothing happens before."""
+        return self.run.due
+
+    # --- the beginning ----------------------------------------------------------------------------------
+
+    @property
+    def began(self) -> float:
+        """The time at which the run begins: where the events of its history end."""
+        return max((one.at for one in self._history if isinstance(one, NodeChange)), default=0.0)
+
+    def begin(self, at: float) -> None:
+        """Begin, or go on behind the history."""
+        self.run.at = at
+        if self.run.limits.wall_clock is not None:
+            self.run.timer(at + self.run.limits.wall_clock, "late")
+        if self._history:
+            self._go_on()
+        elif self._first is not None:
+            self.run.adopt(self._first)
+        else:
+            self._deliberation.begin()
+        self._turn()
+
+    def _checked(self, plan: Plan) -> PlanVersion:
+        run = self.run
+        checked = check(plan, run.catalogue, max_nodes=run.limits.nodes, agents=run.mode.agents)
+        run.warn(*checked.warnings)
+        return PlanVersion(1, None, plan.reason, tuple(checked.nodes.values()))
+
+    def _go_on(self) -> None:
+        """Fold the history, and bring every node to where it can go on from."""
+        run, state = self.run, self.run.state
+        for event in self._history:
+            run.trail.append(event)
+            if isinstance(event, PlanVersion):
+                state.adopt(event)
+                if event.reason.startswith("replan"):
+                    run.superseded.update(state.in_state("failed"))
+            else:
+                state.apply(event)
+        replaced = {r.node.spawned_by for r in state.nodes.values() if r.node.kind in WORK}
+        run.superseded |= {one for one in replaced if one and state.nodes[one].state == "failed"}
+        run.mode.restore(self._answers, run.catalogue)
+        self._deliberation.go_on(self._answers, unplanned=self._unplanned)
+        for one in state.in_state(*NOT_STARTED, "running", "waiting_human", "failed_retryable"):
+            if state.superfluous(one):
+                run.emit(one, "lost_race")
+        for one in list(state.entries()):
+            run.emit(one, "joined")
+        for one in state.in_state("ready"):
+            run.became_ready(one)
+        for one in state.in_state("running", "waiting_human"):
+            if one in self._taken_up:
+                self._dispatch.take_up(one)
+            else:
+                run.emit(one, "interrupted", detail="The program stopped while it ran.")
+        unpatched = [one for one in state.work_in("failed") if state.nodes[one].rung == "retried"]
+        for one in state.in_state("failed_retryable"):
+            self._recovered(one)
+        for one in unpatched:
+            self._deliberation.recover(one)
+
+    def _recovered(self, node: str) -> None:
+        """A node of an earlier run that can't be told to have finished."""
+        run, record = self.run, self.run.state.nodes[node]
+        failure = Failure("interrupted", record.error)
+        is_work = record.node.kind in WORK  # thoughts are had anew
+        exhausted = not is_work or isinstance(run.try_again(record.node, failure), Exhausted)
+        if exhausted or run.state.join(node) != "holds":
+            run.emit(node, "exhausted", detail=record.error)
+            if is_work:
+                self._ended_work(node)
+        else:
+            run.emit(node, "retried")
+
+    # --- what happens: attempts ---------------------------------------------------------------------------
+
+    def attempt_ended(self, node: str, outcome: Outcome | None, at: float) -> None:
+        """An attempt is over. None: it was stopped before it had an outcome."""
+        self.run.at = at
+        attempt = self.run.attempts[node]
+        found = self._overtime(attempt) if outcome is None else self._kept(attempt, outcome)
+        if found is not None:
+            self._settle_attempt(attempt, found)
+        self._turn()
+
+    def waits_for_person(self, node: str, at: float) -> None:
+        """An attempt waits for a person: its own time limit stands still, the person's runs."""
+        self.run.at = at
+        if node in self.run.attempts and self.run.state.nodes[node].state == "running":
+            self.run.emit(node, "needs_human")
+            self._dispatch.limit(node, self.run.limits.human_timeout)
+
+    def person_decided(self, node: str, at: float) -> None:
+        """The person has decided; the attempt goes on."""
+        self.run.at = at
+        if node in self.run.attempts and self.run.state.nodes[node].state == "waiting_human":
+            self.run.emit(node, "approved")
+            self._dispatch.limit(node, self._dispatch.time_limit(self.run.state.nodes[node].node))
+
+    def _overtime(self, attempt: Attempt) -> Failure:
+        limit = self._dispatch.time_limit(attempt.node)
+        return Failure("timeout", f"It took longer than {limit:g} seconds and was stopped.")
+
+    def _kept(self, attempt: Attempt, outcome: Outcome) -> Outcome | None:
+        """The outcome, held against the node's contract; None while a model judges it."""
+        if isinstance(outcome, Failure):
+            return outcome
+        contract = attempt.node.contract
+        broken = contracts.violation(contract, outcome)
+        if broken is not None:
+            return Failure("contract", f"{broken}{_said(outcome)}", outcome.exit_status, outcome.tokens)
+        if contract.judgement is None:
+            return outcome
+        if attempt.ending:
+            return self._overtime(attempt)
+        self._think(_Thought(self._judge(attempt, outcome), judges=attempt.node.id))
+        return None
+
+    def _judge(self, attempt: Attempt, outcome: Success) -> Thinking:
+        """Whether a model finds that the output keeps the node's contract; no answer means no."""
+        node = attempt.node
+        judgement = node.contract.judgement or ""
+        text = yield Question("judge", "fast", questions.judge(node, judgement, outcome.output), node.id)
+        attempt.judging = 0
+        kept = text is not None and answers.judged(text)
+        why = f"The result was judged not to hold: {judgement}"
+        self._settle_attempt(attempt, outcome if kept else Failure("contract", why, tokens=outcome.tokens))
+
+    def _settle_attempt(self, attempt: Attempt, outcome: Outcome) -> None:
+        """An attempt has its outcome: another try at once by a rule of the mode, or its node's end."""
+        run, node = self.run, attempt.node
+        if isinstance(outcome, Failure) and not attempt.ending:
+            again = run.mode.recover(run.state, node.id, outcome, dict(attempt.arguments))
+            if again is not None:
+                attempt.arguments = again
+                self._dispatch.fire(attempt)
+                return
+        self._dispatch.over(node.id)
+        if attempt.ending == "stopped":
+            return
+        if isinstance(outcome, Success):
+            run.succeed(node.id, outcome.output, outcome.labels, contracts.passed_by(node.contract))
+            self._deliberation.ended(node.id)
+        else:
+            self._failed(attempt, outcome)
+        if outcome.tokens:
+            self.spend(outcome.tokens)
+
+    def _failed(self, attempt: Attempt, failure: Failure) -> None:
+        run, node = self.run, attempt.node
+        rung = run.try_again(node, failure)
+        if isinstance(rung, Exhausted) or run.concluded:
+            why = f" ({rung.why})" if isinstance(rung, Exhausted) and failure.transient else ""
+            run.emit(node.id, "broke", detail=f"{failure.message}{why}")
+            self._ended_work(node.id)
+            return
+        run.emit(node.id, "transient", detail=failure.message)
+        if run.state.superfluous(node.id):
+            run.emit(node.id, "lost_race")
+            return
+        run.sleeping.add(node.id)
+        run.timer(run.at + rung.delay, "retry", node.id)
+
+    def _ended_work(self, node: str) -> None:
+        self._deliberation.ended(node)
+        if self.run.state.nodes[node].state == "failed":
+            self._deliberation.recover(node)
+
+    def _stop_attempt(self, node: str) -> None:
+        """Nothing is to come of an attempt any more."""
+        attempt = self.run.attempts.get(node)
+        if attempt is None or attempt.ending == "stopped":
+            return
+        stopping = bool(attempt.ending)
+        attempt.ending = "stopped"
+        self._end_attempt(attempt, told=stopping)
+
+    def _end_attempt(self, attempt: Attempt, *, told: bool = False) -> None:
+        """Have an attempt stopped; one whose output is only judged is over at once."""
+        if attempt.judging:
+            self._drop(attempt.judging)
+            attempt.judging = 0
+            self._settle_attempt(attempt, self._overtime(attempt))
+        elif not told:
+            self.run.out.append(StopFiring(attempt.node.id))
+
+    # --- what happens: answers --------------------------------------------------------------------------------
+
+    def piece(self, thought: int, text: str, at: float) -> None:
+        """The next piece of an answer to a question that was put with `pieces`."""
+        self.run.at = at
+        if thought in self._thoughts and self._planner.reading:
+            try:
+                self._planner.write(text)
+            except PlanError as error:
+                self.run.out.append(StopAsking(thought))
+                self.answered(thought, None, f"(PlanError: {error})", at)
+                return
+            self._turn()
+
+    def answered(self, thought: int, text: str | None, why: str, at: float) -> None:
+        """A model has answered, or can't: None, and `why`."""
+        self.run.at = at
+        if thought not in self._thoughts:
+            return
+        if text is None:
+            self.run.warn(f"{NO_REPLY} {why}")
+        self._advance(thought, text)
+        self._turn()
+
+    def _think(self, thought: _Thought) -> None:
+        """Begin a thought."""
+        self._counted += 1
+        number = self._counted
+        self._thoughts[number] = thought
+        if thought.judges:
+            self.run.attempts[thought.judges].judging = number
+        self._advance(number, None)
+
+    def _advance(self, number: int, text: str | None) -> None:
+        """Go on with a thought until its next question, or its end."""
+        run, thought = self.run, self._thoughts[number]
+        while True:
+            try:
+                question = thought.thinking.send(text)
+            except StopIteration:
+                self._end_thought(number)
+                return
+            thought.question, text = question, None
+            if run.affordable:
+                break
+        run.calls += 1
+        if self.paused:
+            self._waiting.append(number)
+        else:
+            self._put(number, question)
+
+    def _put(self, number: int, question: Question) -> None:
+        self.run.out.append(AskModel(number, question, self._planner.reading))
+
+    def _end_thought(self, number: int) -> None:
+        thought = self._thoughts.pop(number)
+        if thought.holds:
+            self.run.let_go()
+
+    def _drop(self, number: int) -> None:
+        """Nobody waits for a thought any more."""
+        thought = self._thoughts[number]
+        if number in self._waiting:
+            self._waiting.remove(number)
+        else:
+            self.run.out.append(StopAsking(number))
+        thought.thinking.close()
+        self._end_thought(number)
+
+    def _begin_thoughts(self) -> None:
+        """Begin the thoughts that are due."""
+        due, self._deliberation.due = self._deliberation.due, []
+        for one in due:
+            if not self.run.cancelled:
+                self._think(_Thought(one.think(), one.holds))
+            elif one.holds:
+                self.run.let_go()
+
+    @property
+    def _busy(self) -> bool:
+        """Whether a thought is under way or due, or the plan still being written."""
+        return bool(self._thoughts or self._deliberation.due) or self._planner.growing
+
+    # --- what happens: control ----------------------------------------------------------------------------------
+
+    def pause(self, at: float) -> None:
+        """Start nothing and ask nothing until `resume`; what runs goes on, the plan's own clock stands still."""
+        self.run.at = at
+        if not self.paused:
+            self.paused, self._stood_since = True, at
+
+    def resume(self, at: float) -> None:
+        """Go on."""
+        self.run.at = at
+        self._unpause()
+        self._turn()
+
+    def _unpause(self) -> None:
+        if self.paused:
+            self.paused = False
+            self._stood += self.run.at - self._stood_since
+        waiting, self._waiting = self._waiting, []
+        for number in waiting:
+            question = self._thoughts[number].question
+            assert question is not None
+            self._put(number, question)
+
+    def cancel(self, at: float, *, abort: bool = False, reason: str = "") -> None:
+        """End the plan: what has not started is cancelled; what runs finishes, or is cancelled too (`abort`)."""
+        self.run.at = at
+        self._cancel(abort=abort, reason=reason)
+        self._turn()
+
+    def _cancel(self, *, abort: bool, reason: str) -> None:
+        run = self.run
+        run.concluded = run.cancelled = True
+        self.paused = False
+        spared = () if abort else ("running", "waiting_human")
+        if abort:
+            self._planner.growing = False
+        for one, record in list(run.state.nodes.items()):
+            if record.state not in TERMINAL and record.state not in spared and one in run.state.plan.nodes:
+                run.emit(one, "cancelled", detail=reason)
+        if abort:
+            for number in [one for one, thought in self._thoughts.items() if not thought.judges]:
+                self._drop(number)
+        self._unpause()
+
+    def cancel_node(self, node: str, at: float, *, reason: str = "") -> None:
+        """End one node and leave the rest to the plan."""
+        self.run.at = at
+        if self.run.state.nodes[node].state not in TERMINAL:
+            self.run.emit(node, "cancelled", detail=reason)
+            self._turn()
+
+    def interject(self, text: str, at: float) -> None:
+        """A person's message to the running plan: what runs finishes, the rest waits for its reflection."""
+        self.run.at = at
+        if not self.over:
+            self._deliberation.interject(text)
+            self._turn()
+
+    def write(self, piece: str, at: float) -> None:
+        """The next piece of a plan that is still being written (`growing`); complete steps start at once."""
+        self.run.at = at
+        self._planner.write(piece)
+        self._turn()
+
+    def written(self, at: float) -> None:
+        """The plan is complete."""
+        self.run.at = at
+        self._planner.written()
+        self._turn()
+
+    def spend(self, tokens: int) -> None:
+        """Count tokens; the bound ends the plan."""
+        run = self.run
+        run.tokens += tokens
+        if run.limits.tokens is not None and run.tokens >= run.limits.tokens and not run.bound:
+            self._hit("tokens")
+
+    def _hit(self, bound: str) -> None:
+        if not self.over:
+            self.run.bound = bound
+            self._cancel(abort=True, reason=f"The bound on {bound.replace('_', ' ')} was hit.")
+
+    # --- what happens: time ---------------------------------------------------------------------------------------
+
+    def wake(self, at: float) -> None:
+        """It is `at` now: what is due is done."""
+        self.run.at = at
+        while (due := self.run.take_due()) is not None and not self.over:
+            self._due(*due)
+            self._turn()
+
+    def _due(self, kind: Timer, node: str) -> None:
+        match kind:
+            case "retry":
+                self._retry(node)
+            case "throttled":
+                self._dispatch.woken(node)
+            case "overdue":
+                for one in self._dispatch.overdue():
+                    self._time_over(one)
+            case "late":
+                self._late()
+
+    def _retry(self, node: str) -> None:
+        run = self.run
+        run.sleeping.discard(node)
+        if run.state.nodes[node].state != "failed_retryable":
+            return
+        if run.state.join(node) == "holds":
+            run.emit(node, "retried")
+        else:
+            run.emit(node, "exhausted", detail="What it stands on was lost meanwhile.")
+            self._ended_work(node)
+
+    def _time_over(self, node: str) -> None:
+        attempt = self.run.attempts[node]
+        if self.run.state.nodes[node].state == "waiting_human":
+            self.run.emit(node, "expired", detail="Nobody decided in time.")
+            self._ended_work(node)
+        elif not attempt.ending:
+            attempt.ending = "timeout"
+            self._end_attempt(attempt)
+
+    def _late(self) -> None:
+        """The time of the whole plan is over, unless it stood still for some of it."""
+        run = self.run
+        left = (run.limits.wall_clock or 0.0) + self._stood - run.at
+        if self.paused or left > 0:
+            run.timer(run.at + max(left, 1.0), "late")
+        else:
+            self._hit("wall_clock")
+
+    # --- what follows ------------------------------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Do all that follows from what happened: start what may start; when nothing can, think, or end."""
+        run, thoughts = self.run, self._deliberation
+        while not self.over:
+            if run.stopped:
+                self._stop_stopped()
+            if run.queue and not self.paused:
+                self._start()
+            if thoughts.due:
+                self._begin_thoughts()
+            elif not run.stopped and (
+                run.attempts or run.queue or run.sleeping or self._busy or self.paused or not self._rest()
+            ):
+                break
+        if run.stopped:
+            self._stop_stopped()
+
+    def _stop_stopped(self) -> None:
+        run = self.run
+        while run.stopped:
+            self._stop_attempt(run.stopped.pop(0))
+
+    def _start(self) -> None:
+        """Start what may start, as many as may run at once."""
+        run, most = self.run, self.run.limits.concurrency
+        while run.queue and len(run.attempts) < most:
+            self._dispatch.next()
+            if self._dispatch.ended:
+                ended, self._dispatch.ended = self._dispatch.ended, []
+                for one in ended:
+                    self._ended_work(one)
+
+    def _rest(self) -> bool:
+        """Nothing runs and nothing can start. True if there is something to start again."""
+        run = self.run
+        if self._deliberation.at_rest():
+            return True
+        if run.state.in_state("blocked") and not run.holds:
+            run.release()
+            if run.queue:
+                return True
+        self._settle()
+        self.over = True
+        return False
+
+    def _settle(self) -> None:
+        """Nothing will change any more: what could not run says why (the deadlock report)."""
+        run, state = self.run, self.run.state
+        open_ = state.in_state("pending", "blocked", "ready", "failed_retryable")
+        changed = True
+        while changed:
+            changed = False
+            for one in open_:
+                if state.nodes[one].state in ("pending", "blocked") and state.join(one) == "lost":
+                    why = "It waited for what did not succeed: " + ", ".join(state.waits_for(one)) + "."
+                    raced = state.any_of(one) and state.nodes[one].missing == 0
+                    if raced and state.nodes[one].state == "blocked":
+                        run.emit(one, "released")
+                    run.emit(one, "join_failed" if raced else "dependency_failed", detail=why)
+                    changed = True
+        stuck = [one for one in open_ if state.nodes[one].state not in TERMINAL]
+        for one in stuck:
+            why = ", ".join(state.waits_for(one)) or "nothing"
+            run.warn(f"Step {one!r} never started; it waited for {why}.")
+            run.emit(one, "cancelled", detail=f"It never started; it waited for {why}.")
+
+    def result(self) -> PlanResult:
+        """What the plan comes back with."""
+        run = self.run
+        ends = gather(run.state, run.superseded)
+        result: JSON = run.answer if run.answer is not None else ends.result
+        status: Status = "concluded"
+        if ends.missing or run.bound or not ends.any_done:
+            status = "partial" if ends.any_done else "failed"
+        if status == "concluded" and run.contract is not NO_ERROR:
+            broken = contracts.violation(run.contract, Success(result))
+            if broken:
+                status = "partial"
+                run.warnings.append(f"The plan's own contract does not hold: {broken}")
+        return PlanResult(
+            status, result, ends.missing, run.state.nodes, tuple(run.state.versions), tuple(run.trail),
+            run.calls, run.tokens, run.at, run.bound, tuple(run.warnings), tuple(run.flags),
+        )  # fmt: skip
+
+
+def _said(success: Success) -> str:
+    """What an output that broke its contract holds, for whoever is to repair the step."""
+    text = excerpt(success.output, _SAID).strip() if not contracts.is_empty(success.output) else ""
+    return f" Its output: {text}" if text else ""
