@@ -384,8 +384,11 @@ class LiveFiles(Protocol):
         """The overlay: what modules get as their workspace."""
         ...
 
-    def refresh(self) -> None:
-        """Before a call, when no other is under way: let modules see what changed in the directory, and remember the moment."""
+    def refresh(self) -> Sequence[str]:
+        """Before a call, when no other is under way: let modules see what changed in the directory, and remember the moment.
+
+        Gives the paths that modules can't see as they are now, because a background job holds what was there before.
+        """
         ...
 
     def changes(self) -> Sequence[FileChange]:

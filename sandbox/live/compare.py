@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,7 +18,7 @@ from typing import Final
 from core.errors import WorkspaceError
 from core.ports import FileState
 from sandbox.live import names, steps
-from sandbox.live.base import Print, is_whiteout, stamp_of
+from sandbox.live.base import Print, is_whiteout, print_of, stamp_of
 from sandbox.live.digests import Digests
 
 MOST: Final = 100_000
@@ -28,12 +28,14 @@ _DIGESTED: Final = 256 << 20
 
 OPAQUE: Final = "user.overlay.opaque"
 _ORIGIN: Final = "user.overlay.origin"
+_HEAD: Final = 21
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """One difference. `below`: what stands in the directory; `above`: in the upper layer, None if something above
-    it hides what is below; `gone`: a copied folder, or what is in one, whose original is no longer there.
+    it hides what is below; `gone`: a copied folder, or what is in one, whose original is no longer there; `replaced`:
+    when another folder was put in the place of one that it is in, in nanoseconds.
     """
 
     path: str
@@ -42,6 +44,7 @@ class Found:
     below: os.stat_result | None
     above: os.stat_result | None
     gone: bool = False
+    replaced: int = 0
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -55,6 +58,8 @@ class Comparison:
     changes: list[Found] = field(default_factory=list)
     same: dict[str, Print] = field(default_factory=dict)
     """Entries that are no change, with their stamps."""
+    matched: dict[str, Print] = field(default_factory=dict)
+    """Those of them that were compared now, with the prints of what they are the same as."""
     drifted: list[str] = field(default_factory=list)
     """Folders whose mode the user changed below, so that the copy's is out of date."""
     gone: list[str] = field(default_factory=list)
@@ -100,8 +105,8 @@ class _Walk:
     def _tidy(self) -> None:
         """What is only known when everything was seen."""
         out = self._out
-        changed = {above for found in out.changes if not found.gone for above in _ancestors(found.path)}
-        deleted = {above for found in out.changes if found.now is None for above in _ancestors(found.path)}
+        changed = {above for found in out.changes if not found.gone for above in ancestors(found.path)}
+        deleted = {above for found in out.changes if found.now is None for above in ancestors(found.path)}
         out.opaque = [path for path in self._opaque if path not in deleted]
         out.gone = [path for path in self._gone if path not in changed]
         without = set(out.gone)
@@ -119,7 +124,7 @@ class _Walk:
                 self._entry(here, up, low, name)
             if here.hidden and low is not None:
                 for name in sorted(set(steps.names(low)) - set(listed)):
-                    self._deleted("/".join((*here.parts, name)), low, name, None)
+                    self._deleted("/".join((*here.parts, name)), low, name, None, here.replaced)
 
     @contextmanager
     def _below(self, here: _Folder) -> Iterator[int | None]:
@@ -143,18 +148,18 @@ class _Walk:
             self._out.same[path] = stamp
         elif is_whiteout(above):
             if below is None or low is None:
-                self._out.same[path] = stamp
+                self._same(path, stamp, below)
             else:
-                self._deleted(path, low, name, above)
+                self._deleted(path, low, name, above, here.replaced)
         else:
             now = self._digests.state(up, name, above)
             was = None if below is None or low is None else self._digests.state(low, name, below)
             if now == was and _alike(now, above, below):
-                self._out.same[path] = stamp
+                self._same(path, stamp, below)
             else:
-                self._add(Found(path, was, now, below, above))
+                self._add(Found(path, was, now, below, above, replaced=here.replaced))
                 if below is not None and low is not None and stat.S_ISDIR(below.st_mode):
-                    self._deleted_inside(path, low, name)
+                    self._deleted_inside(path, low, name, here.replaced)
 
     def _entry_folder(
         self,
@@ -166,10 +171,14 @@ class _Walk:
         below: os.stat_result | None,
     ) -> None:
         path, stamp = "/".join(parts), stamp_of(above)
+        merged = below is not None and stat.S_ISDIR(below.st_mode)
+        replaced = here.replaced
         with steps.folder(up, parts[-1:]) as opened:
             marks = os.listxattr(steps.through(opened))
             opaque = OPAQUE in marks and os.getxattr(steps.through(opened), OPAQUE) == b"y"
-        merged = below is not None and stat.S_ISDIR(below.st_mode)
+            origin = os.getxattr(steps.through(opened), _ORIGIN) if _ORIGIN in marks else b""
+        if origin and merged and low is not None and below is not None and _replaced(origin, low, parts[-1]):
+            replaced = max(replaced, below.st_ctime_ns)
         hidden = merged and (here.hidden or opaque)
         if not merged or hidden:
             self._out.born.add(path)
@@ -186,23 +195,24 @@ class _Walk:
             gone = not merged and (_ORIGIN in marks or path in self._settled or here.gone)
             if gone:
                 self._gone.append(path)
-            self._add(Found(path, was, now, below, above, gone))
-            self._left.append(_Folder(parts, merged=merged, hidden=hidden, gone=gone))
+            self._add(Found(path, was, now, below, above, gone, replaced))
+            self._left.append(_Folder(parts, merged=merged, hidden=hidden, gone=gone, replaced=replaced))
             return
-        self._left.append(_Folder(parts, merged=merged, hidden=hidden))
+        self._left.append(_Folder(parts, merged=merged, hidden=hidden, replaced=replaced))
 
-    def _deleted(self, path: str, low: int, name: str, above: os.stat_result | None) -> None:
+    def _deleted(self, path: str, low: int, name: str, above: os.stat_result | None, replaced: int) -> None:
         """`name` in the folder `low` is no longer there for modules, and neither is what is in it."""
         if (below := steps.look(low, name)) is None:
             return
         digest = below.st_size <= self._budget
         if digest and stat.S_ISREG(below.st_mode):
             self._budget -= below.st_size
-        self._add(Found(path, self._digests.state(low, name, below, digest=digest), None, below, above))
+        was = self._digests.state(low, name, below, digest=digest)
+        self._add(Found(path, was, None, below, above, replaced=replaced))
         if stat.S_ISDIR(below.st_mode):
-            self._deleted_inside(path, low, name)
+            self._deleted_inside(path, low, name, replaced)
 
-    def _deleted_inside(self, path: str, low: int, name: str) -> None:
+    def _deleted_inside(self, path: str, low: int, name: str, replaced: int) -> None:
         """What is in the folder `name` of the folder `low`; one level of recursion for each of its own."""
         if path.count("/") > names.DEEPEST:
             raise WorkspaceError(
@@ -210,7 +220,11 @@ class _Walk:
             )
         with steps.folder(low, (name,)) as inside:
             for each in steps.names(inside):
-                self._deleted(f"{path}/{each}", inside, each, None)
+                self._deleted(f"{path}/{each}", inside, each, None, replaced)
+
+    def _same(self, path: str, stamp: Print, below: os.stat_result | None) -> None:
+        self._out.same[path] = stamp
+        self._out.matched[path] = print_of(below)
 
     def _add(self, found: Found) -> None:
         self._out.changes.append(found)
@@ -224,13 +238,24 @@ class _Walk:
 @dataclass(frozen=True, slots=True)
 class _Folder:
     """A folder of the upper layer that is still to be looked at. `merged`: there is one below; `hidden`: but it is
-    not seen; `gone`: there was one.
+    not seen; `gone`: there was one; `replaced`: as of `Found`.
     """
 
     parts: tuple[str, ...]
     merged: bool
     hidden: bool = False
     gone: bool = False
+    replaced: int = 0
+
+
+def _replaced(origin: bytes, low: int, name: str) -> bool:
+    """Whether the folder below is another than the one of which the copy was made.
+
+    The kernel notes that one's handle on the copy, behind a head of 21 bytes (`struct ovl_fb`).
+    """
+    with steps.folder(low, (name,)) as opened:
+        handle = steps.handle(opened)
+    return handle is not None and len(origin) > _HEAD and not origin[_HEAD:].startswith(handle)
 
 
 def _alike(state: FileState, above: os.stat_result, below: os.stat_result | None) -> bool:
@@ -239,7 +264,14 @@ def _alike(state: FileState, above: os.stat_result, below: os.stat_result | None
     return read or (below is not None and above.st_mtime_ns == below.st_mtime_ns)
 
 
-def _ancestors(path: str) -> Iterator[str]:
+def copied(upper: int, parts: Sequence[str]) -> bool:
+    """Whether a folder of the upper layer is the kernel's copy of one below."""
+    with steps.folder(upper, parts) as opened:
+        return _ORIGIN in os.listxattr(steps.through(opened))
+
+
+def ancestors(path: str) -> Iterator[str]:
+    """The folders that it is in, innermost first."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path

@@ -3,6 +3,9 @@
 A change may have no entry of its own there: the files of a removed folder are hidden by the folder's one whiteout,
 those of a replaced one by its being opaque. To let one of them be seen again the cover is first written out, as one
 whiteout for each thing that it hides, which is the same to see.
+
+What a process holds is first removed through the overlay, so that the kernel doesn't take it for what is there. That
+leaves a whiteout for a moment, which must not pass for a deletion if we are killed in it: it is written down.
 """
 
 from __future__ import annotations
@@ -15,19 +18,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from sandbox.live import steps
+from sandbox.live import copying, names, steps
 from sandbox.live.base import is_whiteout
 from sandbox.live.compare import OPAQUE
+from sandbox.live.holders import Held
+from sandbox.live.mounting import Layers
+
+_NOTE: Final = "dropping"
 
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """`upper`, `lower`: descriptors of the layers; `store`: a folder of ours on the upper's file system."""
+    """`upper`, `lower`: descriptors of the layers; `held`: what processes hold."""
 
     upper: int
     lower: int
-    store: Path
+    layers: Layers
+    held: Held
 
     def drop(self, parts: Sequence[str]) -> None:
         """Let `parts` lead to what is below; a folder that is new there goes with what is in it.
@@ -37,10 +46,21 @@ class Dropping:
         for end in range(1, len(parts)):
             if not self._written_out(parts[:end]):
                 return
-        above, below = steps.find(self.upper, parts), steps.find(self.lower, parts)
-        if above is None:
-            return
+        self._take_out(parts)
+        (self.layers.store / _NOTE).unlink(missing_ok=True)
+
+    def _take_out(self, parts: Sequence[str]) -> None:
         *around, name = parts
+        below = steps.find(self.lower, parts)
+        if (above := steps.find(self.upper, parts)) is None:
+            return
+        if self._is_held(parts, above, below):
+            if below is not None and stat.S_ISREG(below.st_mode) and stat.S_ISREG(above.st_mode):
+                self._refill(parts)
+                return
+            self._release(parts, below)
+            if (above := steps.find(self.upper, parts)) is None:
+                return
         with steps.folder(self.upper, around) as at:
             if below is not None and stat.S_ISDIR(below.st_mode):
                 if stat.S_ISDIR(above.st_mode):
@@ -52,6 +72,43 @@ class Dropping:
                 shutil.rmtree(name, dir_fd=at)
             else:
                 os.unlink(name, dir_fd=at)
+
+    def _is_held(self, parts: Sequence[str], above: os.stat_result, below: os.stat_result | None) -> bool:
+        if "/".join(parts) in self.held.paths or above.st_ino in self.held.watched:
+            return True
+        return below is not None and below.st_ino in self.held.watched
+
+    def _refill(self, parts: Sequence[str]) -> None:
+        """Give the copy the content of what is below: as long as it is held the kernel knows no other by this name."""
+        *around, name = parts
+        with steps.folder(self.lower, around) as low, steps.folder(self.upper, around) as up:
+            source = steps.read(low, name)
+            target = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=up)
+            try:
+                status = os.fstat(source)
+                os.ftruncate(target, 0)
+                copying.copy(source, target, status.st_size)
+                os.fchmod(target, stat.S_IMODE(status.st_mode))
+                os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+            finally:
+                os.close(source)
+                os.close(target)
+
+    def _release(self, parts: Sequence[str], below: os.stat_result | None) -> None:
+        """Remove it as modules do, unless it is a folder that stays."""
+        above = steps.find(self.upper, parts)
+        if above is None or is_whiteout(above):
+            return
+        if stat.S_ISDIR(above.st_mode) and below is not None and stat.S_ISDIR(below.st_mode):
+            return
+        (self.layers.store / _NOTE).write_text(names.encode("/".join(parts)), encoding="utf-8")
+        *around, name = parts
+        merged = steps.open_top(self.layers.merged)
+        try:
+            with steps.folder(merged, around) as at:
+                shutil.rmtree(name, dir_fd=at) if stat.S_ISDIR(above.st_mode) else os.unlink(name, dir_fd=at)
+        finally:
+            os.close(merged)
 
     def _written_out(self, parts: Sequence[str]) -> bool:
         """Let no cover lie on what is in this folder; False if nothing in it is in the upper layer."""
@@ -73,7 +130,7 @@ class Dropping:
     def _covered(self, at: int, name: str, parts: Sequence[str]) -> None:
         """Put in the place of `name` a folder with a whiteout for each thing that is in the one below."""
         draft = f"drop-{secrets.token_hex(8)}"
-        store = steps.open_top(self.store)
+        store = steps.open_top(self.layers.store)
         try:
             os.mkdir(draft, 0o700, dir_fd=store)
             with steps.folder(store, (draft,)) as made, steps.folder(self.lower, parts) as below:
@@ -98,6 +155,20 @@ class Dropping:
                     with steps.folder(at, (hidden,)) as inside:
                         os.setxattr(steps.through(inside), OPAQUE, b"y")
         os.removexattr(steps.through(at), OPAQUE)
+
+
+def finish(store: Path, upper: int) -> None:
+    """Take away the whiteout that a killed process may have left where it dropped something."""
+    note = store / _NOTE
+    try:
+        parts = names.decode(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    above = None if parts is None else steps.find(upper, parts)
+    if parts is not None and above is not None and is_whiteout(above):
+        with steps.folder(upper, parts[:-1]) as at:
+            os.unlink(parts[-1], dir_fd=at)
+    note.unlink()
 
 
 def _whiteout(at: int, name: str) -> None:

@@ -1,75 +1,116 @@
-"""Whether a process holds something in an overlay: a folder that it stands in, or a file that it has open.
+"""What processes hold in an overlay: folders that they stand in, files that they have open, run, mapped or watch.
 
-A folder that somebody holds stays in the kernel's memory as it was when it was first seen, whatever is done to the
-layers; so what was new when they came to it has to stay in the upper layer until they have left.
+The kernel keeps what somebody holds, and all folders on the way to it, as it was when they came to it, whatever is
+done to the layers. So what was new then has to stay in the upper layer until they have left, and what the user put in
+such a place can't be seen yet.
+
+Modules live in mount name spaces of their own. Looking at every process of the machine before each call would cost
+more than the rest of it; who was not in one of those for some seconds is not looked at again, for he won't get there.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+from sandbox.live.compare import ancestors
+
+_SETTLES: Final = 5.0
+"""Seconds in which a process that starts in our own name space may still move to another."""
+_DELETED: Final = " (deleted)"
+_WATCH: Final = re.compile(r"^inotify wd:\w+ ino:(\w+) sdev:(\w+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """Where a mount name space has the overlay: numbers of its mounts there, and paths."""
+@dataclass(slots=True)
+class Held:
+    """`paths`: with the folders on the way to them, without the top, which every module holds. `watched`: numbers of
+    inodes (inotify), whose paths aren't told.
+    """
 
-    numbers: frozenset[str]
-    places: tuple[str, ...]
+    paths: set[str] = field(default_factory=set)
+    watched: set[int] = field(default_factory=set)
 
 
-def held(merged: Path) -> bool:
-    """Whether a process in another mount name space, as modules are, holds more of `merged` than all of it."""
-    top = os.stat(merged)
-    ours = os.readlink("/proc/self/ns/mnt")
-    views: dict[str, _View] = {}
-    for process in _processes():
-        try:
-            space = os.readlink(f"{process}/ns/mnt")
-            if space == ours:
+class Holders:
+    """Looks for who holds something in the overlay mounted at `merged`."""
+
+    def __init__(self, merged: Path) -> None:
+        device = os.stat(merged).st_dev
+        self._device = f" {os.major(device)}:{os.minor(device)} "
+        self._short = f"{os.major(device) << 20 | os.minor(device):x}"
+        self._ours = os.readlink("/proc/self/ns/mnt")
+        self._since: dict[str, float] = {}
+        """When a process that holds nothing was first seen."""
+        self._strangers: set[str] = set()
+        """Those that can't come to hold anything any more."""
+
+    def held(self, *, mapped: bool) -> Held:
+        """What is held now. With `mapped`, also files that are merely in memory, which takes longer."""
+        places: dict[str, list[str]] = {}
+        found = Held()
+        for process in self._candidates():
+            try:
+                space = os.readlink(f"/proc/{process}/ns/mnt")
+                if space not in places:
+                    places[space] = [] if space == self._ours else self._places(process)
+                if places[space]:
+                    self._look(process, places[space], found, mapped)
+                else:
+                    self._stranger(process)
+            except OSError:  # it ended meanwhile
                 continue
-            if space not in views:
-                views[space] = _view(process, merged)
-            if views[space].numbers and _holds(process, views[space], top):
-                return True
-        except OSError:  # it ended meanwhile
-            continue
-    return False
+        found.paths |= {above for path in found.paths for above in ancestors(path)}
+        return found
+
+    def _look(self, process: str, places: list[str], found: Held, mapped: bool) -> None:
+        for link, path in _links(process):
+            found.paths |= {path[len(place) :] for place in places if path.startswith(place)}
+            if path == "anon_inode:inotify":
+                about = Path(link.replace("/fd/", "/fdinfo/")).read_text()
+                found.watched |= {
+                    int(ino, 16) for ino, device in _WATCH.findall(about) if device == self._short
+                }
+        if mapped:
+            for path in _mapped(process):
+                found.paths |= {path[len(place) :] for place in places if path.startswith(place)}
+
+    def _candidates(self) -> list[str]:
+        there = {name for name in os.listdir("/proc") if name.isdecimal()}
+        self._strangers &= there
+        self._since = {name: since for name, since in self._since.items() if name in there}
+        return sorted(there - self._strangers)
+
+    def _stranger(self, process: str) -> None:
+        now = time.monotonic()
+        if now - self._since.setdefault(process, now) > _SETTLES:
+            self._strangers.add(process)
+            del self._since[process]
+
+    def _places(self, process: str) -> list[str]:
+        """Where it has the overlay, which is told by its number as a device (proc_pid_mountinfo(5), field 3)."""
+        table = Path(f"/proc/{process}/mountinfo").read_text(errors="surrogateescape")
+        if self._device not in table:
+            return []
+        rows = (line.split(" ") for line in table.splitlines() if self._device in line)
+        return [f"{row[4]}/" for row in rows if f" {row[2]} " == self._device]
 
 
-def _processes() -> Iterator[str]:
-    return (entry.path for entry in os.scandir("/proc") if entry.name.isdecimal())
+def _links(process: str) -> Iterator[tuple[str, str]]:
+    place = f"/proc/{process}"
+    links = [f"{place}/cwd", f"{place}/exe", *(f"{place}/fd/{name}" for name in os.listdir(f"{place}/fd"))]
+    for link in links:
+        with suppress(OSError):  # closed meanwhile
+            path = os.readlink(link)
+            if not path.endswith(_DELETED):
+                yield link, path
 
 
-def _view(process: str, merged: Path) -> _View:
-    ours = f"upperdir={merged.parent / 'upper'},"
-    rows = [
-        line.split(" ")
-        for line in Path(f"{process}/mountinfo").read_text(errors="surrogateescape").splitlines()
-        if ours in line
-    ]
-    return _View(frozenset(row[0] for row in rows), tuple(f" {row[4]}/" for row in rows))
-
-
-def _holds(process: str, view: _View, top: os.stat_result) -> bool:
-    if _inside(f"{process}/cwd", top):
-        return True
-    for entry in os.scandir(f"{process}/fd"):
-        about = Path(f"{process}/fdinfo/{entry.name}").read_text()
-        number = next((line.split()[1] for line in about.splitlines() if line.startswith("mnt_id:")), "")
-        if number in view.numbers and not _is(entry.path, top):
-            return True
-    mapped = Path(f"{process}/maps").read_text(errors="surrogateescape")
-    return any(place in mapped for place in view.places)
-
-
-def _inside(link: str, top: os.stat_result) -> bool:
-    found = os.stat(link)
-    return found.st_dev == top.st_dev and found.st_ino != top.st_ino
-
-
-def _is(link: str, top: os.stat_result) -> bool:
-    found = os.stat(link)
-    return (found.st_dev, found.st_ino) == (top.st_dev, top.st_ino)
+def _mapped(process: str) -> set[str]:
+    table = Path(f"/proc/{process}/maps").read_text(errors="surrogateescape")
+    return {line[line.index("/") :] for line in table.splitlines() if "/" in line}

@@ -13,17 +13,18 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from core.errors import WorkspaceError
 from core.ports import AppliedAs, AppliedChange, ChangeKind, FileChange
-from sandbox.live import digests, drafts, holders, mounting, names, steps
+from sandbox.live import digests, drafts, mounting, names, steps
 from sandbox.live.apply import Applying
-from sandbox.live.base import Base, First, print_of, stamp_of
-from sandbox.live.compare import OPAQUE, Comparison, Found, compare
-from sandbox.live.drop import Dropping
+from sandbox.live.base import Base, First, Print, print_of, stamp_of
+from sandbox.live.compare import OPAQUE, Comparison, Found, ancestors, compare, copied
+from sandbox.live.drop import Dropping, finish
+from sandbox.live.holders import Held, Holders
 from sandbox.live.patch import Patch
 
 
@@ -41,19 +42,24 @@ class Overlay:
         self._found: dict[str, Found] | None = None
         self._compared = Comparison()
         self._born: set[str] = set()
+        self._stale: set[str] = set()
+        self._matched: dict[str, Print | None] = {}
+        self._holders: Holders | None = None
         with ExitStack() as stack:
             self._owner = _kept(stack, mounting.own(self._layers.store))
             mounting.unmount(self._layers.merged)  # what a killed process left
             self._upper = _kept(stack, steps.open_top(self._layers.upper))
             self._lower = _kept(stack, steps.open_top(self._layers.directory))
             drafts.clean(self._layers.store, self._lower)
+            finish(self._layers.store, self._upper)
             self._base = Base.load(self._layers.store / "base.json")
             self._moment = self._last_moment()
             self._alike()
             self.changes()
-            self._sweep(held=lambda: False)
+            self._sweep(Held())
             self._fold()
             mounting.mount(self._layers)
+            self._holders = Holders(self._layers.merged)
             stack.pop_all()
         self._found = None
         self._open = True
@@ -63,18 +69,24 @@ class Overlay:
         """The overlay: what modules get as their workspace."""
         return self._layers.merged
 
-    def refresh(self) -> None:
+    def refresh(self) -> Sequence[str]:
         """Before a call, while none is under way: let modules see the directory as it is now.
+
+        Gives the paths that still can't be seen so, because a process holds what was there before.
 
         Raises:
             WorkspaceError: the directory, or the overlay, is no longer there.
         """
         self._check()
         self._moment = time.time_ns()
-        self._sweep(held=lambda: holders.held(self._layers.merged))
+        held = self._held(mapped=any(stamp[0] != "folder" for stamp in self._base.settled.values()))
+        self._sweep(held)
         self._alike()
         mounting.renew(self._layers.merged)
         os.utime(self._layers.store / "moment", ns=(self._moment, self._moment))
+        self._born &= held.paths
+        self._stale = {path for path in held.paths if self._differs(path)}
+        return sorted(names.encode(path) for path in self._stale)
 
     def changes(self) -> Sequence[FileChange]:
         """All that differs from the directory now.
@@ -84,13 +96,14 @@ class Overlay:
         """
         found = compare(self._upper, self._lower, self._digests, self._base.settled)
         self._compared = found
-        self._born |= found.born
         first = self._base.first
         self._base.first = {
             change.path: first.get(change.path) or self._seen_first(change) for change in found.changes
         }
         self._base.settled = found.same
+        self._matched = {path: found.matched.get(path, self._matched.get(path)) for path in found.same}
         self._base.save()
+        self._born |= found.born
         self._found = {names.encode(change.path): change for change in found.changes}
         return tuple(self._told(written, change) for written, change in self._found.items())
 
@@ -117,6 +130,7 @@ class Overlay:
                     self._base.save()
             for path, change in wanted.items():
                 if going.outcomes[change.path][0] == "applied":
+                    self._matched[change.path] = print_of(steps.find(self._lower, change.parts))
                     del known[path]
         return tuple(_outcome(path, wanted, going.outcomes) for path in dict.fromkeys(paths))
 
@@ -126,8 +140,9 @@ class Overlay:
         Raises:
             WorkspaceError: something can't be taken away.
         """
+        self.changes()
         known = self._last()
-        dropping = Dropping(self._upper, self._lower, self._layers.store)
+        dropping = Dropping(self._upper, self._lower, self._layers, self._held(mapped=True))
         try:
             for change in sorted(
                 (known[path] for path in set(paths) & known.keys()), key=lambda one: one.parts
@@ -183,17 +198,36 @@ class Overlay:
         if above.st_mode != below.st_mode:
             os.fchmod(self._upper, stat.S_IMODE(below.st_mode))
 
-    def _sweep(self, held: Callable[[], bool]) -> None:
-        """Take out of the upper layer what counts for nothing."""
-        busy: bool | None = None
-        for path in list(self._base.settled):
-            stamp = self._base.settled[path]
-            if stamp[0] == "folder":
+    def _held(self, *, mapped: bool) -> Held:
+        return Held() if self._holders is None else self._holders.held(mapped=mapped)
+
+    def _differs(self, path: str) -> bool:
+        """Whether the overlay shows, at a path that is held, something else than the directory has there now."""
+        parts = path.split("/")
+        above, below = steps.find(self._upper, parts), steps.find(self._lower, parts)
+        if above is not None and not (below is not None and stat.S_ISDIR(above.st_mode)):
+            return False  # the session's own
+        try:
+            seen = os.stat(self._layers.merged / path, follow_symlinks=False)
+        except OSError:
+            return below is not None
+        if below is None or stat.S_IFMT(seen.st_mode) != stat.S_IFMT(below.st_mode):
+            return True
+        if above is not None and not copied(self._upper, parts):
+            return False
+        if os.fstat(self._upper).st_dev == os.fstat(self._lower).st_dev or not stat.S_ISDIR(below.st_mode):
+            return seen.st_ino != below.st_ino
+        # Folders of layers on two file systems have numbers of the overlay's own.
+        return above is None and seen.st_mtime_ns != below.st_mtime_ns
+
+    def _sweep(self, held: Held) -> None:
+        """Take out of the upper layer what counts for nothing and is not held, nor in a new folder that is."""
+        inside = self._born & held.paths
+        for path, stamp in list(self._base.settled.items()):
+            if stamp[0] == "folder" or path in held.paths or not inside.isdisjoint(ancestors(path)):
                 continue
-            if self._in_new_folder(path):
-                busy = held() if busy is None else busy
-                if busy:
-                    continue
+            if held.watched and self._watched(path, held.watched):
+                continue
             if self._take_out(path, stamp):
                 del self._base.settled[path]
         for path in self._compared.opaque:
@@ -205,14 +239,11 @@ class Overlay:
             with suppress(OSError), steps.folder(self._upper, path.split("/")[:-1]) as at:
                 os.rmdir(path.rpartition("/")[2], dir_fd=at)
         self._compared = Comparison()
-        if busy is False:
-            self._born.clear()
 
-    def _in_new_folder(self, path: str) -> bool:
-        if not self._born:
-            return False
-        parts = path.split("/")
-        return any("/".join(parts[:end]) in self._born for end in range(1, len(parts)))
+    def _watched(self, path: str, watched: Set[int]) -> bool:
+        """Whether it is, under the number that it has in either layer."""
+        layers = (steps.find(top, path.split("/")) for top in (self._upper, self._lower))
+        return any(found is not None and found.st_ino in watched for found in layers)
 
     def _take_out(self, path: str, stamp: tuple[int | str, ...]) -> bool:
         """Remove a copy that is still as it was, and that nobody writes to."""
@@ -254,11 +285,18 @@ class Overlay:
     # --- telling ---------------------------------------------------------------------------------
 
     def _seen_first(self, change: Found) -> First:
-        """What is below, and whether that changed after the call began, or after a copy of it was made."""
-        below = change.below
-        late = change.gone
+        """What is below, and whether modules may have seen something else there when they changed it."""
+        below, path = change.below, change.path
+        late = change.gone or change.replaced > self._moment
+        if self._stale:
+            late = late or not self._stale.isdisjoint((path, *ancestors(path)))
         if below is not None and not stat.S_ISDIR(below.st_mode):
-            late = below.st_ctime_ns > self._moment
+            late = late or below.st_ctime_ns > self._moment
+            matched = self._matched.get(path)
+            if matched is not None:  # a copy that could not be taken out stood before it
+                late = late or matched != print_of(below)
+            elif not self._born.isdisjoint(ancestors(path)):  # modules see nothing there but what they wrote
+                late = True
         return First(print_of(below), late)
 
     def _told(self, written: str, change: Found) -> FileChange:

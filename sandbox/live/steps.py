@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -19,6 +20,9 @@ from core.ports import FileType
 
 _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOREPLACE, _EXCHANGE = 1, 2
+_EMPTY_PATH: Final = 0x1000
+_HANDLE: Final = 128
+"""Bytes that such a name takes at most (name_to_handle_at(2))."""
 
 
 def open_top(path: str | os.PathLike[str]) -> int:
@@ -93,6 +97,19 @@ def rename_new(at: int, old: str, new: str) -> None:
 def exchange(at: int, one: str, there: int, other: str) -> None:
     """Let two entries of folders (`at`, `there`) have each other's place, in one step."""
     _rename(at, one, there, other, _EXCHANGE)
+
+
+def handle(descriptor: int) -> bytes | None:
+    """What the file system itself calls this file, for good: another one at the same place has another.
+
+    None where it has no such names.
+    """
+    room = ctypes.create_string_buffer(struct.pack("Ii", _HANDLE, 0) + bytes(_HANDLE))
+    mount = ctypes.c_int()
+    if _libc().name_to_handle_at(descriptor, b"", room, ctypes.byref(mount), _EMPTY_PATH):
+        return None
+    length, _ = struct.unpack_from("Ii", room.raw)
+    return room.raw[8 : 8 + length]
 
 
 def _rename(at: int, old: str, there: int, new: str, flags: int) -> None:
