@@ -28,7 +28,7 @@ NOBODY: Final = "65534"
 _ADDRESSES: Final = 4
 """How many times its memory a process may reserve in addresses: threads and libraries reserve far more than they use."""
 _FIXED: Final = (
-    "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/mtrr",
+    "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/mtrr", "/proc/pressure",
 )  # fmt: skip
 """What can only be read inside. Root is told by its number there, so it could write to these without any capability."""
 _ALWAYS: Final = (

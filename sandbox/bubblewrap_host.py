@@ -226,7 +226,10 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 ):
                     own = None
             options = bubblewrap.arguments(place, base, bounds, environment, place.temporary or own)
-            with _told("\0".join(options).encode()) as said, _told(syscalls.program()) as calls:
+            with (
+                _told("\0".join(options).encode()) as said,
+                _told(syscalls.program(meets_nobody=place.meets_nobody)) as calls,
+            ):
                 started = await asyncio.create_subprocess_exec(
                     *("/bin/sh", "-c", cgroups.ENTER, "sh", *map(str, group.folders), "--"),
                     *(_program(), "--args", str(said), "--seccomp", str(calls), "--"),

@@ -252,7 +252,8 @@ class DockerHost(Host[DockerInstance]):
                 place, bounds, self._isolation.runtime, owner.belongs(self._process, data=self._data)
             )
         )
-        host_config["MaskedPaths"] = list(limits.MASKED)  # the client has no argument for it
+        host_config["MaskedPaths"] = list(limits.MASKED)  # the client has no argument for these
+        host_config["ReadonlyPaths"] = list(limits.READ_ONLY)
         made = client.api.create_container(
             reference,
             arguments,
@@ -280,8 +281,18 @@ class DockerHost(Host[DockerInstance]):
         return isolation.seat(place, mapped, uid, gid, root=root)
 
     def _ours(self, workspace: Path | None) -> TypeGuard[Path]:
-        """Whether it is a session's own, and no live directory of the user's."""
-        return workspace is not None and workspace.is_relative_to(self._data)
+        """Whether it is a session's own, or a set's of the pool: no live directory of the user's, and no overlay of one.
+
+        What is in an overlay belongs to whom it belongs to in the directory, and is never given away.
+        """
+        if workspace is None or not workspace.is_relative_to(self._data):
+            return False
+        match workspace.relative_to(self._data).parts:
+            case ("sessions", _, "workspace"):
+                return True
+            case ("run", name):
+                return name.endswith("-set")
+        return False
 
     def _name(self, key: Key) -> str:
         """The name of an instance's container: known, so that one whose start failed half-way is found too."""

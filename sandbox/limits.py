@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, Final, TypedDict
 
 from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
@@ -36,6 +36,10 @@ PROXY = "http://127.0.0.1:3128"
 """Where the SDK offers the egress proxy inside."""
 
 
+READ_ONLY = (
+    "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/pressure", "/dev", "/dev/mqueue",
+)  # fmt: skip
+"""What can only be read inside: the engine's own list, and what user 0 would find writable of the devices' folder."""
 MASKED = (
     "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug",
     "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/firmware", "/sys/devices/virtual/powercap",
@@ -101,6 +105,11 @@ class Place:
     """Whether `sockets` is mounted; else the container has a folder of its own for them."""
     own_users: bool = True
     """Whether this container's users are mapped, where the engine maps any; otherwise they are the host's."""
+
+    @property
+    def meets_nobody(self) -> bool:
+        """Whether it connects to nothing: a viewer could reach a socket of the worker's else, without a way out."""
+        return self.right == "look" and self.egress is None
 
 
 class HostOptions(TypedDict):
@@ -204,7 +213,7 @@ def host_options(
             *_own_processes(limits),
         ],
         cap_drop=["ALL"],
-        security_opt=["no-new-privileges", f"seccomp={seccomp_profile()}"],
+        security_opt=["no-new-privileges", f"seccomp={seccomp_profile(meets_nobody=place.meets_nobody)}"],
         ipc_mode="none",
         init=True,
         userns_mode="" if place.own_users else "host",
@@ -238,7 +247,42 @@ def environment(place: Place, base: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def seccomp_profile() -> str:
-    """Our allow-list of system calls, as the engine's API takes it: one line of JSON."""
-    text = Path(__file__).with_name("seccomp.json").read_text(encoding="ascii")
-    return json.dumps(json.loads(text), separators=(",", ":"))
+def seccomp_profile(*, meets_nobody: bool = False) -> str:
+    """Our allow-list of system calls, as the engine's API takes it: one line of JSON.
+
+    `meets_nobody`: without those that reach a socket by its name; a mount that is read-only does not bind them.
+    """
+    profile = json.loads(Path(__file__).with_name("seccomp.json").read_text(encoding="ascii"))
+    if meets_nobody:
+        profile["syscalls"] = [row for row in map(_without_names, profile["syscalls"]) if row] + _UNNAMED
+    return json.dumps(profile, separators=(",", ":"))
+
+
+_AF_UNIX, _CONNECTED, _SOCKET_TYPE = 1, (1, 5), 0xF
+"""This machine's own sockets; the types of them that must be connected before they send."""
+
+
+def _compared(index: int, value: int, mask: int = 0) -> dict[str, int | str]:
+    test: dict[str, int | str] = {"index": index, "value": mask or value, "op": "SCMP_CMP_EQ"}
+    return {**test, "op": "SCMP_CMP_MASKED_EQ", "valueTwo": value} if mask else test
+
+
+_UNNAMED: Final = [
+    {"names": ["sendto"], "action": "SCMP_ACT_ALLOW", "args": [_compared(4, 0)]},
+    *(
+        {
+            "names": [name],
+            "action": "SCMP_ACT_ALLOW",
+            "args": [_compared(0, _AF_UNIX), _compared(1, each, _SOCKET_TYPE)],
+        }
+        for name in ("socket", "socketpair")
+        for each in _CONNECTED
+    ),
+]
+
+
+def _without_names(row: dict[str, Any]) -> dict[str, Any] | None:
+    """A row of the list without what `_UNNAMED` allows instead; None if nothing is left of it."""
+    ours = row["names"] == ["socket"] and [test["value"] for test in row["args"]] == [_AF_UNIX]
+    kept = [name for name in row["names"] if name not in ("connect", "sendto", "socketpair")]
+    return {**row, "names": kept} if kept and not ours else None

@@ -48,8 +48,8 @@ class _Compared(ctypes.Structure):
 
 
 @cache
-def program() -> bytes:
-    """The filter, as the kernel takes it (an array of `sock_filter`).
+def program(*, meets_nobody: bool = False) -> bytes:
+    """The filter, as the kernel takes it (an array of `sock_filter`). `meets_nobody`: as in `limits`.
 
     Raises:
         SandboxUnavailable: there is no libseccomp, or it refuses the list.
@@ -62,7 +62,7 @@ def program() -> bytes:
             "run `sudo apt-get install libseccomp2`."
         ) from error
     library.seccomp_init.restype = ctypes.c_void_p
-    listed = json.loads(limits.seccomp_profile())
+    listed = json.loads(limits.seccomp_profile(meets_nobody=meets_nobody))
     made = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(_ERRNO | listed["defaultErrnoRet"])))
     try:
         for row in listed["syscalls"]:

@@ -42,6 +42,10 @@ def main() -> int:
             path /= "module.py"
         return asyncio.run(_check(path, options.target, as_json=options.json))
 
+    from ext_modules.sdk import egress, looking
+
+    if options.command == "serve" and looking.is_viewer():  # before there is a second thread
+        looking.give_up(way_out=egress.SOCKET.is_socket())
     from ext_modules.sdk import loading, server
 
     if options.command == "describe":

@@ -25,6 +25,7 @@ import docker
 import pytest
 
 from core.errors import SandboxUnavailable
+from core.ports import Right
 from sandbox import BubblewrapHost, DockerHost, image
 from sandbox.bubblewrap_host import BubblewrapInstance
 from sandbox.docker_host import DockerInstance
@@ -60,11 +61,24 @@ class Backend:
             data, shipped=shipped, folders=folders, outside=outside, patience=patience, runtime=self.runtime
         )
 
-    async def start(self, host: AnyHost, name: str, *, session: str, workspace: Path) -> AnyInstance:
+    async def start(
+        self,
+        host: AnyHost,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        right: Right = "work",
+        agent: str = "",
+    ) -> AnyInstance:
         """Start module `name`, or give the instance of it that runs."""
         if isinstance(host, DockerHost):
-            return await host.start(name, session=session, workspace=workspace, report=print)
-        return await host.start(name, session=session, workspace=workspace, report=print)
+            return await host.start(
+                name, session=session, workspace=workspace, report=print, right=right, agent=agent
+            )
+        return await host.start(
+            name, session=session, workspace=workspace, report=print, right=right, agent=agent
+        )
 
 
 DOCKER: Final = Backend("docker")

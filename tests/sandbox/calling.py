@@ -28,8 +28,8 @@ class Outcome:
     error: str = ""
 
 
-async def shell(instance: ModuleInstance, script: str, *, seconds: float = 60) -> Outcome:
-    """Run `script` with bash in the container of a shell module."""
+async def shell(instance: ModuleInstance, script: str, *, seconds: float = 60, agent: str = "/") -> Outcome:
+    """Run `script` with bash in the container of a shell module. `agent`: whose call it is; one's come in turn."""
     async with grpc.aio.insecure_channel(instance.target, options=[("grpc.enable_http_proxy", 0)]) as channel:
         stub = rpc.ExtModuleStub(channel)
         manifest = await stub.Describe(pb.DescribeRequest(), timeout=10)
@@ -37,7 +37,7 @@ async def shell(instance: ModuleInstance, script: str, *, seconds: float = 60) -
         request = pb.InvokeRequest(
             call_id="test",
             session="test",
-            agent="/",
+            agent=agent,
             function=function.name,
             arguments_json=json.dumps({function.body_parameter: script}),
             timeout_ms=int(seconds * 1000),

@@ -23,6 +23,9 @@ def sweep(engine: docker.DockerClient, data: Path) -> None:
     for item in engine.api.containers(all=True, filters=chosen):
         with suppress(APIError):
             engine.api.remove_container(item["Id"], force=True, v=True)
+    for item in engine.api.volumes(filters=chosen)["Volumes"] or []:
+        with suppress(APIError):
+            engine.api.remove_volume(item["Name"], force=True)
     place = reaper.sockets(data)
     for folder in place.iterdir() if place.is_dir() else ():
         socket_folder.remove(folder)
@@ -40,6 +43,11 @@ def _no_leftovers_of_killed_runs(tmp_path_factory: pytest.TempPathFactory) -> No
             if mounted and process is not None and not process.alive:
                 with suppress(APIError):
                     client.api.remove_container(item["Id"], force=True, v=True)
+        for item in client.api.volumes(filters={"label": owner.OWNER})["Volumes"] or []:
+            process = owner.process_of(item["Labels"])
+            if process is not None and not process.alive:
+                with suppress(APIError):
+                    client.api.remove_volume(item["Name"], force=True)
         client.close()
     for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
         folder = Path(line.split()[1])

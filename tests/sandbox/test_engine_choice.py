@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.errors import SandboxUnavailable
 from core.ports import JSON
-from sandbox import isolation, limits
+from sandbox import DockerHost, isolation, limits
 from sandbox.isolation import Isolation, UserMap
 from sandbox.limits import Limits, Place
 from tests.sandbox.backends import Backend
@@ -126,6 +127,26 @@ def test_what_is_roots_is_given_and_no_link_is_followed(tmp_path: Path) -> None:
     assert theirs.stat().st_uid == 4711
 
 
+@pytest.mark.parametrize(
+    ("place", "ours"),
+    [
+        ("sessions/s/workspace", True),
+        ("run/1-2@3-set", True),
+        ("sessions/s/live/merged", False),
+        ("sessions/s/live/workspace", False),
+        ("sessions/s/workspace/folder", False),
+        ("sessions/s", False),
+        ("run/1-2@3-tmp", False),
+        ("", False),
+        ("../elsewhere", False),
+    ],
+)
+def test_only_a_sessions_own_workspace_is_given_away(tmp_path: Path, place: str, ours: bool) -> None:
+    """What is in an overlay of a live directory belongs to whom it belongs to there."""
+    host = DockerHost(tmp_path / "data")
+    assert host._ours((tmp_path / "data" / place).resolve()) is ours
+
+
 CONFINED = (
     "Name:\tx\nCapInh:\t0000000000000000\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nNoNewPrivs:\t1\nSeccomp:\t2\n"
 )
@@ -152,8 +173,10 @@ def test_a_module_that_kept_its_rights_is_not_used(
     """The engine is told to take less; the kernel's own account of the container's process shows it."""
     options = limits.host_options
 
-    def lax(place: Place, bounds: Limits, runtime: str = "") -> limits.HostOptions:
-        told = options(place, bounds, runtime)
+    def lax(
+        place: Place, bounds: Limits, runtime: str = "", labels: Mapping[str, str] | None = None
+    ) -> limits.HostOptions:
+        told = options(place, bounds, runtime, labels)
         told["cap_drop"], told["security_opt"] = [], []
         return told
 

@@ -28,6 +28,12 @@ def containers(engine: docker.DockerClient, data: Path) -> list[str]:
     return [item["Names"][0] for item in engine.api.containers(all=True, filters=chosen)]
 
 
+def volumes(engine: docker.DockerClient, data: Path) -> list[str]:
+    """Names of all volumes of data directory `data`."""
+    chosen = {"label": f"{owner.OWNER}={owner.data_digest(data)}"}
+    return [item["Name"] for item in engine.api.volumes(filters=chosen)["Volumes"] or []]
+
+
 def folders(data: Path) -> list[str]:
     """The socket folders that exist, and those that are mounted."""
     place = reaper.sockets(data)
@@ -42,9 +48,9 @@ def _nothing_stays(
 ) -> Iterator[None]:
     descriptors = set(os.listdir("/proc/self/fd"))
     yield
-    left = containers(engine, tmp_path), folders(tmp_path)
+    left = containers(engine, tmp_path), volumes(engine, tmp_path), folders(tmp_path)
     sweep(engine, tmp_path)  # first, so that a test that fails costs no container
-    assert left == ([], [])
+    assert left == ([], [], [])
     sockets = {
         name for name in os.listdir("/proc/self/fd") if name not in descriptors and is_module_socket(name)
     }

@@ -13,23 +13,25 @@ from pathlib import Path
 import docker
 import pytest
 
+from core.ports import Right
 from sandbox import BubblewrapHost, DockerHost, reaper
 from sandbox.docker_host import DockerInstance
 from sandbox.pool import MEMBERS
 from tests.sandbox.backends import Backend
 from tests.sandbox.calling import need_bubblewrap, shell, until
 from tests.sandbox.conftest import sweep
-from tests.sandbox.test_lifecycle import containers, folders
+from tests.sandbox.test_lifecycle import containers, folders, volumes
 
 PATIENCE = 120.0
+RIGHTS: tuple[Right, ...] = ("look", "work")
 
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(engine: docker.DockerClient, tmp_path: Path) -> Iterator[None]:
     yield
-    left = containers(engine, tmp_path), folders(tmp_path)
+    left = containers(engine, tmp_path), volumes(engine, tmp_path), folders(tmp_path)
     sweep(engine, tmp_path)
-    assert left == ([], [])
+    assert left == ([], [], [])
 
 
 @asynccontextmanager
@@ -59,11 +61,20 @@ def place(data: Path, session: str) -> Path:
 
 
 async def start(
-    host: DockerHost, name: str, session: str, workspace: Path, said: list[str] | None = None
+    host: DockerHost,
+    name: str,
+    session: str,
+    workspace: Path,
+    said: list[str] | None = None,
+    *,
+    right: Right = "work",
+    agent: str = "",
 ) -> DockerInstance:
     digest = next(entry.digest for entry in await host.catalogue() if entry.name == name)
     report = (said if said is not None else []).append
-    return await host.start(name, session=session, workspace=workspace, report=report, digest=digest)
+    return await host.start(
+        name, session=session, workspace=workspace, report=report, digest=digest, right=right, agent=agent
+    )
 
 
 def test_a_set_is_one_sessions_with_its_workspace(
@@ -93,6 +104,52 @@ def test_a_set_is_one_sessions_with_its_workspace(
             assert again.container.id not in before
             assert said == ["starting the module shell"]
             assert (await shell(again, "cat note")).output == "hello\n"
+
+    loop.run(scenario())
+
+
+def test_the_first_agent_that_asks_has_the_viewer_and_the_worker_of_a_set(
+    loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with pooling(tmp_path) as host:
+            before = {one.container.id for one in host.pool.waiting}
+            workspace, said = place(tmp_path, "one"), list[str]()
+            look = await start(host, "shell", "one", workspace, said, right="look", agent="/a")
+            other = await start(host, "shell", "one", workspace, said, right="look", agent="/b")
+            work = await start(host, "shell", "one", workspace, said, agent="/a")
+            files = [await start(host, "files", "one", workspace, said, right=right) for right in RIGHTS]
+            assert {one.container.id for one in (look, work, *files)} == before
+            assert other.container.id not in before
+            assert said == ["starting the module shell"], "the other agent's alone"
+            assert (await shell(work, "echo a > /tmp/mine; echo a > /workspace/ours")).exit_status == 0
+            assert (await shell(look, "cat /tmp/mine /workspace/ours")).output == "a\na\n"
+            assert (await shell(look, "touch /tmp/x || touch /workspace/x")).exit_status != 0
+            assert (await shell(other, "cat /workspace/ours; ls /tmp")).output == "a\n"
+            await look.stop()
+            again = await start(host, "shell", "one", workspace, right="look", agent="/a")
+            assert (await shell(again, "cat /tmp/mine")).output == "a\n", "cold, and the same agent's"
+
+    loop.run(scenario())
+
+
+def test_a_viewer_that_was_not_the_pools_has_a_worker_that_is_not_either(
+    loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    """Both see the same temporary files, and those of a set stand for nobody else's."""
+
+    async def scenario() -> None:
+        async with pooling(tmp_path) as host:
+            ours = {one.key.right: one for one in host.pool.waiting if one.name == "shell"}
+            workspace = place(tmp_path, "one")
+            await start(host, "files", "one", workspace)  # takes the set
+            await asyncio.to_thread(ours["look"].container.kill)
+            await asyncio.to_thread(ours["look"].container.wait)
+            look = await start(host, "shell", "one", workspace, right="look", agent="/a")
+            work = await start(host, "shell", "one", workspace, agent="/a")
+            assert look not in ours.values()
+            assert (await shell(work, "echo a > /tmp/mine")).exit_status == 0
+            assert (await shell(look, "cat /tmp/mine")).output == "a\n"
 
     loop.run(scenario())
 
@@ -210,12 +267,14 @@ def test_a_killed_process_leaves_nothing_of_its_pool(
         assert child.stdout is not None
         assert child.stdout.readline() == b"up\n"
         assert len(containers(engine, tmp_path)) == len(MEMBERS)
+        assert len(volumes(engine, tmp_path)) == len({name for name, _ in MEMBERS})
         child.kill()
 
     async def afterwards() -> None:
         host = DockerHost(tmp_path)
         await host.open()
         assert containers(engine, tmp_path) == []
+        assert volumes(engine, tmp_path) == []
         assert os.listdir(reaper.sockets(tmp_path)) == []
         await host.close()
 

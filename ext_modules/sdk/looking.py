@@ -1,0 +1,139 @@
+"""What a viewer's process gives up before anything of the module runs, for itself and all that it starts.
+
+The sandbox mounts everything read-only that a viewer must not change. That leaves what a mount does not bind: a
+named pipe can be written to, and a socket be connected to, on a read-only file system as on any other, and at the
+far end may be a process of the worker's. So a viewer opens nothing for writing but what is its own (Landlock), and,
+unless it was given a way out, connects to nothing (seccomp). Both can't be taken back. A kernel without Landlock
+gives only the second; where the sandbox filters system calls from outside, it does the second there as well.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+FOLDER: Final = "/run/look"
+"""All that a viewer may write."""
+_OWN: Final = (FOLDER, "/run/iact")
+_WRITABLE: Final = ("/dev", "/proc")
+"""Where what is there may be opened for writing: /dev/null, what a process may set of itself."""
+
+# linux/landlock.h
+_CREATE, _ADD, _RESTRICT = 444, 445, 446
+_WRITE_FILE, _MAKE_AND_REMOVE, _REFER, _TRUNCATE = 1 << 1, 0b1_1111_1111 << 4, 1 << 13, 1 << 14
+_VERSION, _BENEATH = 1, 1
+
+# linux/seccomp.h, linux/bpf_common.h
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
+_LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
+_ALLOW, _EPERM = 0x7FFF0000, 0x00050001
+_NUMBER, _MACHINE, _FIRST = 0, 4, 16
+_FOREIGN: Final = 0x40000000
+"""Where the numbers of x86's other calling convention begin."""
+_CALLS: Final = {
+    "x86_64": (0xC000003E, {"connect": 42, "sendto": 44, "socket": 41, "socketpair": 53}),
+    "aarch64": (0xC00000B7, {"connect": 203, "sendto": 206, "socket": 198, "socketpair": 199}),
+}
+_AF_UNIX, _STREAM, _SEQPACKET, _TYPE = 1, 1, 5, 0xF
+
+
+def is_viewer() -> bool:
+    """Whether the sandbox said that this process only looks."""
+    return os.environ.get("IACT_RIGHT") == "look"
+
+
+def give_up(*, way_out: bool) -> None:
+    """Give up what a viewer must not have. To be called while there is one thread. `way_out`: it has a proxy."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _write_nothing(libc)
+    if not way_out:
+        _meet_nobody(libc)
+
+
+def _write_nothing(libc: ctypes.CDLL) -> None:
+    version = libc.syscall(_CREATE, None, 0, _VERSION)
+    if version < 1:
+        return
+    handled = _WRITE_FILE | _MAKE_AND_REMOVE
+    handled |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    rules = libc.syscall(_CREATE, ctypes.byref(ctypes.c_uint64(handled)), ctypes.sizeof(ctypes.c_uint64), 0)
+    if rules < 0:
+        return
+    try:
+        for folder in _OWN:
+            _allow(libc, rules, folder, handled)
+        for folder in _WRITABLE:
+            _allow(libc, rules, folder, handled & (_WRITE_FILE | _TRUNCATE))
+        libc.syscall(_RESTRICT, rules, 0)
+    finally:
+        os.close(rules)
+
+
+def _allow(libc: ctypes.CDLL, rules: int, folder: str, rights: int) -> None:
+    try:
+        there = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        beneath = ctypes.create_string_buffer(struct.pack("=Qi", rights, there), 12)
+        libc.syscall(_ADD, rules, _BENEATH, beneath, 0)
+    finally:
+        os.close(there)
+
+
+def _meet_nobody(libc: ctypes.CDLL) -> None:
+    if platform.machine() not in _CALLS:
+        return
+    steps = program(platform.machine())
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
+
+    made = Program(len(steps), ctypes.addressof(code))
+    libc.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(made), 0, 0)
+
+
+def program(machine: str) -> Sequence[tuple[int, int, int, int]]:
+    """The filter for `machine`: no connection, no datagram to an address, no socket that could send one by name.
+
+    Each step: code, steps to skip if true, if false, operand.
+    """
+    architecture, calls = _CALLS[machine]
+    steps: list[tuple[int, int, int, int]] = [
+        (_LOAD, 0, 0, _MACHINE),
+        (_EQUAL, 0, 18, architecture),
+        (_LOAD, 0, 0, _NUMBER),
+        (_AT_LEAST, 16, 0, _FOREIGN),
+        (_EQUAL, 15, 0, calls["connect"]),
+        (_EQUAL, 3, 0, calls["sendto"]),
+        (_EQUAL, 6, 0, calls["socket"]),
+        (_EQUAL, 5, 0, calls["socketpair"]),
+        (_RETURN, 0, 0, _ALLOW),
+        # sendto: allowed without an address, whose pointer has two halves
+        (_LOAD, 0, 0, _argument(4)),
+        (_EQUAL, 0, 9, 0),
+        (_LOAD, 0, 0, _argument(4) + 4),
+        (_EQUAL, 6, 7, 0),
+        # socket, socketpair: of this machine's, only those that must be connected before they send
+        (_LOAD, 0, 0, _argument(0)),
+        (_EQUAL, 0, 4, _AF_UNIX),
+        (_LOAD, 0, 0, _argument(1)),
+        (_AND, 0, 0, _TYPE),
+        (_EQUAL, 1, 0, _STREAM),
+        (_EQUAL, 0, 1, _SEQPACKET),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _EPERM),
+    ]
+    return steps
+
+
+def _argument(number: int) -> int:
+    """Where the lower half of a call's argument is."""
+    return _FIRST + 8 * number
