@@ -24,8 +24,10 @@ from core.fold.tree import Tree
 from core.journal.file import read_blob
 from core.journal.record import Record
 from core.tree.replay import Replay, replay
-from web.records import Fields, blob_of, record_message
-from web.render import IsAction, looks_like_action, plain
+from web.records import Fields, header, raw_fields, record_message
+from web.render import NONE, IsAction, looks_like_action, plain
+from web.render_process import RenderProcess
+from web.rendering import SECONDS, is_short, question
 
 _HERE: Final = Path(__file__).parent
 _STYLES: Final = (
@@ -56,9 +58,13 @@ def page(path: Path, *, at: int | None = None) -> str:
     """
     found = replay(path, at=at)
     words = {spec.alias for spec in found.tree.functions.values()} | set(found.tree.functions)
-    dialogues = _Dialogues(found.path.parent, lambda name: name in words or looks_like_action(name))
-    for record in found.records:
-        dialogues.take(record)
+    with RenderProcess() as process:
+        formatter = _Formatter(
+            process, found.path.parent, lambda name: name in words or looks_like_action(name)
+        )
+        dialogues = _Dialogues(found.path.parent, formatter)
+        for record in found.records:
+            dialogues.take(record)
     ids = {name: f"a{number}" for number, name in enumerate(found.tree.agents)}
     return Template((_HERE / "export.html").read_text(encoding="utf-8")).substitute(
         title=plain(_title(found)),
@@ -180,24 +186,51 @@ def _section(tree: Tree, agent: Agent, identity: str, dialogues: _Dialogues) -> 
 
 
 @dataclass(slots=True)
+class _Formatter:
+    """Records as messages, within the bounds that the page has. `is_action`: which words begin an action block.
+
+    `patience`: how many texts may use up their time. One page is one answer, and a journal may come from anywhere.
+    """
+
+    process: RenderProcess
+    directory: Path
+    is_action: IsAction
+    patience: int = 40
+
+    def message(self, record: Record) -> Fields:
+        """The message of a record."""
+        if is_short(record):
+            return record_message(record, None, self.is_action)
+        answered = None
+        if self.patience > 0:
+            answered = self.process.render(question(record, self.directory, self.is_action, NONE))
+        if answered is None:
+            self.patience -= 1
+            return {**header(record), **raw_fields(record)}
+        seconds = answered.get("seconds")
+        self.patience -= isinstance(seconds, float) and seconds >= SECONDS
+        return {**header(record), **answered}
+
+
+@dataclass(slots=True)
 class _Dialogues:
     """The entries of every agent's dialogue as HTML, built record by record.
 
-    `directory`: where the blobs are. `is_action`: which words begin an action block.
+    `directory`: where the blobs are.
 
     `sent`: what each turn says to children, by the turn's number. `unread`: where the interventions stand that
     no context has held yet, by their number, as (path, index).
     """
 
     directory: Path
-    is_action: IsAction
+    formatter: _Formatter
     of: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     sent: dict[int, list[Fields]] = field(default_factory=dict)
     unread: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:
         """Put the next record where it belongs."""
-        message = record_message(record, self._content(record), self.is_action)
+        message = self.formatter.message(record)
         self._receipts(record)
         if record.kind == "turn":
             said = message.get("messages")
@@ -211,11 +244,6 @@ class _Dialogues:
             self.of[record.text("to")].append(_entry("child", source, record, _html(message), anchor=False))
         if record.kind not in _ELSEWHERE:
             self.of[record.agent].append(self._own(record, _html(message)))
-
-    def _content(self, record: Record) -> str | None:
-        digest = blob_of(record)
-        content = _blob(self.directory, digest) if digest is not None else None
-        return content.decode("utf-8", "replace") if content is not None else None
 
     def _address(self, record: Record) -> None:
         """A CALL is under way: its message stands in the child's dialogue."""

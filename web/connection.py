@@ -85,6 +85,7 @@ class Connection:
         self._past: Past | None = None
         self._bucket = Bucket(per_second=MESSAGES_PER_SECOND, burst=BURST, now=time.monotonic())
         self._refused = 0
+        self._turn = asyncio.Lock()
 
     async def serve(self) -> None:
         """Run until the client goes or is cut off."""
@@ -222,7 +223,11 @@ class Connection:
 
     async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
         """The HTML of records of the watched session; none if none is watched."""
-        return [] if self._session is None else await self._desk.rendered.several(self._session, numbers)
+        return (
+            []
+            if self._session is None
+            else await self._desk.rendered.several(self._session, numbers, self._turn)
+        )
 
     def begin_upload(self, name: str, media: str, size: int) -> None:
         """A file is announced; one that was on its way is given up."""
@@ -326,7 +331,13 @@ class Connection:
         self._session, self._past = session, Past(session)
         self._follower = self._tasks.create_task(
             Follower(
-                self._line, session, since, self._desk.rendered, lazy=self._lazy, prices=self._desk.prices()
+                self._line,
+                session,
+                since,
+                self._desk.rendered,
+                turn=self._turn,
+                lazy=self._lazy,
+                prices=self._desk.prices(),
             ).run()
         )
 

@@ -37,7 +37,8 @@ TOGETHER: Final = 100
 
 
 class Follower:
-    """`since`: the number of the last record that the client has. `lazy`: it asks for the HTML of older ones.
+    """`since`: the number of the last record that the client has. `turn`: its place among those who have texts
+    rendered. `lazy`: it asks for the HTML of older ones.
     `prices`: what tokens cost, if that is known."""
 
     def __init__(
@@ -47,12 +48,14 @@ class Follower:
         since: int,
         rendered: Rendered,
         *,
+        turn: asyncio.Lock,
         lazy: bool,
         prices: Prices | None = None,
     ) -> None:
         self._line = line
         self._session = session
         self._rendered = rendered
+        self._turn = turn
         self._prices: Fields = {} if prices is None else {"prices": asdict(prices)}
         self._kind = _kind_of(session)
         last = _last(session)
@@ -121,7 +124,7 @@ class Follower:
             await asyncio.sleep(0)
 
     async def _send_record(self, record: Record) -> None:
-        await self._line.send(await self._rendered.message(self._session, record))
+        await self._line.send(await self._rendered.message(self._session, record, self._turn))
         self._since = record.n
 
     async def _send_together(self, records: Sequence[Record]) -> None:

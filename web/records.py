@@ -22,6 +22,7 @@ from web.render import (
     output,
     plain,
     reply_with_actions,
+    unformatted,
     with_chips,
 )
 from web.visible import visible
@@ -50,11 +51,30 @@ def record_message(
 ) -> Fields:
     """The wire message of `record`: its header fields, `body` (shortened if long, then `body_size`
     says how long it is), `html`, and for a turn `messages`, one `{"action", "to", "html"}` for each CALL."""
-    message = _header(record, _BODY_LIMIT)
-    message["html"] = record_html(record, content, is_action, known)
+    return {**header(record), **content_fields(record, content, is_action, known)}
+
+
+def header(record: Record) -> Fields:
+    """What the wire message of `record` has without being rendered: its fields and `body`."""
+    return _header(record, _BODY_LIMIT)
+
+
+def content_fields(
+    record: Record, content: str | None, is_action: IsAction = looks_like_action, known: Known = NONE
+) -> Fields:
+    """What rendering adds to a message: `html`, and `messages` for a turn."""
+    fields: Fields = {"html": record_html(record, content, is_action, known)}
     if record.kind == "turn":
-        message["messages"] = _messages(record, is_action, known)
-    return message
+        fields["messages"] = _messages(record, is_action, known)
+    return fields
+
+
+def raw_fields(record: Record) -> Fields:
+    """The same for a record that could not be rendered: its text as it is, which costs next to nothing."""
+    fields: Fields = {"html": unformatted(record.body)}
+    if record.kind == "turn":
+        fields["messages"] = []
+    return fields
 
 
 def bare_message(record: Record, is_action: IsAction = looks_like_action) -> Fields:

@@ -14,13 +14,13 @@ from html import escape
 from typing import Final
 from urllib.parse import urlsplit
 
-from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from core.language.scanner import Block, scan
-from core.language.variables import Value, mentions
+from core.language.variables import mentions
+from web import parser
 from web.visible import shortened, visible, without_escapes
 
 _SCHEMES: Final = frozenset({"http", "https", "mailto"})
@@ -34,7 +34,7 @@ CORE_ACTIONS: Final = frozenset(
 _FUNCTION: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")
 
 IsAction = Callable[[str], bool]
-Known = Mapping[str, Value]
+Known = Mapping[str, object]
 """The variables of the agent whose text is rendered."""
 NONE: Final[Known] = {}
 
@@ -116,14 +116,9 @@ def _host(address: str) -> str:
     return parts.hostname or parts.path
 
 
-def _build() -> MarkdownIt:
-    parser = MarkdownIt("js-default", {"html": False, "linkify": False}, renderer_cls=_Renderer)
-    # Every address passes, so that one that isn't linked is still shown; `_allowed` decides when it is written.
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]
-    return parser
+_PARSER: Final = parser.build(_Renderer)
 
-
-_PARSER: Final = _build()
+UNFORMATTED: Final = "This text is too complex to be formatted; here it is as it was written."
 
 
 def markdown(text: str, known: Known = NONE) -> str:
@@ -136,11 +131,20 @@ def markdown(text: str, known: Known = NONE) -> str:
 
 def _markdown(text: str, known: Known) -> str:
     try:
-        html = _PARSER.render(without_escapes(text), {"known": known})
-    except (RecursionError, ValueError):
-        # A text that the parser can't take is still shown.
-        html = f'<pre class="raw">{escape(text)}</pre>'
-    return visible(html)
+        return visible(parser.render(_PARSER, without_escapes(text), {"known": known}))
+    except (RecursionError, ValueError, parser.TooComplex):
+        return unformatted(text)
+
+
+def unformatted(text: str) -> str:
+    """A text that the parser can't take, or not in time, is still shown, without its middle if it is very long."""
+    head, left_out, tail = shortened(text, head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
+    gap = f"{_gap(left_out)}{_raw(tail)}" if left_out else ""
+    return f'<p class="gap">{UNFORMATTED}</p>{_raw(head)}{gap}'
+
+
+def _raw(text: str) -> str:
+    return f'<pre class="raw"{_stop(text)}>{escape(visible(without_escapes(text)))}</pre>'
 
 
 def code_block(text: str, info: str = "") -> str:

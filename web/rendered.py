@@ -8,21 +8,18 @@ asks for what is in its window, so the rest goes without.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from core.errors import JournalError
-from core.journal.file import read_blob
 from core.journal.record import Record
 from web.ports import Session
-from web.records import Fields, bare_message, blob_of, record_message
+from web.records import Fields, bare_message, header, raw_fields, record_message
 from web.render import NONE, IsAction, Known, looks_like_action
-
-_log = logging.getLogger("iact.web")
+from web.render_pool import RenderPool
+from web.rendering import is_short, question
 
 KEPT: Final = 1024
 """How many rendered records of a session are kept."""
@@ -31,33 +28,74 @@ _LARGEST: Final = 64 * 1024
 """Characters of HTML beyond which a record is rendered anew each time: such are few, and would fill the memory."""
 
 
+@dataclass(slots=True)
+class _OfSession:
+    """The newest that was rendered, and what is being rendered, by record number."""
+
+    kept: OrderedDict[int, Fields] = field(default_factory=OrderedDict)
+    under_way: dict[int, asyncio.Future[Fields | None]] = field(default_factory=dict)
+
+
 class Rendered:
-    """What was rendered, of every session that is watched; forgotten with the session."""
+    """What was rendered, of every session that is watched; forgotten with the session.
 
-    def __init__(self) -> None:
-        self._of: WeakKeyDictionary[Session, OrderedDict[int, Fields]] = WeakKeyDictionary()
+    Short texts are rendered here and now, all others by `pool`. A client's `turn` is its place in the queue: it has
+    one text under way at most, however many it wants, so that those of others need not wait for them.
+    """
 
-    async def message(self, session: Session, record: Record) -> Fields:
+    def __init__(self, pool: RenderPool | None = None) -> None:
+        self._pool = pool or RenderPool()
+        self._of: WeakKeyDictionary[Session, _OfSession] = WeakKeyDictionary()
+
+    def close(self) -> None:
+        """End the processes; what is wanted after that is shown as it was written."""
+        self._pool.close()
+
+    async def message(self, session: Session, record: Record, turn: asyncio.Lock) -> Fields:
         """The wire message of a record, with its HTML. Not to be changed by whoever gets it."""
-        kept = self._of.setdefault(session, OrderedDict())
-        found = kept.get(record.n)
+        of = self._of.setdefault(session, _OfSession())
+        # Another client may be waiting for the same one. If that client goes, this one takes its place.
+        while (waited := of.under_way.get(record.n)) is not None:
+            await asyncio.wait([waited])
+            made = None if waited.cancelled() else waited.result()
+            if made is not None:
+                return made
+        found = of.kept.get(record.n)
         if found is not None:
-            kept.move_to_end(record.n)
+            of.kept.move_to_end(record.n)
             return found
-        made = await _render(session, record)
+        if is_short(record):
+            made = record_message(record, None, *_eyes(session, record))
+        else:
+            made = await self._long(session, record, of, turn)
         if len(str(made["html"])) <= _LARGEST:
-            kept[record.n] = made
-            if len(kept) > KEPT:
-                kept.popitem(last=False)
+            of.kept[record.n] = made
+            if len(of.kept) > KEPT:
+                of.kept.popitem(last=False)
         return made
 
-    async def several(self, session: Session, numbers: Sequence[int]) -> list[Fields]:
+    async def _long(self, session: Session, record: Record, of: _OfSession, turn: asyncio.Lock) -> Fields:
+        done = of.under_way[record.n] = asyncio.get_running_loop().create_future()
+        made: Fields | None = None
+        try:
+            async with turn:
+                asked = question(record, session.journal.parent, *_eyes(session, record))
+                self._pool.warm()
+                answered = await self._pool.render(asked)
+            made = {**header(record), **(raw_fields(record) if answered is None else answered)}
+            made.pop("seconds", None)
+            return made
+        finally:
+            del of.under_way[record.n]
+            done.set_result(made)
+
+    async def several(self, session: Session, numbers: Sequence[int], turn: asyncio.Lock) -> list[Fields]:
         """The HTML of records, each with `n`, `html`, and `messages` for a turn; numbers beyond the journal are skipped."""
         records = session.records()
         found: list[Fields] = []
         for n in numbers:
             if 1 <= n <= len(records):
-                message = await self.message(session, records[n - 1])
+                message = await self.message(session, records[n - 1], turn)
                 found.append({key: message[key] for key in ("n", "html", "messages") if key in message})
                 # Others have their turn, however much one client wants to see.
                 await asyncio.sleep(0)
@@ -75,20 +113,3 @@ def _eyes(session: Session, record: Record) -> tuple[IsAction, Known]:
     if agent is None:
         return looks_like_action, NONE
     return session.state.registry(record.agent).is_action, agent.table
-
-
-async def _render(session: Session, record: Record) -> Fields:
-    digest = blob_of(record)
-    content = None
-    if digest is not None:
-        content = await asyncio.to_thread(_blob_text, session.journal.parent, digest)
-    return record_message(record, content, *_eyes(session, record))
-
-
-def _blob_text(folder: Path, digest: str) -> str | None:
-    """A blob as text; None if it can't be read, which costs nothing but the view of it."""
-    try:
-        return read_blob(folder, digest).decode("utf-8", "replace")
-    except JournalError as error:
-        _log.warning("A result can't be shown: %s", error)
-        return None

@@ -165,6 +165,7 @@ class WebServer:
             server, self._server = self._server, None
             server.close()
             await server.wait_closed()
+            self._desk.rendered.close()
 
     async def __aenter__(self) -> WebServer:
         await self.start()

@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Final
+from typing import Final, TypeVar
 
 _MENTION: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?!\w)")
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+Named = TypeVar("Named")
 
 _TEXT: Final = re.compile(
     r"text/.*|application/(?:.*\+(?:json|xml|yaml)|(?:x-)?(?:json|ndjson|xml|yaml|toml|javascript|sh|sql|python))(?:;.*)?"
@@ -121,7 +122,7 @@ class Table(Mapping[str, Value]):
         return free
 
 
-def mentions(text: str, table: Mapping[str, Value]) -> dict[str, Value]:
+def mentions(text: str, table: Mapping[str, Named]) -> dict[str, Named]:
     """The variables of `table` that `text` mentions as `$name`, in order of first mention."""
     if "$" not in text:
         return {}

@@ -1,0 +1,1 @@
+"""One client's text beside another's answer."""

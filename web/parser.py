@@ -1,0 +1,150 @@
+"""The Markdown parser, with bounds that it does not have by itself: every text costs time in proportion to its length.
+
+markdown-it-py looks for the end of a link's or image's label from every bracket, and so from each of the
+brackets in it again, up to a hundred deep: 90 kB of `![` took 5 to 16 seconds. Here a text has a budget of steps for
+that search, several times what ordinary text needs; when it is spent, further brackets are text. All
+other rules were measured to be linear (`benchmarks.rendering` holds them to it).
+
+It also leaves out what is nested more than a hundred deep without a word. That is told here instead.
+
+Linear is not free: the worst patterns take some 13 µs for each character. So a caller can bound the time as well, by
+`bounded`, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType, SimpleNamespace
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.helpers import parseLinkDestination, parseLinkTitle
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
+
+_STEPS: Final = "label steps"
+_STEPS_PER_CHARACTER: Final = 4
+_NESTING: Final = 100
+_LAST: Final = -1
+"""Where the parser's cache of a text, which is kept by position, keeps the place of its last closing bracket."""
+
+
+class TooComplex(BaseException):
+    """The time of a text is over. Not an `Exception`: no rule of the parser may swallow it."""
+
+
+class TooDeep(ValueError):
+    """A text nests deeper than the parser follows; it would leave out the rest."""
+
+
+def build(renderer: type[RendererHTML]) -> MarkdownIt:
+    """A parser without raw HTML whose time is linear."""
+    parser = MarkdownIt(
+        "js-default", {"html": False, "linkify": False, "maxNesting": _NESTING}, renderer_cls=renderer
+    )
+    # Every address passes, so that one that isn't linked is still shown; the renderer decides when it is written.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    parser.helpers = SimpleNamespace(  # type: ignore[assignment]
+        parseLinkLabel=_label_end, parseLinkDestination=parseLinkDestination, parseLinkTitle=parseLinkTitle
+    )
+    return parser
+
+
+def render(parser: MarkdownIt, text: str, env: EnvType) -> str:
+    """The HTML of `text`.
+
+    Raises:
+        TooDeep: a part of it would be missing.
+        TooComplex: the time that `bounded` gave is over.
+    """
+    env[_STEPS] = _STEPS_PER_CHARACTER * len(text) + 1000
+    if _clock.over:
+        raise TooComplex
+    try:
+        _clock.parsing = True
+        tokens = parser.parse(text, env)
+        if any(token.level >= _NESTING - 1 for token in tokens):
+            raise TooDeep(f"It nests more than {_NESTING} deep.")
+        return _written(parser, tokens, env)
+    finally:
+        _clock.parsing = False
+
+
+def _written(parser: MarkdownIt, tokens: Sequence[Token], env: EnvType) -> str:
+    html: str = parser.renderer.render(tokens, parser.options, env)
+    return html
+
+
+def _label_end(state: StateInline, start: int, disableNested: bool = False) -> int:
+    """Where the label that begins at `start` ends; -1: nowhere (`markdown_it.helpers.parseLinkLabel`, bounded)."""
+    last = state.cache.get(_LAST)
+    if last is None:
+        last = state.cache[_LAST] = state.src.rfind("]")
+    left = state.env[_STEPS]
+    if start >= last or left <= 0:
+        return -1
+    begun, level, found, steps = state.pos, 1, -1, 0
+    state.pos = start + 1
+    while state.pos < state.posMax and steps < left:
+        steps += 1
+        marker, before = state.src[state.pos], state.pos
+        if marker == "]":
+            level -= 1
+            if level == 0:
+                found = before
+                break
+        state.md.inline.skipToken(state)
+        if marker == "[":
+            if before == state.pos - 1:
+                level += 1
+            elif disableNested:
+                break
+    state.pos = begun
+    state.env[_STEPS] -= steps
+    return found
+
+
+# --- time -------------------------------------------------------------------------------------------
+
+
+class _Clock:
+    """The processor time that is left for parsing, in a process that has a timer for it."""
+
+    def __init__(self) -> None:
+        self.parsing = False
+        self.over = False
+
+    @contextmanager
+    def running(self, seconds: float) -> Iterator[None]:
+        """Only so many seconds of processor time are for parsing in here."""
+        before = signal.signal(signal.SIGPROF, self._ring)
+        # Again and again: what a callback of the garbage collector swallows comes once more.
+        signal.setitimer(signal.ITIMER_PROF, seconds, 0.01)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
+            self.over = self.parsing = False
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        self.over = True
+        if self.parsing:
+            raise TooComplex
+
+
+_clock: Final = _Clock()
+
+
+@contextmanager
+def bounded(seconds: float) -> Iterator[None]:
+    """All parsing in here has `seconds` of processor time together; what comes after that is `TooComplex`.
+
+    For the main thread of a process that does nothing else, since it takes the process's profiling timer.
+    """
+    with _clock.running(seconds):
+        yield

@@ -1,0 +1,75 @@
+"""The render processes of a server, and their queue.
+
+Each client has one text under way at most (`web.rendered`), and the queue is first come, first served: so a client
+that floods takes one process, and another client's text finds the other one free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Final
+
+from core.ports import JSON
+from web.render_process import PATIENCE, RenderProcess
+from web.rendering import Question
+
+PROCESSES: Final = 2
+
+
+class RenderPool:
+    """`processes` of them. A thread waits for each, since that is the simplest way to wait for a process.
+
+    They are started by `warm` or by questions, and end with `close` or with this process, however it ends.
+    """
+
+    def __init__(self, *, processes: int = PROCESSES, patience: float = PATIENCE) -> None:
+        self._all = [RenderProcess(patience=patience) for _ in range(processes)]
+        self._free: SimpleQueue[RenderProcess] = SimpleQueue()
+        for one in self._all:
+            self._free.put(one)
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="iact-render")
+        self._closed = False
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Of the processes that live."""
+        return frozenset(one.pid for one in self._all if one.pid is not None)
+
+    def warm(self) -> None:
+        """Begin to start them; returns at once."""
+        if not self._closed and len(self.pids) < len(self._all):
+            for _ in self._all:
+                self._threads.submit(self._start)
+
+    async def render(self, question: Question) -> Mapping[str, JSON] | None:
+        """The answer; None if there was none in time."""
+        if self._closed:
+            return None
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._render, question)
+
+    def close(self) -> None:
+        """End all; nothing of them is left behind."""
+        self._closed = True
+        for one in self._all:
+            one.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for one in self._all:
+            one.reap()
+
+    def _render(self, question: Question) -> Mapping[str, JSON] | None:
+        process = self._free.get()
+        try:
+            return process.render(question)
+        finally:
+            self._free.put(process)
+
+    def _start(self) -> None:
+        # First in, first out: each of them is taken once.
+        process = self._free.get()
+        try:
+            process.start()
+        finally:
+            self._free.put(process)

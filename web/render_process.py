@@ -1,0 +1,136 @@
+"""Renders records in a process that can be ended, so that no text holds up the one who asks for longer than it may.
+
+A render process bounds the time of Markdown by itself (`web.rendering`), which costs one exception. What that
+can't reach is bounded here: a process that has not answered when its time is over is killed, and the next
+question starts another. A killed or broken process costs one record its formatting, never its text.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from core.ports import JSON
+from web.rendering import Question
+
+_PROGRAM: Final = Path(__file__).with_name("render_program.py")
+PATIENCE: Final = 2.0
+"""Seconds by the clock for one record, and once for the start: eight times its processor time, for busy machines."""
+
+_log = logging.getLogger("iact.web")
+
+
+class RenderProcess:
+    """One process, started when it is first needed and again after it was ended. For one thread at a time.
+
+    `patience`: seconds by the clock that an answer may take.
+    """
+
+    def __init__(self, *, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._closed = False
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process, if one lives."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """Begin to start it, if it does not live."""
+        if self._socket is not None or self._closed:
+            return
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # Without what this process was given: no environment, and no signal from its terminal.
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", str(_PROGRAM), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={},
+                cwd="/",
+                start_new_session=True,
+            )
+        self._socket = ours
+        if self._closed:
+            self._process.kill()
+
+    def render(self, question: Question) -> Mapping[str, JSON] | None:
+        """The answer (`web.rendering.answer`); None if there was none in time."""
+        for _ in range(2):  # one that died since the last question says nothing about this one
+            try:
+                fresh = self._socket is None
+                self.start()
+                if self._socket is None:
+                    return None
+                return _asked(self._socket, question, self._patience * (2 if fresh else 1))
+            except TimeoutError:
+                _log.warning(
+                    "Record %d took too long to render; its text is shown as it is.", question.record.n
+                )
+                self._end()
+                return None
+            except (OSError, ValueError) as error:
+                self._end()
+                if fresh:
+                    _log.warning("Record %d could not be rendered: %s", question.record.n, error)
+                    return None
+        return None
+
+    def close(self) -> None:
+        """End it for good, from any thread; who waits for an answer gets none."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def reap(self) -> None:
+        """Leave nothing of it behind; after `close`, when nobody waits for an answer any more."""
+        self._end()
+
+    def _end(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def __enter__(self) -> RenderProcess:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+        self.reap()
+
+
+def _asked(wire: socket.socket, question: Question, seconds: float) -> Mapping[str, JSON] | None:
+    end = time.monotonic() + seconds
+    data = json.dumps(question.to_json()).encode()
+    wire.settimeout(seconds)
+    wire.sendall(len(data).to_bytes(4) + data)
+    answer = json.loads(_received(wire, int.from_bytes(_received(wire, 4, end)), end))
+    return answer if isinstance(answer, dict) and "html" in answer else None
+
+
+def _received(wire: socket.socket, size: int, end: float) -> bytes:
+    parts = []
+    while size:
+        wire.settimeout(max(0.001, end - time.monotonic()))
+        part = wire.recv(min(size, 1 << 20))
+        if not part:
+            raise ConnectionResetError("the process ended")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

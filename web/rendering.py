@@ -1,0 +1,128 @@
+"""What is asked of a render process and what it answers, as JSON, and how a question is answered.
+
+Nothing here waits, and nothing is imported that a process which only renders could do without: such a process
+starts within a tenth of a second, and that is what makes it cheap to end one.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from core.errors import JournalError
+from core.journal.file import read_blob
+from core.journal.record import Record
+from core.language.variables import mentions
+from core.ports import JSON
+from web.parser import bounded
+from web.records import Fields, blob_of, content_fields
+from web.render import IsAction, Known
+
+SECONDS: Final = 0.25
+"""Processor time that the Markdown of one record may take together."""
+
+SHORT: Final = 1_000
+"""Characters that a text may have to be rendered in the server itself: 7 ms of the worst pattern that we know."""
+
+_LARGEST_BLOB: Final = 32 << 20
+_NAMES: Final = 500
+_FENCED: Final = re.compile(r"(?:^|[\r\n]) {0,3}(?:`{3,}|~{3,})[^\S\r\n]*(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A record to render. `folder`: where its blobs are. `words`: those of its text that begin an action.
+    `names`: those of its agent's variables that it mentions. `seconds`: for its Markdown."""
+
+    record: Record
+    folder: str
+    words: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    seconds: float = SECONDS
+
+    def to_json(self) -> dict[str, JSON]:
+        """As a message to a render process."""
+        one = self.record
+        head: list[JSON] = [one.n, one.at, one.kind, one.agent, one.step, one.body]
+        return {
+            "record": head,
+            "fields": dict(one.fields),
+            "folder": self.folder,
+            "words": [*self.words],
+            "names": [*self.names],
+            "seconds": self.seconds,
+        }
+
+    @staticmethod
+    def from_json(message: Mapping[str, JSON]) -> Question:
+        """The question in a message; both sides are ours, so it is one."""
+        head, fields = message["record"], message["fields"]
+        assert isinstance(head, list)
+        assert isinstance(fields, dict)
+        n, at, kind, agent, step, body = head
+        words, names, seconds = message["words"], message["names"], message["seconds"]
+        assert isinstance(words, list)
+        assert isinstance(names, list)
+        assert isinstance(n, int)
+        assert isinstance(step, int)
+        assert isinstance(seconds, float)
+        return Question(
+            Record(n, str(at), str(kind), str(agent), step, str(body), fields),
+            str(message["folder"]),
+            tuple(map(str, words)),
+            tuple(map(str, names)),
+            seconds,
+        )
+
+
+def is_short(record: Record) -> bool:
+    """Whether a record may be rendered at once: it costs next to nothing, whatever is in it."""
+    if record.kind == "clearance":
+        return True  # none of it is Markdown, and all of it must be shown
+    return blob_of(record) is None and len(record.body) + len(record.text("reason")) <= SHORT
+
+
+def question(
+    record: Record, folder: Path, is_action: IsAction, known: Known, seconds: float = SECONDS
+) -> Question:
+    """The question about a record."""
+    words: Iterable[str] = dict.fromkeys(_FENCED.findall(record.body)) if record.kind == "turn" else ()
+    if blob_of(record) is not None:
+        names: Iterable[str] = islice(known, _NAMES)  # what it mentions is not known here
+    else:
+        # A result's variable is named by its field, without the sign.
+        names = mentions(f"{record.body}\n{record.text('reason')}\n${record.text('var')}", known)
+    return Question(
+        record, str(folder), tuple(word for word in words if is_action(word)), tuple(names), seconds
+    )
+
+
+def answer(asked: Question) -> Fields:
+    """What `content_fields` makes of the record within its time, and how much that was, as `seconds`."""
+    words, began = frozenset(asked.words), time.process_time()
+    with bounded(asked.seconds):
+        fields = content_fields(
+            asked.record,
+            blob_text(asked.record, Path(asked.folder)),
+            lambda name: name in words,
+            dict.fromkeys(asked.names),
+        )
+    return {**fields, "seconds": time.process_time() - began}
+
+
+def blob_text(record: Record, folder: Path) -> str | None:
+    """The text of a record's blob; None if it has none, or one that can't be read, which costs the view of it only."""
+    digest = blob_of(record)
+    if digest is None:
+        return None
+    try:
+        if (folder / "blobs" / digest).stat().st_size > _LARGEST_BLOB:
+            return None
+        return read_blob(folder, digest).decode("utf-8", "replace")
+    except (JournalError, OSError):
+        return None
