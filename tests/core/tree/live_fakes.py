@@ -111,12 +111,13 @@ class CopiedFiles:
     def folder(self) -> Path:
         return self._folder
 
-    def refresh(self) -> None:
+    def refresh(self) -> list[str]:
         over, base, under = states(self._folder), states(self._base), states(self._directory)
         for path in sorted({*over, *base, *under}):
             if over.get(path) == base.get(path) != under.get(path):
                 for copy in (self._folder, self._base):
                     put(self._directory / path, copy / path)
+        return []
 
     def changes(self) -> Sequence[FileChange]:
         if self.broken:

@@ -245,6 +245,7 @@ def test_a_file_that_is_watched_is_written_where_it_is_seen(
     """A watcher keeps the inode, and with it the copy, without having it open."""
     job.run("touch a; mkfifo ../go ../ready; exec 3<> ../go 4<> ../ready")
     job.run(f"{WATCH} a d d/x & read line <&4")
+    assert told(overlay) == []
     for number in range(3):
         assert overlay.refresh() == []
         module.run(f"echo {number} >> a; echo {number} >> d/x")
