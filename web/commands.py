@@ -15,7 +15,7 @@ from core.errors import MemoryUnavailable
 from core.journal.record import Record
 from core.modules.source import source_of, written_source
 from core.ports import Memory
-from web import looking
+from web import looking, review
 from web.messages import (
     About,
     AddModule,
@@ -340,6 +340,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "declassify": _command(Declassify, _declassify),
     "lockdown": _command(Lockdown, _lockdown),
     "restore": _command(Restore, _restore),
+    "pending": _command(review.ListPending, review.list_pending),
+    "patch": _command(review.ShowPatch, review.show_patch),
+    "counts": _command(review.CountLines, review.count_lines),
+    "apply": _command(review.Apply, review.apply),
+    "drop": _command(review.Drop, review.drop),
     "sessions": _command(ListSessions, _sessions),
     "open": _command(Open, _open),
     "seek": _command(Seek, _seek),

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from core.errors import IactError
+from core.fold.pending import PendingChange
 from core.fold.tree import Tree
 from core.fold.view import NodeView
 from core.journal.record import Record
 from core.modules.catalogue import Known
 from core.ports import JSON, Memory, ModuleSource
+from core.tree.effects import Settled
 from core.tree.events import Event
 
 InjectMode = Literal["queue", "deliver", "interrupt"]
@@ -42,6 +44,17 @@ class SessionInfo(Protocol):
     def foreign(self) -> bool:
         """This installation did not make it: it can be looked at, or adopted."""
         ...
+
+
+class Effects(Protocol):
+    """The part of a session about changes of a live directory that wait; `core.tree.effects` has the real one."""
+
+    async def pending(self) -> Mapping[str, PendingChange]: ...
+    async def patch(self, path: str) -> str: ...
+    async def apply(
+        self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
+    ) -> Settled: ...
+    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> Settled: ...
 
 
 class Session(Protocol):
@@ -69,6 +82,11 @@ class Session(Protocol):
     @property
     def state(self) -> Tree:
         """The tree itself, to be read only."""
+        ...
+
+    @property
+    def effects(self) -> Effects:
+        """What waits in a live directory."""
         ...
 
     @property

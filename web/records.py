@@ -255,8 +255,50 @@ def _control(record: Record, known: Known) -> str:
             "Locked down: every call is denied" if record.fields.get("value") is True else "The lockdown ends"
         )
         return f'<p class="aside">{words}.</p>'
+    if op in ("apply", "drop"):
+        return f'<p class="aside">{_intended(record)}</p>'
+    if op == "overlay":
+        there = record.fields.get("value") is True
+        words = (
+            "Changes in the directory are kept apart until they are applied"
+            if there
+            else ("Changes in the directory can't be kept apart for review")
+        )
+        return f'<p class="aside">{words}.</p>'
     by = record.text("by")
     return f'<p class="aside">{plain(_CONTROL_WORDS.get(op, op))}{plain(f" by {by}") if by else ""}.</p>'
+
+
+def _intended(record: Record) -> str:
+    paths = record.fields.get("paths")
+    some = f"{_things(len(paths))}" if isinstance(paths, list) else "many changes"
+    done = "Applied" if record.text("op") == "apply" else "Dropped"
+    force = ", over what had changed in the directory meanwhile" if record.fields.get("force") is True else ""
+    return f"{done} by {plain(record.text('by'))}: {some}{force}."
+
+
+def _things(count: int) -> str:
+    return "1 change" if count == 1 else f"{count:,} changes"
+
+
+def _effects(record: Record, known: Known) -> str:
+    """What a look at the overlay of a live directory saw."""
+    changes = record.fields.get("changes")
+    some = _things(len(changes)) if isinstance(changes, list) else "Many changes"
+    if record.fields.get("apply") is True:
+        return f'<p class="aside">{some} in the directory, applied at once.</p>'
+    reason = record.text("reason")
+    if not reason:
+        return '<p class="aside">What waits to be applied is not what it was.</p>'
+    return f'<p class="aside">{some} in the directory wait for review. {plain(reason)}</p>'
+
+
+def _settled(record: Record, known: Known) -> str:
+    left = record.fields.get("left")
+    if not left:
+        return '<p class="aside">Done.</p>'
+    some = _things(len(left)) if isinstance(left, list) else "Many changes"
+    return f'<p class="aside">{some} could not be applied, and still wait.</p>'
 
 
 def _module(record: Record, known: Known) -> str:
@@ -328,6 +370,8 @@ _BY_KIND: Final[Mapping[str, Callable[[Record, Known], str]]] = {
     "result": _result,
     "spawn": _spawn,
     "control": _control,
+    "effects": _effects,
+    "settle": _settled,
     "module": _module,
     "notice": _notice,
     "select": _select,

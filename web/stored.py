@@ -18,7 +18,7 @@ from core.journal.record import Record
 from core.ports import JSON
 from core.tree.events import Event
 from core.tree.replay import Replay, replay
-from web.ports import InjectMode, Recorded, Runtime
+from web.ports import Effects, InjectMode, Recorded, Runtime
 
 EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
 
@@ -67,6 +67,11 @@ class Stored:
     def state(self) -> Tree:
         """The tree at the journal's end."""
         return self._read.tree
+
+    @property
+    def effects(self) -> Effects:
+        """Refused, as everything below."""
+        _refuse()
 
     @property
     def modules_running(self) -> int:

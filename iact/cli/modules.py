@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from iact.cli.options import Commands
+from iact.cli.reviews import add_reviews
 from iact.settings import Settings
 
 
@@ -48,14 +49,14 @@ def add_modules(commands: Commands) -> None:
     one.add_argument("--here", action="store_true", help="without a sandbox")
     one.add_argument("--json", action="store_true")
 
-    workspace = commands.group("workspace", "The files of a session as they were after each call that wrote.")
+    workspace = commands.group(
+        "workspace",
+        "The files of a session: versions of its own, and changes that wait in a directory of yours.",
+    )
+    add_reviews(commands, workspace)
     one = commands.add("log", _workspace_log, "List the versions of a session's files.", workspace)
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("--json", action="store_true")
-    one = commands.add("diff", _workspace_diff, "Print what changed between two versions.", workspace)
-    one.add_argument("--session", metavar="ID", required=True)
-    one.add_argument("old", metavar="VERSION", help="the beginning of its id, or a record's number")
-    one.add_argument("new", metavar="VERSION", nargs="?", help="default: the newest")
     one = commands.add("restore", _workspace_restore, "Put the files back to what they were.", workspace)
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("version", metavar="VERSION", help="the beginning of its id, or a record's number")
@@ -128,12 +129,6 @@ def _workspace_log(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import workspace
 
     return workspace.log(settings, chosen.session, as_json=chosen.json)
-
-
-def _workspace_diff(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact.commands import workspace
-
-    return workspace.diff(settings, chosen.session, chosen.old, chosen.new)
 
 
 def _workspace_restore(chosen: argparse.Namespace, settings: Settings) -> int:

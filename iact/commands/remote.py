@@ -49,6 +49,16 @@ def control(settings: Settings, session: str, message: Frame, *, as_json: bool) 
     return 0
 
 
+def ask_session(settings: Settings, session: str, message: Frame) -> Frame:
+    """Send one message about a session, and give the server's answer.
+
+    Raises:
+        UsageError, IactError: as `control`.
+    """
+    with _connected(settings, session, Answer()) as (wire, answer):
+        return wire.ask(message, answer.take)
+
+
 def ask_server(settings: Settings, message: Frame, *, patience: float | None = _PATIENCE) -> Frame | None:
     """Send one message that is about no session to the server of the data directory; None if none runs.
 

@@ -15,6 +15,7 @@ from core.ports import Usage
 from core.tree.events import Notice, RecordAppended
 from core.tree.watch import Lagging
 from iact.commands.asking import Asking, is_question
+from iact.commands.reviewing import review
 from iact.settings import Settings
 from iact.wiring import open_runtime
 
@@ -70,6 +71,7 @@ async def _run(
             finally:
                 progress.cancel()
         status = _STATUS.get(reply.text("status"), reply.text("status"))
+        waiting = await review(session, asks=sys.stdin.isatty() and sys.stderr.isatty() and not as_json)
         if as_json:
             usage: dict[str, object] = {
                 **_since(session.state.usage(), before).to_json(),
@@ -81,6 +83,7 @@ async def _run(
                 "journal": str(session.journal),
                 "status": status,
                 "usage": usage,
+                "pending": waiting,
             }
             print(json.dumps(report, ensure_ascii=False))
         elif status == "done":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def log(settings: Settings, session: str, *, as_json: bool) -> int:
         UsageError: there is no such session.
     """
     rows: list[dict[str, JSON]] = []
-    for record in versions_of(read_journal(_directory(settings, session)).records):
+    for record in versions_of(read_journal(directory_of(settings, session)).records):
         version = record.text("version")
         if not rows or rows[-1]["version"] != version:
             what = record.text("function") or record.text("op")
@@ -42,13 +43,16 @@ def log(settings: Settings, session: str, *, as_json: bool) -> int:
     return 0
 
 
-def diff(settings: Settings, session: str, old: str, new: str | None) -> int:
-    """Print what changed between two versions; without `new`, up to the newest that was kept.
+def diff(settings: Settings, session: str, wanted: Sequence[str]) -> int:
+    """Print what changed between two versions; of one alone, up to the newest that was kept.
 
     Raises:
-        UsageError: there is no such session or version.
+        UsageError: there is no such session or version, or not one or two are named.
     """
-    directory = _directory(settings, session)
+    directory = directory_of(settings, session)
+    if not 1 <= len(wanted) <= 2:
+        raise UsageError("Name one version or two; iact workspace log --session ID lists them.")
+    old, new = wanted[0], (*wanted[1:], None)[0]
     records = read_journal(directory).records
     named = versions_of(records)
     last = new or (named[-1].text("version") if named else old)
@@ -67,7 +71,7 @@ def restore(settings: Settings, session: str, version: str, *, as_json: bool) ->
     try:
         return remote.control(settings, session, {"type": "restore", "version": version}, as_json=as_json)
     except NoServer:
-        directory = _directory(settings, session)
+        directory = directory_of(settings, session)
         found = find_version(read_journal(directory).records, version)
         sealer = open_sealer(settings.data)
         record = asyncio.run(restore_at_rest(directory, _versions(), found, datetime.now(UTC), sealer))
@@ -82,7 +86,12 @@ def _versions() -> Versions:
     return versions
 
 
-def _directory(settings: Settings, session: str) -> Path:
+def directory_of(settings: Settings, session: str) -> Path:
+    """A session's directory.
+
+    Raises:
+        UsageError: there is no such session.
+    """
     sessions = settings.data / "sessions"
     directory = sessions / session
     if directory.parent != sessions or not (directory / "journal.md").is_file():

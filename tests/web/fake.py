@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import IactError, JournalLocked, UsageError
+from core.fold.pending import PendingChange
 from core.fold.tree import Tree
 from core.fold.view import AgentState, NodeView
 from core.journal.record import Record
 from core.modules.catalogue import Known
-from core.ports import JSON, CatalogueEntry, Memory, ModuleSource
+from core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
+from core.tree.effects import Settled
 from core.tree.events import Delta, Event, Output, RecordAppended, TreeChanged
 from examples import EXAMPLES
 from web.ports import Finding, InjectMode, Prices, Recorded
@@ -64,6 +66,40 @@ def node(
     )
 
 
+class FakeEffects:
+    """What waits, in memory. `diffs`: the text of each path's diff. What is applied or dropped is noted in `calls`."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, PendingChange] = {}
+        self.diffs: dict[str, str] = {}
+        self.left: tuple[AppliedChange, ...] = ()
+        self.calls: list[tuple[str, Sequence[str] | None, bool, int | None]] = []
+
+    async def pending(self) -> Mapping[str, PendingChange]:
+        return dict(self.waiting)
+
+    async def patch(self, path: str) -> str:
+        if path not in self.waiting:
+            raise UsageError(f"Nothing waits at {path!r}.")
+        return self.diffs.get(path, "")
+
+    async def apply(
+        self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
+    ) -> Settled:
+        return self._settle("apply", paths, force, since)
+
+    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> Settled:
+        return self._settle("drop", paths, False, since)
+
+    def _settle(self, op: str, paths: Sequence[str] | None, force: bool, since: int | None) -> Settled:
+        self.calls.append((op, paths, force, since))
+        kept = {one.path for one in self.left}
+        done = [path for path in (self.waiting if paths is None else paths) if path not in kept]
+        for path in done:
+            self.waiting.pop(path, None)
+        return Settled(Record(1, "", "settle", "/", 1), tuple(done), self.left)
+
+
 @dataclass(eq=False)
 class FakeSession:
     """One session. `calls` lists what was asked of it; `queue` bounds each watcher."""
@@ -79,6 +115,7 @@ class FakeSession:
     fail: Exception | None = None
     failure: IactError | None = None
     modules_running: int = 0
+    effects: FakeEffects = field(default_factory=lambda: FakeEffects())
     state: Tree = field(default_factory=lambda: Tree(strict=False, blobs=lambda digest: b""))
     on_watch: Callable[[], object] | None = None
     _records: list[Record] = field(default_factory=list)

@@ -20,6 +20,7 @@ import { TABS } from "./inspector.js";
  * @property {import("./files.js").Files} files
  * @property {import("./modules.js").ModulesDialog} modules
  * @property {import("./memories.js").MemoriesDialog} memories
+ * @property {import("./review.js").ReviewDialog} review
  * @property {(value: boolean) => void} lock
  * @property {(id: string|null, readonly?: boolean) => void} open
  * @property {(value: number) => void} setIntent
@@ -40,6 +41,7 @@ export function commandsOf(page) {
   return [
     { name: "Write a message", keys: "Alt+Shift+M", run: () => page.composer.focus() },
     { name: "Go to what waits for approval", keys: "Alt+Shift+A", run: () => page.approvals.focus(), when: () => store.asked.size > 0, anywhere: true },
+    { name: "Review the changes that wait in your directory", keys: "Alt+Shift+D", run: () => page.review.show(), when: () => page.review.waiting > 0 },
     { name: "Go to the tree of agents", keys: "Alt+Shift+T", run: () => focusTree() },
     { name: "New session", keys: "Alt+Shift+N", run: () => page.open(null) },
     { name: "Sessions: search and open", keys: "Alt+Shift+S", run: () => page.sessions.show() },

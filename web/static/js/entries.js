@@ -10,7 +10,7 @@ import { agentName } from "./format.js";
 
 /** Kinds that are shown in the inspector's list only. */
 const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "draw", "fire", "clearance", "state"]);
-const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close"]);
+const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "effects", "settle"]);
 
 /**
  * The entry of `record` in the dialogue of the agent at `path`, or null if it has none there.
@@ -42,6 +42,7 @@ function own(record) {
   if (record.kind === "upload") return { from: "", look: "minor" };
   if (record.kind === "control" && record.op === "inject") return { from: "You", look: "intervention" };
   if (record.kind === "gate" && record.allow) return null;
+  if (record.kind === "settle" && !record.left) return null;
   if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: "", look: "minor" };
   return { from: agentName(record.agent), look: record.kind === "reply" ? "own reply" : "own" };
 }

@@ -17,6 +17,7 @@ import { ModulesDialog } from "./modules.js";
 import { Palette } from "./palette.js";
 import { Pictures } from "./pictures.js";
 import { Replay } from "./replay.js";
+import { ReviewDialog } from "./review.js";
 import { Sessions } from "./sessions.js";
 import { SettingsDialog } from "./settings.js";
 import { Store } from "./store.js";
@@ -87,6 +88,7 @@ const files = new Files(connection, (text, bad) => composer.say(text, bad), () =
 const memories = new MemoriesDialog((type, fields) => connection.request(type, fields));
 const modules = new ModulesDialog((type, fields) => connection.request(type, fields));
 store.addEventListener("modules", onceAFrame(() => modules.changed()));
+const review = new ReviewDialog(store, (type, fields) => connection.request(type, fields));
 const settings = new SettingsDialog(() => connection.request("about"), () => store.session.model);
 const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), goOn);
 const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);
@@ -99,7 +101,7 @@ part("dialogue").addEventListener("click", (event) => {
 });
 
 new Palette(() => commandsOf({
-  store, actions, choose, composer, inspector, approvals, replay, sessions, modules, memories, settings, files,
+  store, actions, choose, composer, inspector, approvals, replay, sessions, modules, memories, settings, files, review,
   open: openSession,
   lock: (value) => attempt(connection.request("lockdown", { value })),
   setIntent: (value) => attempt(connection.request("intent", { value })),

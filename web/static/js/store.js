@@ -253,6 +253,7 @@ export class Store extends EventTarget {
     this.#questions(record);
     if (record.kind === "control" && record.op === "lockdown") this.locked = record.value === true;
     if (record.kind === "module") this.#tell("modules");
+    if (record.kind === "effects" || record.kind === "settle") this.#tell("review");
     for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
     if (record.kind === "say" && !record.body_size) record.said = record.body;
     record.body = snippet(record.body);

@@ -1,0 +1,101 @@
+"""At the end of `iact run`: what waits in the user's directory, asked about at a terminal or told on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from core import Session
+from core.errors import IactError
+from core.fold.review import rows
+from core.tree.effects import Settled
+from iact.commands.reviews import Row, count_all, how, listing
+
+_MOST: Final = 40
+"""So many paths are listed; the rest is counted."""
+_QUESTION: Final = "[a]pply all, [d]iff, [c]hoose one by one, [x] drop all, or [L]eave them for later: "
+_EACH: Final = "[y]es apply, [n]o leave it, [x] drop it, [q]uit: "
+
+
+async def review(session: Session, *, asks: bool) -> list[str]:
+    """Tell of what waits and, if `asks`, let the person decide; gives the paths that still wait."""
+    pending = await session.effects.pending()
+    if not pending:
+        return []
+    if asks:
+        await _ask(session, list(pending), rows(pending))
+        pending = await session.effects.pending()
+    if pending:
+        some = "1 change waits" if len(pending) == 1 else f"{len(pending)} changes wait"
+        print(f"{some} for you. {how(session.id)}", file=sys.stderr)
+    return list(pending)
+
+
+async def _ask(session: Session, paths: Sequence[str], found: Sequence[Row]) -> None:
+    shown = found[:_MOST]
+    lines = await count_all(session.effects, [str(row["path"]) for row in shown])
+    since = session.state.records
+    more = [f"… and {len(found) - _MOST} more"] if len(found) > _MOST else []
+    _say("\n".join([
+        f"These changes are not in {session.workspace} yet:",
+        *(f"  {line}" for line in [*listing(shown, lines), *more]),
+        str(found[0]["reason"]),
+    ]))  # fmt: skip
+    while True:
+        match await _line(_QUESTION):
+            case "a" | "apply":
+                return _told(await session.effects.apply(None, since=since))
+            case "x":
+                return _told(await session.effects.drop(None, since=since))
+            case "d" | "diff":
+                for path in paths:
+                    _say(await session.effects.patch(path))
+            case "c" | "choose" | "s":
+                return await _choose(session, paths, since)
+            case _:
+                return None
+
+
+async def _choose(session: Session, paths: Sequence[str], since: int) -> None:
+    for path in paths:
+        if path not in session.state.pending:
+            continue  # it came, or went, with another one
+        _say(await session.effects.patch(path))
+        try:
+            match await _line(_EACH):
+                case "y" | "yes":
+                    _told(await session.effects.apply([path], since=since))
+                case "x":
+                    _told(await session.effects.drop([path], since=since))
+                case "q" | "quit" | "":
+                    return
+        except IactError as error:
+            _say(str(error))
+            return
+
+
+def _told(settled: Settled) -> None:
+    for one in (*settled.notes, *settled.left):
+        _say(f"{one.path}: {one.why}")
+
+
+def _say(text: str) -> None:
+    print(text.rstrip("\n"), file=sys.stderr, flush=True)
+
+
+async def _line(prompt: str) -> str:
+    """A line that the person types; at the end of the input, nothing."""
+    print(prompt, end="", file=sys.stderr, flush=True)
+    return (await _when_readable(sys.stdin.readline)).strip().lower()
+
+
+async def _when_readable(read: Callable[[], str]) -> str:
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    return read()

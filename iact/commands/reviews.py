@@ -1,0 +1,234 @@
+"""Changes that wait in a directory of the user's: `workspace pending`, `diff`, `apply`, `drop`.
+
+A running server that has the session does what is asked; without one it is done here, on the session as it lies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+from core.errors import UsageError
+from core.fold.review import counts, rows
+from core.journal import read_journal
+from core.ports import JSON
+from core.tree.at_rest import NO_OVERLAY, effects_at_rest
+from core.tree.effects import Effects
+from core.tree.replay import replay
+from core.tree.runtime import SystemClock
+from iact.address import NoServer
+from iact.commands import remote
+from iact.commands.workspace import directory_of
+from iact.settings import Settings
+from iact.terminal import print_exactly
+from sandbox.live import open_live
+from web.records import Fields
+from web.review import settled
+
+Row = Mapping[str, JSON]
+"""A change that waits, as `core.fold.review.rows` gives it."""
+
+_Result = TypeVar("_Result")
+
+_PAGE: Final = 1000
+_SIGN: Final = {"add": "+", "modify": "~", "delete": "-"}
+_SENT: Final = 500
+"""Paths in one message to the server, which takes no long ones."""
+
+
+def is_live(settings: Settings, session: str) -> bool:
+    """Whether a session works in a directory of the user's.
+
+    Raises:
+        UsageError: there is no such session.
+    """
+    first = next(iter(read_journal(directory_of(settings, session)).records))
+    return first.text("workspace") not in ("", "scratch")
+
+
+def pending(settings: Settings, session: str, *, as_json: bool) -> int:
+    """List what waits, each with why.
+
+    Raises:
+        UsageError: there is no such session.
+    """
+    found = _rows(settings, session)
+    if as_json:
+        print(json.dumps({"session": session, "pending": [dict(row) for row in found]}, ensure_ascii=False))
+        return 0
+    print("\n".join(listing(found)) or "No changes wait.")
+    if found:
+        print(how(session), file=sys.stderr)
+    return 0
+
+
+def diff(settings: Settings, session: str, paths: Sequence[str]) -> int:
+    """Print what waits as a unified diff, of `paths` or of everything.
+
+    Raises:
+        UsageError: there is no such session, or nothing waits at a path.
+        JournalLocked: another process than the server has the session open.
+    """
+    chosen = _chosen([str(row["path"]) for row in _rows(settings, session)], paths)
+    try:
+        for path in chosen:
+            print_exactly(str(remote.ask_session(settings, session, {"type": "patch", "path": path})["text"]))
+    except NoServer:
+
+        async def work(effects: Effects) -> None:
+            await effects.pending()
+            for path in chosen:
+                print_exactly(await effects.patch(path))
+
+        _at_rest(settings, session, work)
+    return 0
+
+
+def apply(settings: Settings, session: str, paths: Sequence[str], *, force: bool, as_json: bool) -> int:
+    """Make changes real; 1 if some could not be.
+
+    Raises:
+        UsageError: there is no such session, or nothing waits at a path.
+        JournalLocked: another process than the server has the session open.
+    """
+
+    async def work(effects: Effects) -> Fields:
+        return settled(await effects.apply(list(paths) or None, force=force))
+
+    return _tell(
+        "applied",
+        session,
+        _do(settings, session, {"type": "apply", "force": force}, paths, work),
+        as_json=as_json,
+    )
+
+
+def drop(settings: Settings, session: str, paths: Sequence[str], *, as_json: bool) -> int:
+    """Forget changes. Raises as `apply`."""
+
+    async def work(effects: Effects) -> Fields:
+        return settled(await effects.drop(list(paths) or None))
+
+    return _tell("dropped", session, _do(settings, session, {"type": "drop"}, paths, work), as_json=as_json)
+
+
+def listing(found: Iterable[Row], lines: Mapping[str, tuple[int, int] | None] | None = None) -> list[str]:
+    """What waits, a line for each path. `lines`: how many each adds and takes away, where that is known."""
+    shown: list[str] = []
+    for row in found:
+        path = str(row["path"])
+        about = (
+            f"  (renamed from {row['from']})"
+            if "from" in row
+            else f"  (renamed to {row['to']})"
+            if "to" in row
+            else ""
+        )
+        count = (lines or {}).get(path)
+        numbers = f"  +{count[0]} -{count[1]}" if count else ""
+        conflict = "  CONFLICT: changed in the directory meanwhile" if row.get("conflict") else ""
+        why = f"  {row['why']}" if row.get("impact") == 2 else ""
+        shown.append(f"{_SIGN[str(row['kind'])]} {path}{numbers}{about}{conflict}{why}")
+    return shown
+
+
+def how(session: str) -> str:
+    """What to do about what waits."""
+    return (
+        f"Nothing of this is in the directory yet. See it with: iact workspace diff --session {session}; then: "
+        f"iact workspace apply --session {session} [PATH…], or drop in place of apply."
+    )
+
+
+async def count_all(effects: Effects, paths: Iterable[str]) -> dict[str, tuple[int, int] | None]:
+    """Lines that each change adds and takes away."""
+    return {path: counts(await effects.patch(path)) for path in paths}
+
+
+def _rows(settings: Settings, session: str) -> list[Row]:
+    """What waits: as the server that has the session sees it, or as the journal says."""
+    directory = directory_of(settings, session)
+    try:
+        found: list[Row] = []
+        while True:
+            message: Fields = {"type": "pending", "start": len(found), "count": _PAGE}
+            page = remote.ask_session(settings, session, message)
+            some = page.get("list")
+            found += [row for row in some if isinstance(row, dict)] if isinstance(some, list) else []
+            if not some or len(found) >= int(str(page.get("total"))):
+                return found
+    except NoServer:
+        tree = replay(directory).tree
+        if not tree.live.overlay:
+            raise UsageError(NO_OVERLAY) from None
+        return [*rows(tree.pending)]
+
+
+def _chosen(waiting: Sequence[str], paths: Sequence[str]) -> list[str]:
+    if not paths:
+        return list(waiting)
+    found: list[str] = []
+    for path in (one.rstrip("/") for one in paths):
+        below = [one for one in waiting if one == path or one.startswith(f"{path}/")]
+        if not below:
+            raise UsageError(f"Nothing waits at {path!r}; see iact workspace pending.")
+        found += below
+    return list(dict.fromkeys(found))
+
+
+def _do(
+    settings: Settings,
+    session: str,
+    message: Fields,
+    paths: Sequence[str],
+    work: Callable[[Effects], Awaitable[Fields]],
+) -> Fields:
+    """Let the server do it, some paths at a time, or do it here."""
+    directory_of(settings, session)
+    try:
+        pieces: list[JSON] = [list[JSON](paths[at : at + _SENT]) for at in range(0, len(paths), _SENT)]
+        pieces = pieces or [None]
+        answers = [remote.ask_session(settings, session, {**message, "paths": piece}) for piece in pieces]
+    except NoServer:
+        return _at_rest(settings, session, work)
+    return {
+        "n": answers[-1]["n"],
+        "done": sum(int(str(one["done"])) for one in answers),
+        "left": [each for one in answers for each in _list(one, "left")],
+        "notes": [each for one in answers for each in _list(one, "notes")],
+    }
+
+
+def _list(answer: Row, name: str) -> list[JSON]:
+    found = answer.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _tell(done: str, session: str, answer: Fields, *, as_json: bool) -> int:
+    left = [one for one in _list(answer, "left") if isinstance(one, dict)]
+    if as_json:
+        print(json.dumps({"session": session, **answer}, ensure_ascii=False))
+        return 1 if left else 0
+    print(f"{answer['done']} {done}")
+    for one in _list(answer, "notes"):
+        if isinstance(one, dict):
+            print(f"{one['path']}: {one['why']}")
+    for one in left:
+        print(f"{one['path']}: {one['why']}", file=sys.stderr)
+    if any(one.get("outcome") == "conflict" for one in left):
+        print("note: --force overwrites what changed in the directory meanwhile.", file=sys.stderr)
+    return 1 if left else 0
+
+
+def _at_rest(settings: Settings, session: str, work: Callable[[Effects], Awaitable[_Result]]) -> _Result:
+    directory: Path = directory_of(settings, session)
+
+    async def run() -> _Result:
+        async with effects_at_rest(directory, open_live, SystemClock()) as effects:
+            return await work(effects)
+
+    return asyncio.run(run())

@@ -1,0 +1,128 @@
+"""Messages about changes of a live directory that wait: what they are, what each does, and what a person makes of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Protocol
+
+from pydantic import Field, StringConstraints
+
+from core.errors import UsageError
+from core.fold.effects import left_json
+from core.fold.review import counts, rows
+from core.tree.effects import Settled
+from web.messages import Message
+from web.ports import Session
+from web.records import Fields
+
+Path = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
+
+_COUNTED = 200
+"""Paths whose lines are counted in one message."""
+
+
+class Watching(Protocol):
+    """The side of a connection that these messages act on."""
+
+    async def session(self) -> Session: ...
+
+
+class ListPending(Message):
+    """The changes of the user's directory that wait, by path, from number `start` on and at most `count`.
+
+    The `ok` has `total`, `at` (the last record), and `list`, each with `path`, `kind` (add, modify, delete), `was` and
+    `now` (each `type`, `mode`, `size`, `content`, `target`; as far as there is one), `conflict` (true: somebody changed
+    it in the directory meanwhile), `impact` and `why` of the change by itself, `held` and `reason` why it waits, `n`
+    (the record that told of its present form), `calls`, `agents` and `labels` that it comes from, and for a file that
+    looks renamed `from` or `to`.
+    """
+
+    start: int = Field(default=0, ge=0)
+    count: int = Field(default=1000, ge=0, le=2000)
+
+
+class ShowPatch(Message):
+    """One change that waits: the `ok` has `text`, a unified diff, and `added` and `removed`, lines or null."""
+
+    path: Path
+
+
+class CountLines(Message):
+    """The `ok` has `list`, each with `path`, `added` and `removed`: lines, or null where there are none to count."""
+
+    paths: Annotated[list[Path], Field(max_length=_COUNTED)]
+
+
+class Apply(Message):
+    """Make changes real: `paths`, with what is in them and what they need, or all (null).
+
+    `force`: also over what somebody changed in the directory meanwhile. `at`: the last record that the person had
+    seen; a change that is newer is not applied. The `ok` has `n`, `done` (how many), `left` and `notes`, each with
+    `path`, `outcome` (applied, conflict, failed) and `why`.
+    """
+
+    paths: list[Path] | None = None
+    force: bool = False
+    at: int | None = Field(default=None, ge=1)
+
+
+class Drop(Message):
+    """Forget changes: `paths`, with what is in them, or all (null). `at`, and the `ok`, as with `apply`."""
+
+    paths: list[Path] | None = None
+    at: int | None = Field(default=None, ge=1)
+
+
+async def list_pending(client: Watching, message: ListPending) -> Fields:
+    """Answer `pending`."""
+    session = await client.session()
+    pending = await session.effects.pending()
+    chosen = list(pending)[message.start : message.start + message.count]
+    # Renames are told by all of them together.
+    shown = rows(pending)[message.start : message.start + message.count] if chosen else []
+    return {"total": len(pending), "at": session.state.records, "list": [*shown]}
+
+
+async def show_patch(client: Watching, message: ShowPatch) -> Fields:
+    """Answer `patch`."""
+    text = await (await client.session()).effects.patch(message.path)
+    return {"text": text, **_counted(text)}
+
+
+async def count_lines(client: Watching, message: CountLines) -> Fields:
+    """Answer `counts`; what waits no longer is not in the list."""
+    effects = (await client.session()).effects
+    found: list[Fields] = []
+    for path in message.paths:
+        try:
+            text = await effects.patch(path)
+        except UsageError:
+            continue
+        found.append({"path": path, **_counted(text)})
+    return {"list": [*found]}
+
+
+async def apply(client: Watching, message: Apply) -> Fields:
+    """Carry out `apply`."""
+    session = await client.session()
+    return settled(await session.effects.apply(message.paths, force=message.force, since=message.at))
+
+
+async def drop(client: Watching, message: Drop) -> Fields:
+    """Carry out `drop`."""
+    session = await client.session()
+    return settled(await session.effects.drop(message.paths, since=message.at))
+
+
+def settled(found: Settled) -> Fields:
+    """What came of it, as the `ok` has it."""
+    return {
+        "n": found.record.n,
+        "done": len(found.done),
+        "left": [*left_json(found.left)],
+        "notes": [*left_json(found.notes)],
+    }
+
+
+def _counted(text: str) -> Fields:
+    added, removed = counts(text) or (None, None)
+    return {"added": added, "removed": removed}
