@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from core.errors import UsageError
 from core.fold.review import counts, rows
 from core.journal import read_journal
+from core.journal.seal import open_sealer
 from core.ports import JSON
 from core.tree.at_rest import NO_OVERLAY, effects_at_rest
 from core.tree.effects import Effects
@@ -228,7 +229,9 @@ def _at_rest(settings: Settings, session: str, work: Callable[[Effects], Awaitab
     directory: Path = directory_of(settings, session)
 
     async def run() -> _Result:
-        async with effects_at_rest(directory, open_live, SystemClock()) as effects:
+        async with effects_at_rest(
+            directory, open_live, SystemClock(), open_sealer(settings.data)
+        ) as effects:
             return await work(effects)
 
     return asyncio.run(run())

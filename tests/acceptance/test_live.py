@@ -1,0 +1,168 @@
+"""A directory of the user's through the product: what agents do there is real when it may be, or when a person says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+from core.ports import JSON
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import Product, acknowledged
+from tests.acceptance.test_scenes import served, shell
+from tests.endpoint import Reply
+
+
+def project(folder: Path) -> Path:
+    """A directory of the user's."""
+    mine = folder / "mine"
+    (mine / "src").mkdir(parents=True)
+    (mine / "victim").write_text("precious\n")
+    (mine / "notes.txt").write_text("one\ntwo\nthree\n")
+    (mine / "src" / "main.py").write_text("print('hello')\n")
+    (mine / "run.sh").write_text("#!/bin/sh\n")
+    return mine
+
+
+def picture(folder: Path) -> dict[str, tuple[int, str]]:
+    """All that is in a folder: modes, contents, targets."""
+    found: dict[str, tuple[int, str]] = {}
+    for path in sorted(folder.rglob("*")):
+        mode = path.lstat().st_mode
+        text = os.readlink(path) if path.is_symlink() else path.read_text() if stat.S_ISREG(mode) else ""
+        found[str(path.relative_to(folder))] = (stat.S_IMODE(mode), text)
+    return found
+
+
+def ask(product: Product, mine: Path, *options: str) -> tuple[str, list[str]]:
+    """One message to a new session in `mine`; its id, and what waits."""
+    ran = product.run("run", "--json", "--workspace", str(mine), *options, "Go.")
+    assert ran.status == 0, ran
+    report = json.loads(ran.stdout)
+    return report["session"], report["pending"]
+
+
+def pending(product: Product, session: str) -> dict[str, dict[str, JSON]]:
+    """What waits, by path."""
+    ran = product.run("workspace", "pending", "--session", session, "--json")
+    assert ran.status == 0, ran
+    return {row["path"]: row for row in json.loads(ran.stdout)["pending"]}
+
+
+TRICKS = (
+    "rm victim",
+    "mv -n src/main.py src/old.py",
+    ": > notes.txt",
+    "sed -i s/one/ONE/ notes.txt",
+    "chmod 777 victim; chmod +x run.sh",
+    "ln -s /etc/passwd out; ln -sf notes.txt victim",
+    "ln victim twin && echo x >> twin",
+    'python3 -c \'import os; os.replace("notes.txt", "victim")\'',
+    "find . -name '*.py' -delete",
+    "rm -rf src; ln -s / src; echo x > src/tmp/iact-marker",
+    "mkfifo pipe; cp victim .hidden",
+)
+
+
+def test_at_intent_1_nothing_of_the_users_changes_and_what_is_added_is_there_at_once(
+    stage: Stage, tmp_path: Path
+) -> None:
+    mine = project(tmp_path)
+    before = picture(mine)
+    endpoint = stage.endpoint({"/": [shell("echo fresh > added.txt; mkdir -p new/deep; echo 1 > new/deep/a"),
+                                     *(shell(trick) for trick in TRICKS), "Done."]})  # fmt: skip
+    product = stage.product(endpoint)
+    session, waiting = ask(product, mine)
+    after = picture(mine)
+    assert after.pop("added.txt")[1] == "fresh\n"
+    assert [after.pop(one)[1] for one in ("new", "new/deep", "new/deep/a")] == ["", "", "1\n"]
+    assert after == before
+    assert not Path("/tmp/iact-marker").exists()
+    assert {"victim", "notes.txt", "src", "out", "twin", ".hidden"} <= set(waiting)
+    assert set(pending(product, session)) == set(waiting)
+    verified = product.run("replay", session_path(product, session), "--verify")
+    assert verified.status == 0, verified
+
+
+def session_path(product: Product, session: str) -> str:
+    return str(product.data / "sessions" / session)
+
+
+def test_a_part_is_applied_and_the_rest_dropped_without_a_server(stage: Stage, tmp_path: Path) -> None:
+    mine = project(tmp_path)
+    endpoint = stage.endpoint(
+        {
+            "/": [
+                shell("sed -i s/two/TWO/ notes.txt; rm victim; echo x > src/new.py; mv run.sh go.sh"),
+                "Done.",
+            ]
+        }
+    )
+    product = stage.product(endpoint)
+    session, waiting = ask(product, mine)
+    assert waiting == ["go.sh", "notes.txt", "run.sh", "src/new.py", "victim"]
+    rows = pending(product, session)
+    assert (rows["go.sh"]["from"], rows["run.sh"]["to"]) == ("run.sh", "go.sh")
+    shown = product.run("workspace", "diff", "--session", session, "notes.txt")
+    assert "-two\n+TWO\n" in shown.stdout
+    listed = product.run("workspace", "pending", "--session", session)
+    assert "~ notes.txt" in listed.stdout
+    assert f"iact workspace apply --session {session}" in listed.stderr
+
+    wrong = product.run("workspace", "apply", "--session", session, "nots.txt")
+    assert (wrong.status, wrong.sentence) == (2, "Nothing waits at 'nots.txt'; see iact workspace pending.")
+    done = product.run("workspace", "apply", "--session", session, "notes.txt", "src")
+    assert (done.status, done.stdout) == (0, "2 applied\n"), done
+    assert (mine / "notes.txt").read_text() == "one\nTWO\nthree\n"
+    assert (mine / "src" / "new.py").exists()
+    assert (mine / "victim").exists()
+    dropped = product.run("workspace", "drop", "--session", session, "--json")
+    assert json.loads(dropped.stdout)["done"] == 3
+    assert pending(product, session) == {}
+    assert sorted(picture(mine)) == ["notes.txt", "run.sh", "src", "src/main.py", "src/new.py", "victim"]
+    assert product.run("replay", session_path(product, session), "--verify").status == 0
+
+
+def test_what_changed_below_meanwhile_is_a_conflict_and_overwritten_by_force_alone(
+    stage: Stage, tmp_path: Path
+) -> None:
+    mine = project(tmp_path)
+    endpoint = stage.endpoint({"/": [shell("echo agent > notes.txt; rm victim"), "Done."]})
+    product = stage.product(endpoint)
+    session, _ = ask(product, mine)
+    (mine / "notes.txt").write_text("by the user\n")
+    ran = product.run("workspace", "apply", "--session", session)
+    assert (ran.status, ran.stdout) == (1, "1 applied\n"), ran
+    assert "--force" in ran.stderr
+    assert (mine / "notes.txt").read_text() == "by the user\n"
+    assert not (mine / "victim").exists()
+    assert pending(product, session)["notes.txt"]["conflict"] is True
+    forced = product.run("workspace", "apply", "--session", session, "--force")
+    assert forced.status == 0, forced
+    assert (mine / "notes.txt").read_text() == "agent\n"
+
+
+def test_a_server_applies_what_its_session_has_waiting(stage: Stage, tmp_path: Path) -> None:
+    mine = project(tmp_path)
+    endpoint = stage.endpoint({"/": [shell("rm victim; echo 2 > notes.txt"), "Done."]})
+    product = stage.product(endpoint)
+    session, _ = ask(product, mine)
+    with served(product) as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": session, "since": 0})
+        assert set(pending(product, session)) == {"notes.txt", "victim"}
+        shown = product.run("workspace", "diff", "--session", session)
+        assert "-precious" in shown.stdout
+        answer = acknowledged(socket, {"type": "apply", "paths": ["victim"]})
+        assert (answer["done"], answer["left"]) == (1, [])
+        assert product.run("workspace", "drop", "--session", session).stdout == "1 dropped\n"
+    assert not (mine / "victim").exists()
+    assert (mine / "notes.txt").read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_scratch_session_has_nothing_that_waits_and_says_what_it_has(stage: Stage) -> None:
+    product = stage.product(stage.endpoint({"/": [Reply("Hello.")]}))
+    answer = product.ask("Hello.")
+    ran = product.run("workspace", "pending", "--session", answer.session)
+    assert ran.status == 2
+    assert "iact workspace log" in ran.sentence
