@@ -159,9 +159,13 @@ class Effects:
         async with self._lock:
             if self._calls == 1:
                 try:
-                    await self._run(self._files.refresh)
+                    stale = await self._run(self._files.refresh)
                 except WorkspaceError as error:
                     self._tell(str(error))
+                    return
+                if stale:
+                    what = f"{stale[0]!r}" + (f" and {len(stale) - 1} more" if len(stale) > 1 else "")
+                    self._tell(f"Agents see {what} as it was earlier, because a background job holds it.")
 
     async def ended(self, agent: str) -> dict[str, JSON]:
         """A call that could write has ended; the last of those that overlap looks at what all of them did."""
