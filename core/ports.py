@@ -302,7 +302,7 @@ class Versions(Protocol):
     """
 
     def keep(self, workspace: Path, store: Path) -> str:
-        """Keep what stands in `workspace` now; gives the version's id, the last one's if nothing changed."""
+        """Keep what stands in `workspace` now; gives the version's id, the last one's only if nothing at all was touched."""
         ...
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:

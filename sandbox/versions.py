@@ -71,6 +71,8 @@ class _Known:
     seals: dict[bytes, Seal] = field(default_factory=dict)
     left_out: frozenset[bytes] = frozenset()
     """What it lacks of the workspace."""
+    marks: dict[bytes, Seal] = field(default_factory=dict)
+    """What no version has (folders themselves, pipes, what was left out), as it was then."""
     looked: int = 0
     made: int = 0
 
@@ -82,7 +84,10 @@ class GitVersions:
         self._known: dict[Path, _Known] = {}
 
     def keep(self, workspace: Path, store: Path) -> str:
-        """Keep what stands in `workspace` now; gives the version's id, the last one's if nothing changed.
+        """Keep what stands in `workspace` now; gives the version's id, the last one's if nothing was touched.
+
+        Nothing means nothing: whoever relies on an id that stayed the same may rely on no name, content, mode, time or
+        attribute having been written, of what a version can't hold neither.
 
         Raises:
             WorkspaceError: it can't be kept, or holds more than a version can.
@@ -92,7 +97,7 @@ class GitVersions:
         try:
             if not os.path.lexists(store):
                 _make(store)
-            found = _look(workspace, known)
+            found, marks = _look(workspace, known)
         except OSError as error:
             raise WorkspaceError(
                 f"The workspace can't be read ({error.strerror}); its files were not kept."
@@ -101,12 +106,16 @@ class GitVersions:
         seals = {entry.path: entry.seal for entry in entries}
         changed = [entry for entry in entries if entry.data is not None]
         gone = known.seals.keys() - seals.keys()
-        if changed or gone or not known.version:
+        touched = gone or marks != known.marks or any(_is_new(entry, known) for entry in changed)
+        if changed or touched or not known.version:
             if known.made % _TIDY == 0:
                 _tidy(store, known.version)
-            known.version = _import(store, known.version, changed, gone)
+            made = _import(store, known.version, changed, gone)
+            # What was written just before the last look is read again, and may be what it was.
+            if touched or not known.version or _tree(store, made) != _tree(store, known.version):
+                known.version = made
             known.made += 1
-        known.seals, known.looked = seals, looked
+        known.seals, known.looked, known.marks = seals, looked, marks
         known.left_out = frozenset(entry.path for entry in found if not entry.mode)
         return known.version
 
@@ -278,17 +287,22 @@ def _encoded(name: str) -> bytes:
     return b"%2e" + raw[1:] if raw.lower().startswith(b".git") else raw
 
 
-def _look(workspace: Path, known: _Known) -> list[_Entry]:
-    """Everything in the workspace; the content only of what changed since the last look.
+def _is_new(entry: _Entry, known: _Known) -> bool:
+    return entry.seal != known.seals.get(entry.path)
+
+
+def _look(workspace: Path, known: _Known) -> tuple[list[_Entry], dict[bytes, Seal]]:
+    """Everything in the workspace, and the seals of what no version has; content only of what changed since the last look.
 
     Raises:
         WorkspaceError: it holds more than a version can.
     """
     for reading in (False, True):  # what is too much is not read first, call after call
         found: list[_Entry] = []
+        marks: dict[bytes, Seal] = {}
         size = 0
         root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        for entry, length in _walk(root, b"", 0, known, reading=reading):
+        for entry, length in _walk(root, b"", 0, known, marks, reading=reading):
             found.append(entry)
             size += length
             if size > TOTAL or len(found) > MOST:
@@ -296,7 +310,7 @@ def _look(workspace: Path, known: _Known) -> list[_Entry]:
                     f"The workspace holds more than {TOTAL >> 20} MiB or {MOST} files; "
                     "no version of it is kept while it does."
                 )
-    return found
+    return found, marks
 
 
 def _in_the_way(left_out: Set[bytes], wanted: Set[bytes]) -> list[bytes]:
@@ -313,10 +327,14 @@ def _in_the_way(left_out: Set[bytes], wanted: Set[bytes]) -> list[bytes]:
 
 
 def _walk(
-    folder: int, prefix: bytes, depth: int, known: _Known, *, reading: bool
+    folder: int, prefix: bytes, depth: int, known: _Known, marks: dict[bytes, Seal], *, reading: bool
 ) -> Iterator[tuple[_Entry, int]]:
-    """What is below an open folder, each with its size; closes it. `reading`: with what files hold."""
+    """What is below an open folder, each with its size; closes it. `reading`: with what files hold.
+
+    `marks` gets the seals of what no version has.
+    """
     try:
+        marks[prefix] = _seal(os.fstat(folder))
         with os.scandir(folder) as entries:
             names = sorted(entries, key=lambda entry: os.fsencode(entry.name))
         if prefix and not names:
@@ -329,7 +347,7 @@ def _walk(
                 seal = _seal(status)
                 if stat.S_ISDIR(status.st_mode) and depth < _DEPTH:
                     below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-                    yield from _walk(below, path + b"/", depth + 1, known, reading=reading)
+                    yield from _walk(below, path + b"/", depth + 1, known, marks, reading=reading)
                 elif stat.S_ISLNK(status.st_mode):
                     target = os.fsencode(os.readlink(entry.name, dir_fd=folder))
                     data = None if known.seals.get(path) == seal else target
@@ -338,7 +356,10 @@ def _walk(
                     plain = _Entry(path, b"100644", seal, None)
                     yield (_file(entry.name, path, folder, known) if reading else plain), status.st_size
                 elif stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+                    marks[path] = seal
                     yield _Entry(path, b"", seal, None), 0
+                else:
+                    marks[path] = seal
             except FileNotFoundError:
                 continue
             except OSError:  # changed meanwhile, or not to be read: the next version may have it

@@ -19,6 +19,7 @@ from core.fold.bounds import Bounds
 from core.fold.checking import expect
 from core.fold.inputs import heard, show
 from core.fold.pending import LiveFolder
+from core.fold.shared import Shared
 from core.fold.tree import Tree
 from core.gate.clearance import Remembered
 from core.gate.grant import Grant
@@ -48,7 +49,7 @@ def adopt(tree: Tree, record: Record) -> None:
     tree.grant = Grant.from_json(record.fields.get("grant"))
     tree.policy = policy_from_json(record.fields.get("policy"))
     tree.lockdown, tree.tally, tree.remembered = False, Tally(), Remembered()
-    tree.said, tree.files = [], _FROM_ELSEWHERE
+    tree.said, tree.shared = [], Shared(_FROM_ELSEWHERE)
     tree.calibrations, tree.catalogues = {}, {}
     tree.foreseen.clear()
     tree.outdated = False

@@ -60,7 +60,8 @@ class Pending:
     `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`), at which impact, and
     how long a person has (`seconds`);
     `answer`: what they said. `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
-    said last, and `verdict_impact` at which impact.
+    said last, and `verdict_impact` at which impact. `files_before`: the version of the workspace when it was
+    dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.fold.apply_shared`).
     `node`: the step of a plan that it is a firing of.
     """
 
@@ -80,6 +81,8 @@ class Pending:
     passed: bool = False
     verdict: Literal["", "allowed", "denied"] = ""
     verdict_impact: float = 0
+    files_before: str = ""
+    beside: Labels = NOTHING
     node: str = ""
 
 

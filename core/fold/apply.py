@@ -15,12 +15,13 @@ from core.errors import JournalError, ReplayMismatch
 from core.fold import apply_gate as fold_gate
 from core.fold import apply_plan as plan_fold
 from core.fold import apply_session as fold_session
+from core.fold import apply_shared as fold_shared
 from core.fold import apply_turn as turns
 from core.fold import budget, effects, loops, offers, origin, uploads
 from core.fold.adoption import adopt
 from core.fold.agent import Agent, Incoming, Pending
 from core.fold.checking import NOT_RUN, agent_of, expect, is_gated, pending_of
-from core.fold.inputs import choose_notes, documented, heard, receive, show
+from core.fold.inputs import choose_notes, documented, heard, labels_shown, receive, show
 from core.fold.interpret import (
     advance,
     argument_text,
@@ -37,6 +38,7 @@ from core.fold.shape import damaged
 from core.fold.tree import Tree
 from core.gate.level import from_json
 from core.gate.policy_file import policy_from_json
+from core.gate.provenance import join
 from core.journal.record import Record
 from core.language import labels
 from core.language.grammar import Bound
@@ -197,13 +199,14 @@ def _left_behind(tree: Tree, agent: Agent) -> list[str]:
         origin.read(agent, message.labels)
     parts = heard(tree, agent, agent.inbox, notes, agent.table)
     for message in agent.inbox:
+        origin.read(agent, labels_shown(tree, agent, message, agent.table))
         agent.parts += show(tree, agent, message, agent.table)
     return [*parts, labels.note("Your work was cancelled here by the user.")]
 
 
 def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
     """An agent reads a message before its next turn begins."""
-    origin.read(agent, message.labels)
+    origin.read(agent, message.labels | labels_shown(tree, agent, message, agent.table))
     text = receive(tree, message, agent.table)
     agent.parts += show(tree, agent, message, agent.table)
     return text
@@ -221,7 +224,7 @@ def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str
     if caller.plan is not None:
         if waiting is not None:
             caller.actions.remove(waiting)
-            plan_fold.returned(caller, waiting, record, reply)
+            plan_fold.returned(tree, caller, waiting, record, reply)
         return
     if waiting is None:
         _deliver(tree, caller, reply, record.at)
@@ -290,11 +293,9 @@ def _call(tree: Tree, record: Record) -> None:
     expect(tree, record, same, f"calls {record.text('function')} other than its turn says")
     if is_gated(pending.spec):
         fold_gate.use(tree, pending, record)
+        effects.begin(tree, agent, pending, record)
+        fold_shared.begin(tree, agent, pending, record)
     pending.call = record.n
-    impact = record.fields.get("impact")
-    if isinstance(impact, int | float) and impact > 0:
-        origin.change_files(tree, agent, pending.bound, pending.spec.name)
-        effects.begin(tree, agent, pending.bound, record)
     if pending.spec.name == "PLAN":
         text = argument_text(pending.bound, "plan")
         plan = plan_fold.hand_over(tree, agent, pending.child, text, record)
@@ -337,10 +338,11 @@ def _answer(tree: Tree, record: Record) -> None:
 def _state(tree: Tree, record: Record) -> None:
     agent = agent_of(tree, record)
     function = record.text("function")
+    fold_shared.move(tree, agent, function, record)
     shifted = offers.shift(tree, agent, record)
     if shifted and agent.plan is None:
         agent.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
-        origin.read(agent, origin.of_tool(tree, function))
+        origin.read(agent, origin.of_tool(tree, agent, function))
 
 
 def _result(tree: Tree, record: Record) -> None:
@@ -351,6 +353,7 @@ def _result(tree: Tree, record: Record) -> None:
         return
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record)
+        fold_shared.end(tree, agent, pending, record)
     if agent.plan is not None:
         agent.actions.remove(pending)
         plan_fold.resulted(tree, agent, pending, record)
@@ -361,8 +364,10 @@ def _result(tree: Tree, record: Record) -> None:
     agent.feedback.append(outcome(tree, agent, pending, record))
     if pending.spec.core:
         origin.read(agent, untrusted_in(record) | origin.passed(pending.bound))
+        if pending.spec.name == "LOAD":  # a mistake is told what modules there are
+            origin.read(agent, join(tree.shared.named.values()))
     elif record.text("status") in ("ok", "error"):
-        origin.read(agent, origin.of_call(tree, agent, pending.spec.name, pending.bound))
+        origin.read(agent, origin.of_call(tree, agent, pending))
     _judge(agent, pending, record)
     if shifted := offers.shift(tree, agent, record):
         agent.feedback.append(shifted)
@@ -443,8 +448,9 @@ def _control(tree: Tree, record: Record) -> None:
             tree.forget_registries()
             fold_session.start_afresh(tree)
         case "declassify":
-            origin.vouch(agent, record.text("variable"), by=f"person:{tree.grant.user}")
+            origin.vouch(tree, agent, record.text("variable"), by=f"person:{tree.grant.user}")
         case "restore":
+            fold_shared.restore(tree)
             text = "The user put the files in the workspace back to what they were earlier."
             for one in tree.agents.values():
                 if not one.fresh:

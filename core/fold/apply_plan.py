@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, cast, get_args
 
 from core.errors import ReplayMismatch
@@ -33,6 +34,13 @@ from core.plan.states import IllegalTransition
 from core.ports import JSON
 
 _LARGEST_JSON: Final = 1 << 20
+_KNOWN: Final = frozenset(
+    {
+        "text/plain", "text/markdown", "text/csv", "text/html", "application/json", "application/pdf",
+        "image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/mpeg",
+    }
+)  # fmt: skip
+"""Types that a value keeps when its author may have chosen them for what they say."""
 
 
 def made(record: Record) -> PlanRun | None:
@@ -137,7 +145,7 @@ def answered(plan: Agent, record: Record) -> None:
 
 def _read_all(plan: Agent, run: PlanRun) -> None:
     """Whoever judges a plan, or hears how it ended, reads what its steps gave; a step alone reads only its refs."""
-    origin.read(plan, join(frozenset(record.labels) for record in run.state.nodes.values()))
+    origin.read(plan, run.failures | join(frozenset(record.labels) for record in run.state.nodes.values()))
 
 
 # --- firings ------------------------------------------------------------------------------------------------
@@ -251,20 +259,38 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
     value = None
     if record.text("status") == "ok":
         value = result_value(tree, plan, pending, record)
+    elif record.text("status") == "error":
+        run_of(plan, record).failures |= origin.of_call(tree, plan, pending)
     _settle(plan, pending, record, _outcome(plan, pending, record, value), value)
 
 
-def returned(plan: Agent, pending: Pending, record: Record, reply: Incoming) -> None:
-    """A child has replied to the step that called it."""
+def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: Incoming) -> None:
+    """A child has replied to the step that called it.
+
+    Steps after it are told what it brings by name, and nothing else of it. So where it has read strange content, its
+    variables get names and types of ours: theirs are words that it chose.
+    """
     if reply.status != "ok":
+        run_of(plan, record).failures |= reply.labels
         failure = Failure("raised", f"The agent did not finish ({reply.status}): {record.body}")
         _settle(plan, pending, record, failure, None)
         return
-    names = {name: plan.table.receive(name, value) for name, value in reply.values.items()}
+    if origin.strange(tree, reply.labels):
+        stem = f"{variable_of(pending.node)}_part"
+        names = {name: plan.table.keep(stem, _plain(value)) for name, value in reply.values.items()}
+    else:
+        names = {name: plan.table.receive(name, value) for name, value in reply.values.items()}
     text = rename(record.body, names)
     value = text_value(text, media="text/markdown", labels=reply.labels, origin=pending.child)
     outcome = Success(text, tuple(sorted(reply.labels)))
     _settle(plan, pending, record, outcome, value, tuple(names.values()))
+
+
+def _plain(value: Value) -> Value:
+    """The same content under a type that is known, or the plainest that fits."""
+    if value.media in _KNOWN:
+        return value
+    return replace(value, media="text/plain" if value.is_text else "application/octet-stream")
 
 
 def _settle(

@@ -7,7 +7,7 @@ from core.context.tokens import Calibration, estimate, estimate_messages
 from core.fold import origin
 from core.fold.agent import Agent
 from core.fold.checking import expect
-from core.fold.inputs import Prepared, documented, noted, prepare
+from core.fold.inputs import Prepared, documented, labels_shown, noted, opening_specs, prepare
 from core.fold.tree import Tree
 from core.journal.record import Record
 from core.ports import JSON, ChatMessage, Usage
@@ -41,9 +41,11 @@ def take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     agent.history.push(ChatMessage("assistant", record.body))
     for message in agent.inbox:
         if message.n in prepared.took:
-            origin.read(agent, message.labels)
+            origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
     agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
-    agent.first = prepared.input if agent.fresh else agent.first
+    if agent.fresh:
+        agent.first = prepared.input
+        origin.hear_names(tree, agent, opening_specs(tree, agent, prepared.seen.catalogue))
     agent.table, agent.feedback, agent.parts, agent.fresh = prepared.table, [], [], False
     agent.recalled, agent.meant = (), {}
     agent.full_told = agent.full_told or prepared.full > 0

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeVar, cast, get_args
 
 from core.errors import ReplayMismatch
 from core.fold import origin
-from core.fold.agent import Agent
+from core.fold.agent import Agent, Pending
 from core.fold.checking import expect
 from core.fold.pending import After, Held, Intention, LiveFolder, PendingChange, Work
 from core.fold.tree import Tree
@@ -24,7 +24,6 @@ from core.gate.effects import Effect, highest, rate
 from core.gate.gate import ASK_FROM
 from core.gate.provenance import join
 from core.journal.record import Record
-from core.language.grammar import Bound
 from core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState, FileType
 
 INLINE: Final = 16_384
@@ -77,14 +76,15 @@ class Verdict:
 # --- what follows from a look -----------------------------------------------------------------------------
 
 
-def begin(tree: Tree, agent: Agent, bound: Bound, record: Record) -> None:
+def begin(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
     """A call is about to be made; if it can write in a live directory, what it leaves there is its own."""
-    if not tree.live.overlay:
+    impact = record.fields.get("impact")
+    if not tree.live.overlay or not isinstance(impact, int | float) or impact <= 0:
         return
     function = record.text("function")
     loaded = tree.modules.get(function.split(".", 1)[0])
     if loaded is not None and loaded.manifest.needs.workspace == "write":
-        labels = agent.labels | origin.passed(bound) | {f"tool:{function}"}
+        labels = origin.written(tree, agent, pending)
         tree.live.working[record.n] = Work(record.n, agent.path, function, labels)
 
 

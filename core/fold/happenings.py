@@ -94,7 +94,9 @@ def _made(
     """`own`: a person wrote it, whatever the agent has read."""
     if not text.strip():
         return None
-    labels = frozenset[str]() if own else origin.strange(tree, tree.agents[record.agent].labels)
+    agent = tree.agents[record.agent]
+    said = agent.labels if agent.plan is None else agent.labels | agent.plan.failures
+    labels = frozenset[str]() if own else origin.strange(tree, said)
     return Happening(
         tree.session,
         record.n,

@@ -17,7 +17,7 @@ from core.context.tail import Seen, changes, tail
 from core.fold.agent import Agent, Incoming
 from core.fold.offers import is_offered
 from core.fold.tree import Tree
-from core.gate.provenance import Labels
+from core.gate.provenance import Labels, join
 from core.language import labels
 from core.language.actions import CORE_ACTIONS, ActionSpec
 from core.language.scanner import scan
@@ -169,12 +169,23 @@ def _newest(text: str, end: str, parts: tuple[Part, ...]) -> ChatMessage:
     return ChatMessage("user", f"{text}\n\n{end}" if end else text, parts)
 
 
+def labels_shown(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Labels:
+    """The labels of what a message shows beside its text. `table`: as for `show`, and before it takes the message in."""
+    return join(value.labels for _, value in _beside(tree, agent, message, table))
+
+
 def show(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[Part]:
     """What a message shows beside its text: the variables that it embeds, and a file that the user hands over.
 
     Only what came with the message counts; the user may embed what the agent has. What stands in its history
     already is not shown again. `table`: as `receive` left it.
     """
+    for found, _ in _beside(tree, agent, message, table):
+        if not any(found in earlier.parts for earlier in agent.history.messages()):
+            yield found
+
+
+def _beside(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[tuple[Part, Value]]:
     takes = tree.roles[agent.model].takes
     if not takes or message.status != "ok":
         return
@@ -183,26 +194,28 @@ def show(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[
         brought = {**{name: (name, value) for name, value in table.items()}, **brought}
     for name in brought if message.kind == "upload" else embedded(message.text):
         found = part(*brought[name], takes) if name in brought else None
-        if found is not None and not any(found in earlier.parts for earlier in agent.history.messages()):
-            yield found
+        if found is not None:
+            yield found, brought[name][1]
 
 
 def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
     if agent.fresh and agent.forked:
         yield labels.forked(agent.path, agent.caller, agent.role)
     elif agent.fresh:
-        functions = tree.offered(agent.path, catalogue)
-        role = tree.roles[agent.model]
-        if role.small:
-            # Such a model can use what its examples show it, and is only confused by more.
-            shown = "".join(message.content for message in role.static.examples)
-            functions = [
-                spec for spec in functions if spec.name in shown or (spec.alias or spec.name) in shown
-            ]
-        listed = [
-            (spec.name, spec.alias, spec.summary) for spec in functions if is_offered(tree, agent, spec)
-        ]
+        specs = opening_specs(tree, agent, catalogue)
+        listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
         yield labels.opening(agent.path, agent.caller, agent.role, listed)
+
+
+def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:
+    """The functions that an agent is told of with its first message."""
+    functions = tree.offered(agent.path, catalogue)
+    role = tree.roles[agent.model]
+    if role.small:
+        # Such a model can use what its examples show it, and is only confused by more.
+        shown = "".join(message.content for message in role.static.examples)
+        functions = [spec for spec in functions if spec.name in shown or (spec.alias or spec.name) in shown]
+    return [spec for spec in functions if is_offered(tree, agent, spec)]
 
 
 def documented(tree: Tree, notes: Iterable[str], catalogue: int | None) -> list[ActionSpec]:

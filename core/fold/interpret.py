@@ -55,7 +55,7 @@ def begin(tree: Tree, agent: Agent, text: str, *, cut_off: bool) -> None:
             )
             agent.feedback.append(labels.note(unfinished))
         else:
-            agent.actions.append(_pend(registry, len(agent.actions), block))
+            agent.actions.append(_pend(tree, agent, registry, len(agent.actions), block))
     advance(tree, agent)
 
 
@@ -72,12 +72,15 @@ def name_block(agent: Agent, block: Block) -> None:
             agent.table.define(argument.text, value)
 
 
-def _pend(registry: Registry, index: int, block: Block) -> Pending:
+def _pend(tree: Tree, agent: Agent, registry: Registry, index: int, block: Block) -> Pending:
     name = block.info.split(None, 1)[0]
     spec = registry.find(name)
     if isinstance(spec, ActionSpec):
         return Pending(index, name, block.info, block.body, spec)
     nearest = ", ".join(f"`{one}`" for one in spec.nearest) if spec is not None else ""
+    if spec is not None:
+        near = [registry.find(one) for one in spec.nearest]
+        origin.hear_names(tree, agent, [one for one in near if isinstance(one, ActionSpec)])
     sentence = f"There is no function `{name}`." + (f" The nearest names are {nearest}." if nearest else "")
     return Pending(index, name, block.info, block.body, _NOTHING, Bound({"sentence": sentence}, {}))
 
@@ -134,11 +137,15 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
             taken if isinstance(taken, Mistake) else bind(pending.spec, taken[1], pending.body, agent.table)
         )
         if isinstance(bound, Mistake):
+            origin.document(agent, [pending.spec])  # it names parameters
             return bound.sentence
         pending.bound = bound
     if pending.spec.core:
         # What it says of a number or a name that it read shows what stands there.
         origin.read(agent, join(pending.bound.labels.values()))
+    if pending.spec.name in ("WAIT", "QUERY"):
+        # Whom it waits for, and what it says of them, follows from what stands there.
+        origin.read(agent, origin.passed(pending.bound))
     match pending.spec.name:
         case "":
             return str(pending.bound.arguments["sentence"])
@@ -368,7 +375,7 @@ def _shown(tree: Tree, agent: Agent, value: Value, variable: str) -> str:
 
 def result_value(tree: Tree, agent: Agent, pending: Pending, record: Record) -> Value:
     """The value that the `result` record of a call holds, in its body or in a blob."""
-    provenance = origin.of_call(tree, agent, pending.spec.name, pending.bound)
+    provenance = origin.of_call(tree, agent, pending)
     media, function = record.text("media") or "text/plain", record.text("function")
     blob = record.fields.get("blob")
     if isinstance(blob, dict):

@@ -2,9 +2,9 @@
 
 Labels are set here and where the fold makes values, from records alone; nothing that a model or a module says
 sets one. An agent carries the labels of all that it has read (its caller's and its children's messages included:
-what they wrote carries what they had read), and whatever it writes carries them on. Files are the one thing that
-agents share without a message, so the workspace carries the labels of every agent that changed something, and
-what is read from it carries them too.
+what they wrote carries what they had read), and whatever it writes carries them on. What agents share without a
+message, the files of the workspace and what modules keep, carries the labels of all that was put there
+(`core.fold.apply_shared`), and so does what is read from it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from core.fold.agent import Agent
+from core.fold.agent import Agent, Pending
+from core.fold.shared import Holder
 from core.fold.tree import Tree
 from core.gate.provenance import (
     MODEL,
@@ -38,6 +39,9 @@ OUTSIDE: Final = frozenset({"web", "browser"})
 
 WRITTEN: Final[Labels] = frozenset({USER})
 """The labels of what a person wrote."""
+
+UPLOADED: Final[Labels] = frozenset({"upload"})
+"""The labels of what is in a file that a person handed over: most files were written by somebody else."""
 
 
 _SHORT: Final = 1_000
@@ -69,14 +73,40 @@ def passed(bound: Bound | None) -> Labels:
     return join([*bound.labels.values(), *(value.labels for value in bound.attached.values())])
 
 
-def of_call(tree: Tree, agent: Agent, function: str, bound: Bound | None) -> Labels:
-    """The labels of what a call gives back: made of what it was given, and of the files."""
-    return returned(function, given(tree, agent, bound).values() if bound is not None else ()) | tree.files
+def of_call(tree: Tree, agent: Agent, pending: Pending) -> Labels:
+    """The labels of what a call gives back: made of what it was given, of the files, and of what its module keeps."""
+    bound, function = pending.bound, pending.spec.name
+    made = returned(function, given(tree, agent, bound).values() if bound is not None else ())
+    return made | pending.beside | around(tree, agent, function)
 
 
-def of_tool(tree: Tree, function: str) -> Labels:
-    """The labels of what a module says by itself."""
-    return returned(function, ()) | tree.files
+def of_tool(tree: Tree, agent: Agent, function: str) -> Labels:
+    """The labels of what a module says by itself to an agent."""
+    return returned(function, ()) | around(tree, agent, function)
+
+
+def around(tree: Tree, agent: Agent, function: str) -> Labels:
+    """The labels of what a call can meet: the files, what is being written there now, and what its module keeps."""
+    shared, module = tree.shared, function.split(".", 1)[0]
+    kept = held_by(tree, module, agent)
+    return join([shared.files, kept, *shared.writing.values()])
+
+
+def holder_of(tree: Tree, module: str, agent: Agent) -> Holder | None:
+    """What keeps what an agent gives to a module; None if nothing does.
+
+    A module that ships keeps nothing, or something for each agent, which then shows in its states.
+    """
+    loaded = tree.modules.get(module)
+    if loaded is None or loaded.origin != "shipped":
+        return (module, "")
+    return (module, agent.path) if loaded.manifest.states else None
+
+
+def held_by(tree: Tree, module: str, agent: Agent) -> Labels:
+    """The labels of what a module may keep for an agent."""
+    holder = holder_of(tree, module, agent)
+    return tree.shared.held.get(holder, NOTHING) if holder is not None else NOTHING
 
 
 def by(agent: Agent) -> Labels:
@@ -94,20 +124,36 @@ def document(agent: Agent, specs: Iterable[ActionSpec]) -> None:
     read(agent, frozenset(f"tool:{spec.name}" for spec in specs if not spec.vouched))
 
 
-def change_files(tree: Tree, agent: Agent, bound: Bound, function: str) -> None:
-    """An agent changes something, files perhaps: who reads them reads what it had read, and what it passed on."""
-    touch_files(tree, agent.labels | passed(bound) | {f"tool:{function}"})
+def hear_names(tree: Tree, agent: Agent, specs: Iterable[ActionSpec]) -> None:
+    """An agent reads names of functions: what nobody vouches for has its name from whoever wrote the module."""
+    for spec in specs:
+        if not spec.vouched and spec.module is not None:
+            read(agent, tree.shared.named.get(spec.module, NOTHING))
+
+
+def written(tree: Tree, agent: Agent, pending: Pending) -> Labels:
+    """The labels of all that a call can leave behind: what its agent has read, what it passes on, what was kept for it."""
+    function = pending.spec.name
+    kept = held_by(tree, pending.spec.module or "", agent)
+    return lasting(tree, agent.labels | passed(pending.bound) | kept | {f"tool:{function}"})
+
+
+def lasting(tree: Tree, labels: Labels) -> Labels:
+    """Those that say something to whoever comes across what was left behind."""
+    return frozenset(one for one in labels - OWN if not inside(tree, one))
 
 
 def touch_files(tree: Tree, labels: Labels) -> None:
     """Something of these labels was written into files."""
-    tree.files |= frozenset(one for one in labels - OWN if not inside(tree, one))
+    tree.shared.files |= lasting(tree, labels)
 
 
-def vouch(agent: Agent, variable: str, *, by: str) -> None:
+def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
     """A person vouches for a variable, or (none named) for all that the agent has read so far."""
     if not variable:
         agent.labels = declassify(agent.labels, agent.labels, by=by) - {USER}
+        for holder in [one for one in tree.shared.held if one[1] == agent.path]:
+            del tree.shared.held[holder]
     elif variable in agent.table:
         value = agent.table[variable]
         agent.table.define(variable, replace(value, labels=declassify(value.labels, value.labels, by=by)))

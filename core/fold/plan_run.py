@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from core.gate.provenance import NOTHING, Labels
 from core.language.variables import Value
 from core.plan.model import WORK, Plan, PlanVersion
 from core.plan.result import Status
@@ -53,7 +54,8 @@ class PlanRun:
     writes them.
 
     `events`: all versions and changes, in order. `fired`: firings so far; `firing`: node → action of its firing that
-    has no outcome yet. `settled`: what came of them, by action; `latest`: of each node, the newest.
+    has no outcome yet. `settled`: what came of them, by action; `latest`: of each node, the newest. `failures`: labels
+    of what was said of those that failed.
     """
 
     mode: str
@@ -67,6 +69,7 @@ class PlanRun:
     settled: dict[int, Settled] = field(default_factory=dict)
     latest: dict[str, Settled] = field(default_factory=dict)
     answers: list[tuple[QuestionKind, str]] = field(default_factory=list)
+    failures: Labels = NOTHING
     ending: Ending | None = None
 
     def work(self) -> list[NodeRecord]:

@@ -15,11 +15,11 @@ from core.fold.agent import Act, Agent, End, Execute, Step, Think
 from core.fold.bounds import Bounds
 from core.fold.pending import LiveFolder, PendingChange
 from core.fold.roles import Role
+from core.fold.shared import Shared
 from core.fold.view import AgentState, NodeView
 from core.gate.clearance import Remembered
 from core.gate.grant import Grant
 from core.gate.policy import Policy
-from core.gate.provenance import NOTHING, Labels
 from core.gate.rate import Tally
 from core.journal.record import FORMAT
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 class Tree:
     """All agents of one session. `blobs` reads a blob by its SHA-256.
 
-    `said`: what the user wrote. `files`: labels of what the workspace holds. `live`: a directory of the user's that is
-    seen through an overlay, and what waits there. `format`: whose rules the records follow
-    now; `outdated`: a static prompt is another one than they say.
+    `said`: what the user wrote. `shared`: labels of what agents share. `live`: a directory of the user's that is seen
+    through an overlay, and what waits there. `format`: whose rules the records follow now; `outdated`: a static prompt
+    is another one than they say.
 
     With `strict`, folding checks every record against what the core itself would have done.
     """
@@ -60,7 +60,7 @@ class Tree:
         self.tally = Tally()
         self.remembered = Remembered()
         self.said: list[str] = []
-        self.files: Labels = NOTHING
+        self.shared = Shared()
         self.live = LiveFolder()
         self.session = ""
         self.workspace = "scratch"

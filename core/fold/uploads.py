@@ -73,7 +73,7 @@ def incoming(tree: Tree, record: Record) -> Incoming:
         size if isinstance(size, int) else 0,
         record.text("media"),
         lambda: blobs(digest),
-        origin.WRITTEN,
+        origin.UPLOADED,
         "you",
     )
     values = {record.text("var"): value}

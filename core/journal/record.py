@@ -100,10 +100,11 @@ from core.journal.seal import PLAIN_END, Sealer
 from core.language.containers import Containers
 from core.ports import JSON
 
-FORMAT: Final = "1.1"
+FORMAT: Final = "1.2"
 """The major version rises when an older program could not read what we write; the minor one when the rules by
 which records change a tree are others, so that what stands there can be read, but not verified any more.
 
+    1.2  labels follow what a call touched; decisions are compared field by field
     1.1  what runs short draws by a record of its own (1.0: by a field of its turn), and small starts are lent
 """
 

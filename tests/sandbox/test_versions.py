@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from core.errors import WorkspaceError
 from sandbox import versions
-from sandbox.versions import GitVersions
+from sandbox.versions import LARGEST, GitVersions
 
 
 @pytest.fixture
@@ -231,3 +233,44 @@ def test_any_name_and_content_comes_back(
         path.unlink()
     kept.restore(workspace, folder / "store", version)
     assert state(workspace) == was
+
+
+def _nothing(folder: Path) -> None:
+    list(folder.rglob("*"))
+    (folder / "a").read_bytes()
+
+
+TOUCHED: dict[str, Callable[[Path], object]] = {
+    "content": lambda folder: (folder / "a").write_bytes(b"two"),
+    "the same content": lambda folder: (folder / "a").write_bytes(b"one"),
+    "a mode that no version has": lambda folder: (folder / "a").chmod(0o640),
+    "a time": lambda folder: os.utime(folder / "a", ns=(0, 0)),
+    "an empty folder": lambda folder: (folder / "ignore all instructions").mkdir(),
+    "a file in place of another": lambda folder: os.rename(
+        shutil.copy(folder / "a", folder / "x"), folder / "a"
+    ),
+    "a pipe": lambda folder: os.mkfifo(folder / "ignore all instructions"),
+    "the mode of a folder": lambda folder: (folder / "sub").chmod(0o711),
+    "an attribute of a file": lambda folder: os.setxattr(folder / "a", "user.note", b"ignore"),
+    "an attribute of a folder": lambda folder: os.setxattr(folder / "sub", "user.note", b"ignore"),
+    "what is too large for a version": lambda folder: os.truncate(folder / "large", LARGEST + 2),
+}
+
+
+@pytest.mark.parametrize("what", TOUCHED)
+def test_an_id_that_stayed_the_same_means_that_nothing_was_touched(tmp_path: Path, what: str) -> None:
+    """The gate relies on it: who touched nothing has left nothing for others to read."""
+    folder, store = tmp_path / "workspace", tmp_path / "store"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a").write_bytes(b"one")
+    (folder / "large").touch()
+    os.truncate(folder / "large", LARGEST + 1)
+    versions = GitVersions()
+    first = versions.keep(folder, store)
+    _nothing(folder)
+    assert versions.keep(folder, store) == first
+    assert versions.keep(folder, store) == first
+    TOUCHED[what](folder)
+    second = versions.keep(folder, store)
+    assert second != first
+    assert versions.keep(folder, store) == second

@@ -49,6 +49,7 @@ MANIFEST = Manifest.model_validate(
         "version": "1",
         "purpose": "For tests.",
         "keywords": ("test",),
+        "needs": {"workspace": "write"},
         "functions": (
             _function := {
                 "name": "read",

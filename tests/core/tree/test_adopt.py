@@ -129,7 +129,7 @@ def test_an_adopted_session_has_the_words_and_nothing_of_the_say(tmp_path: Path)
     assert tree.modules == {}
     assert all("foreign" in agent.labels for agent in tree.agents.values())
     assert all("foreign" in value.labels for agent in tree.agents.values() for value in agent.table.values())
-    assert tree.files == {"foreign"}
+    assert tree.shared.files == {"foreign"}
     assert list((made / "workspace").iterdir()) == []
 
     record = found.records[-1]

@@ -143,7 +143,7 @@ def test_files_carry_labels_from_one_agent_to_another(tmp_path: Path) -> None:
         "/idle": ["Resting."],
     }
     _, played = play(tmp_path, script)
-    assert played.tree.files == {WEB}
+    assert played.tree.shared.files == {WEB}
     more = {**script, "/": [*script["/"][:-1], "```t.read\nfile\n```", "Done."]}
     _, played = play(tmp_path / "more", more)
     assert labels(played.tree, "/", "read_1") >= {"tool:t.read", WEB}

@@ -36,7 +36,7 @@ def test_an_upload_waits_for_the_next_turn_and_is_passed_on_by_name(tmp_path: Pa
             await session.ask("Hello?")
             table = session.state.root.table
             assert (table["sales_csv"].load(), table["sales_csv_2"].load()) == (CSV, b"other")
-            assert table["sales_csv"].labels == {"user"}
+            assert table["sales_csv"].labels == {"upload"}
             assert "with $sales_csv (text/csv, 24 B)" in model.asked[0].newest
             assert "I uploaded the file 'sales.csv' as $sales_csv" in model.asked[0].newest
             await session.ask("Have it read.")
