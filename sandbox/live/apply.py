@@ -188,7 +188,9 @@ class Applying:
                 if draft.opened >= 0:
                     os.fsync(draft.opened)
                 below = self._unchanged(found, at)
-                if print_of(below) != draft.below:
+                if (
+                    print_of(below)[:5] != draft.below[:5]
+                ):  # without the time that other names of it may change
                     raise _Refused("conflict", _CHANGED)
                 if below is None:
                     self._rename_new(at, draft.name, name)

@@ -231,7 +231,7 @@ class _Walk:
         if len(self._out.changes) > MOST:
             raise WorkspaceError(
                 f"More than {MOST:,} paths changed in the live directory, too many to look at; "
-                "let the agent work in a folder of its own, or drop everything."
+                "let the agent take them back, or end the session and remove its folder live."
             )
 
 

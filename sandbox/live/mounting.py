@@ -27,6 +27,9 @@ _REMOTE: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "fuseblk", "vfat", "exfat", "msdos"}
 )
 """File systems on which another machine's changes, or the lack of modes and links, would go unseen."""
+_NO_RIGHT: Final = "only root may mount, and not in most containers; run the product as root on the host"
+_ADMIN: Final = 1 << 21
+"""CAP_SYS_ADMIN (capabilities(7))."""
 _NAME: Final = "iact-live"
 """What our overlays are called in the table of mounts."""
 
@@ -57,6 +60,8 @@ def layers(directory: Path, store: Path) -> Layers:
     Raises:
         WorkspaceError: it is not; says why, and what to do.
     """
+    if not _may_mount():
+        raise WorkspaceError(f"The live directory {directory} can't be overlaid: {_NO_RIGHT}.")
     try:
         found = directory.resolve(strict=True)
         store.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -132,7 +137,7 @@ def mount(made: Layers) -> None:
     if number == 0:
         return
     if number in (errno.EPERM, errno.EACCES):
-        why = "only root may mount, and not in most containers; run the product as root on the host"
+        why = _NO_RIGHT
     elif number == errno.ENODEV:
         why = "this kernel has no overlayfs; load its module (modprobe overlay)"
     else:
@@ -223,6 +228,12 @@ def _system(folder: Path, table: list[Mount]) -> str:
         row for row in table if folder.is_relative_to(row.place)
     ]  # the newest of one place covers the others
     return max(reversed(around), key=lambda row: len(row.place.parts)).system if around else ""
+
+
+def _may_mount() -> bool:
+    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+    rights = next((line.split()[1] for line in lines if line.startswith("CapEff:")), "0")
+    return bool(int(rights, 16) & _ADMIN)
 
 
 def _is_overlay(place: Path) -> bool:

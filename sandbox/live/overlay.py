@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping, Sequence, Set
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from core.errors import WorkspaceError
@@ -45,7 +45,7 @@ class Overlay:
         self._stale: set[str] = set()
         self._matched: dict[str, Print | None] = {}
         self._holders: Holders | None = None
-        with ExitStack() as stack:
+        with _explained(self._layers), ExitStack() as stack:
             self._owner = _kept(stack, mounting.own(self._layers.store))
             mounting.unmount(self._layers.merged)  # what a killed process left
             self._upper = _kept(stack, steps.open_top(self._layers.upper))
@@ -55,9 +55,10 @@ class Overlay:
             self._base = Base.load(self._layers.store / "base.json")
             self._moment = self._last_moment()
             self._alike()
-            self.changes()
-            self._sweep(Held())
-            self._fold()
+            with suppress(WorkspaceError):  # of too much: whoever asks is told
+                self.changes()
+                self._sweep(Held())
+                self._fold()
             mounting.mount(self._layers)
             self._holders = Holders(self._layers.merged)
             stack.pop_all()
@@ -78,6 +79,10 @@ class Overlay:
             WorkspaceError: the directory, or the overlay, is no longer there.
         """
         self._check()
+        with _explained(self._layers):
+            return self._renewed()
+
+    def _renewed(self) -> list[str]:
         self._moment = time.time_ns()
         held = self._held(mapped=any(stamp[0] != "folder" for stamp in self._base.settled.values()))
         self._sweep(held)
@@ -310,6 +315,17 @@ class Overlay:
             self.changes()
         assert self._found is not None
         return self._found
+
+
+@contextmanager
+def _explained(layers: mounting.Layers) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WorkspaceError(
+            f"The overlay of {layers.directory} can't be kept in {layers.store} ({error.strerror}); see that both "
+            "can be written, and that the disk is not full."
+        ) from error
 
 
 def _outcome(
