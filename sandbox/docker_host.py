@@ -51,9 +51,11 @@ class DockerInstance(Instance):
         return await in_thread(why_ended, self.container, self.name)
 
     async def _end(self) -> None:
-        if self.stdio is not None:
+        if self.stdio is not None and not self.frozen:
             await self.stdio.close()
         await remove(self.container, self.folder, at_once=self.frozen)
+        if self.stdio is not None and self.frozen:  # its far end stood still, and could not have answered
+            await self.stdio.close()
 
     async def _freeze(self) -> None:
         await freeze(self.container)

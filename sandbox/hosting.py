@@ -24,6 +24,7 @@ from sandbox.egress import EgressProxy, Outside, targets
 from sandbox.engine import from_thread, in_thread
 from sandbox.health import serves
 from sandbox.instance import APPS, Instance
+from sandbox.mounted import below
 from sandbox.owner import Key
 from sandbox.pool import CALM, Pool
 from sandbox.restarts import Restarts
@@ -356,13 +357,15 @@ class Host(ABC, Generic[Running]):
         if uid == 0 and mounted is not None:
             status = mounted.stat()
             uid, gid = status.st_uid, status.st_gid
+        reads = module.workspace == "read" or right == "look"
         place = limits.Place(
             code=self._catalogue.copy_of(module),
             sockets=folder,
             workspace=mounted,
             user=f"{uid}:{gid}",
             right=right,
-            read_only=module.workspace == "read" or right == "look",
+            read_only=reads,
+            nested=below(mounted) if reads and mounted is not None else (),
             temporary=temporary.place if temporary is not None else None,
             site=ways.site,
             program=ways.program,

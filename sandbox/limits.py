@@ -8,7 +8,7 @@ own allow-list: the engine's stock profile lets io_uring, AF_VSOCK and ptrace th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -91,6 +91,8 @@ class Place:
     """Whether it is the viewer or the worker; a viewer's temporary files are read only, too."""
     read_only: bool = False
     """The workspace can be read only."""
+    nested: Sequence[Path] = ()
+    """What is mounted below the workspace, if that can be read only."""
     temporary: Path | None = None
     """Stands for the temporary files that viewer and worker have in common; None if it has its own."""
     egress: Path | None = None
@@ -190,7 +192,7 @@ def host_options(
         uid, _, gid = place.user.partition(":")
         own[SOCKET_FOLDER] = f"rw,noexec,nosuid,nodev,size=64k,nr_inodes=8,mode=0700,uid={uid},gid={gid}"
     if place.workspace is not None:
-        mounts.append(Mount("/workspace", str(place.workspace), type="bind", read_only=place.read_only))
+        mounts += _workspace(place.workspace, place.nested) if place.read_only else [_bind(place.workspace)]
     if place.egress is not None:
         mounts.append(Mount(EGRESS_FOLDER, str(place.egress), type="bind", read_only=True))
     if place.site is not None:
@@ -220,6 +222,24 @@ def host_options(
         runtime=runtime or None,
         log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
     )
+
+
+def _bind(folder: Path, inside: str = "/workspace") -> Mount:
+    return Mount(inside, str(folder), type="bind")
+
+
+def _workspace(folder: Path, nested: Sequence[Path]) -> list[Mount]:
+    """A workspace that can only be read, with all that is mounted in it.
+
+    An engine mounts what is below along, and older ones leave that writable; so each is mounted by itself.
+    """
+    mounts = []
+    for each in (folder, *nested):
+        inside = Path("/workspace") / each.relative_to(folder)
+        one = Mount(str(inside), str(each), type="bind", read_only=True)
+        mounts.append(one)
+        one["BindOptions"] = {"NonRecursive": True}  # the client has no argument for it
+    return mounts
 
 
 def volume_name(temporary: Path) -> str:

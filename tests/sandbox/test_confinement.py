@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ModuleLost
-from sandbox import bubblewrap, limits, owner, socket_folder
+from sandbox import bubblewrap, limits, mounted, owner, socket_folder
 from sandbox.limits import Limits, Place
 from sandbox.owner import Process
 
@@ -164,3 +164,14 @@ def test_a_process_is_bounded_by_itself_only_where_all_can_not_be(together: bool
     named = {part.partition("=")[0] for part in made if part.startswith("--")}
     assert {"--core", "--nofile", "--fsize", "--nproc"} <= named
     assert ({"--as", "--data"} <= named) is not together
+
+
+def test_what_is_mounted_below_a_folder_is_found_by_its_real_name() -> None:
+    listed = "\n".join(
+        f"{number} 1 0:1 / {point} rw,relatime - tmpfs none rw"
+        for number, point in enumerate(
+            ("/", "/w", "/w/a", "/w/a/b", "/w/with\\040blank", "/w/\\303\\244", "/wider", "/w/back\\134slash")
+        )
+    )
+    found = [str(point) for point in mounted.below(Path("/w"), listed)]
+    assert found == sorted(["/w/a", "/w/a/b", "/w/with blank", "/w/ä", "/w/back\\slash"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -519,3 +520,38 @@ def test_temporary_files_end_with_the_last_of_the_two(
         await host.end_session("t")
 
     loop.run(scenario())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts something in a workspace")
+def test_what_is_mounted_in_the_workspace_is_read_only_too(
+    loop: asyncio.Runner, host: AnyHost, tmp_path_factory: pytest.TempPathFactory, backend: Backend
+) -> None:
+    """An engine that mounts a folder read-only may leave writable what is mounted below it."""
+    workspace = tmp_path_factory.mktemp("live")
+    nested = workspace / "a folder" / "below"
+    nested.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", str(nested.parent)], check=True)
+    try:
+        nested.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "none", str(nested)], check=True)
+        nested.chmod(0o777)
+        (nested / "file").write_text("as it was")
+
+        async def scenario() -> None:
+            viewer = await backend.start(host, "shell", session="n", workspace=workspace, right="look")
+            script = (
+                "cd '/workspace/a folder'; cat below/file; echo x > below/file; touch below/x x; umount below"
+            )
+            assert (await shell(viewer, script)).output.startswith("as it was")
+            mounted = (await shell(viewer, "cut -d ' ' -f 5,6 /proc/self/mountinfo")).output.splitlines()
+            shared = [line.split(" ") for line in mounted if line.startswith(("/workspace", "/tmp"))]
+            assert {options.split(",")[0] for _, options in shared} == {"ro"}, shared
+            await host.end_session("n")
+
+        loop.run(scenario())
+        assert os.listdir(nested) == ["file"]
+        assert os.listdir(nested.parent) == ["below"]
+        assert (nested / "file").read_text() == "as it was"
+    finally:
+        for each in (nested, nested.parent):
+            subprocess.run(["umount", str(each)], check=True)

@@ -1,0 +1,26 @@
+"""What is mounted somewhere below a folder: a read-only mount of the folder does not make that read-only."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_LIST = Path("/proc/self/mountinfo")
+
+
+def below(folder: Path, listed: str | None = None) -> list[Path]:
+    """Where something is mounted below `folder`, which must be resolved; the outer ones first.
+
+    `listed`: the kernel's list, if not this process's own (proc_pid_mountinfo(5)).
+    """
+    text = _LIST.read_text("utf-8", "surrogateescape") if listed is None else listed
+    points = {Path(_plain(line.split(" ")[4])) for line in text.splitlines()}
+    return sorted(point for point in points if folder in point.parents)
+
+
+def _plain(escaped: str) -> str:
+    """A path as it is: blanks and backslashes are written as octal numbers there, byte by byte."""
+    raw = re.sub(
+        rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), escaped.encode("utf-8", "surrogateescape")
+    )
+    return raw.decode("utf-8", "surrogateescape")
