@@ -11,11 +11,18 @@ _LIST = Path("/proc/self/mountinfo")
 def below(folder: Path, listed: str | None = None) -> list[Path]:
     """Where something is mounted below `folder`, which must be resolved; the outer ones first.
 
+    Without what an engine could not mount: what only its user may enter, and what is mounted when somebody looks.
+
     `listed`: the kernel's list, if not this process's own (proc_pid_mountinfo(5)).
     """
     text = _LIST.read_text("utf-8", "surrogateescape") if listed is None else listed
-    points = {Path(_plain(line.split(" ")[4])) for line in text.splitlines()}
+    points = {Path(_plain(line.split(" ")[4])) for line in text.splitlines() if _open_to_others(line)}
     return sorted(point for point in points if folder in point.parents)
+
+
+def _open_to_others(line: str) -> bool:
+    kind, _, options = line.partition(" - ")[2].partition(" ")
+    return kind != "autofs" and (not kind.startswith("fuse") or "allow_other" in options)
 
 
 def _plain(escaped: str) -> str:

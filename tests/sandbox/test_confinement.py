@@ -173,5 +173,8 @@ def test_what_is_mounted_below_a_folder_is_found_by_its_real_name() -> None:
             ("/", "/w", "/w/a", "/w/a/b", "/w/with\\040blank", "/w/\\303\\244", "/wider", "/w/back\\134slash")
         )
     )
+    listed += "\n30 1 0:1 / /w/mine rw - fuse.sshfs me@there: rw,user_id=1000"
+    listed += "\n31 1 0:1 / /w/ours rw - fuse.sshfs me@there: rw,user_id=1000,allow_other"
+    listed += "\n32 1 0:1 / /w/net rw - autofs systemd-1 rw"
     found = [str(point) for point in mounted.below(Path("/w"), listed)]
-    assert found == sorted(["/w/a", "/w/a/b", "/w/with blank", "/w/ä", "/w/back\\slash"])
+    assert found == sorted(["/w/a", "/w/a/b", "/w/with blank", "/w/ä", "/w/back\\slash", "/w/ours"])
