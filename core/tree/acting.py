@@ -238,7 +238,7 @@ class Acting:
         if decision is None:
             return
         if isinstance(decision, Denial):
-            await self._monitor.linger()
+            await self._monitor.linger(spec.name)
             if await self._in_turn(agent, pending):
                 self._record_result(agent, pending, {"status": "incomplete"})
             return
@@ -284,8 +284,9 @@ class Acting:
             if writes:
                 fields |= await self._keep_files(agent)
             fields |= await underway.end(agent.path)
-            if outcome == "incomplete":
-                self._monitor.failed(live.clock.monotonic() - decided)
+            if outcome != "cancelled":
+                taken, lost = live.clock.monotonic() - decided, outcome == "incomplete"
+                self._monitor.took(pending.spec.name, taken, lost=lost)
             if await self._in_turn(agent, pending):
                 self._record_outcome(agent, pending, outcome, fields, spool)
 

@@ -37,14 +37,15 @@ from core.tree.live import Live
 class Authorities:
     """Who has a say in calls. `endpoint`: asked about every call, in place of a person. `seconds`: a person's time.
 
-    `both`: what an endpoint allows and a rule asks about is put to a person, too. `approvals`: what persons approved of modules that do not ship with the product. `delays`: of real failures.
+    `both`: what an endpoint allows and a rule asks about is put to a person, too. `approvals`: what persons approved of modules that do not ship with the product. `delays`: what calls
+    took so far; None: each session begins with nothing.
     """
 
     endpoint: ClearancePort | None = None
     both: bool = False
     seconds: float = PERSON_SECONDS
     approvals: Approvals | None = None
-    delays: Delays = field(default_factory=Delays)
+    delays: Delays | None = None
     chance: random.Random = field(default_factory=random.Random)
 
 
@@ -54,6 +55,7 @@ class Monitor:
     def __init__(self, live: Live, authorities: Authorities) -> None:
         self._live = live
         self._authorities = authorities
+        self._delays = authorities.delays or Delays()
         self.waits: Callable[[Agent, Pending, bool], None] = lambda agent, pending, waits: None
         """Told when a call begins to wait for a person, and when that is over."""
 
@@ -74,13 +76,13 @@ class Monitor:
         """Whether somebody would have to be asked about a call now."""
         return isinstance(self._look(agent, pending)[1].verdict, Question)
 
-    async def linger(self) -> None:
-        """Let a denial take as long as a failure does (law 7)."""
-        await self._live.clock.sleep(self._authorities.delays.draw(self._authorities.chance))
+    async def linger(self, function: str) -> None:
+        """Let a denial take as long as a call of that function which is lost (law 7)."""
+        await self._live.clock.sleep(self._delays.draw(function, self._authorities.chance))
 
-    def failed(self, seconds: float) -> None:
-        """A call that was allowed did not complete; so long after the decision as its agent could have noticed it."""
-        self._authorities.delays.record(seconds)
+    def took(self, function: str, seconds: float, *, lost: bool) -> None:
+        """A call that was allowed was lost, or had completed, so long after its decision."""
+        self._delays.record(function, seconds, lost=lost)
 
     def _look(self, agent: Agent, pending: Pending) -> tuple[str, Decision]:
         """The time, and what the gate says at this moment."""

@@ -254,8 +254,10 @@ def test_delays_of_denials_look_like_those_of_failures() -> None:
     real = [source.lognormvariate(-5, 0.7) for _ in range(1000)]
     delays = Delays()
     for one in real[:500]:
-        delays.record(one)
-    drawn = [delays.draw(source) for _ in range(500)]
+        delays.record("t.f", one, lost=True)
+        delays.record("t.f", 5.0, lost=False)
+        delays.record("t.other", 9.0, lost=True)
+    drawn = [delays.draw("t.f", source) for _ in range(500)]
     assert _ks(drawn, real[500:]) < 1.63 * (2 / 500) ** 0.5  # the 1 % level
     constant = [0.005] * 500
     assert _ks(constant, real[500:]) > 1.63 * (2 / 500) ** 0.5
@@ -264,6 +266,40 @@ def test_delays_of_denials_look_like_those_of_failures() -> None:
 @given(st.lists(st.floats(-1, 100), max_size=20), st.integers(0, 1000))
 def test_a_delay_is_bounded(seen: list[float], seed: int) -> None:
     delays = Delays()
-    for one in seen:
-        delays.record(one)
-    assert 0 <= delays.draw(random.Random(seed)) <= 10
+    for number, one in enumerate(seen):
+        delays.record(f"t.{number % 3}", one, lost=number % 2 == 0)
+    for function in ("t.0", "t.1", "t.never"):
+        assert 0 <= delays.draw(function, random.Random(seed)) <= 10
+
+
+def test_a_denial_takes_what_calls_of_its_function_take() -> None:
+    """Losses, once there are enough; until then what completed; then what others took; and a prior at the very first."""
+    chance, delays = random.Random(3), Delays()
+
+    def drawn(function: str) -> list[float]:
+        return [delays.draw(function, chance) for _ in range(400)]
+
+    assert all(0.04 < one < 0.16 for one in drawn("t.a"))
+    for _ in range(30):
+        delays.record("t.b", 2.0, lost=False)
+    assert all(1.9 < one < 2.1 for one in drawn("t.a"))
+    for _ in range(30):
+        delays.record("t.a", 0.5, lost=False)
+    assert all(0.4 < one < 0.6 for one in drawn("t.a"))
+    for _ in range(4):
+        delays.record("t.a", 1.0, lost=True)
+    half = drawn("t.a")
+    assert 120 < sum(one < 0.6 for one in half) < 280
+    assert all(0.4 < one < 0.6 or 0.9 < one < 1.1 for one in half)
+    for _ in range(4):
+        delays.record("t.a", 1.0, lost=True)
+    assert all(0.9 < one < 1.1 for one in drawn("t.a"))
+    assert all(1.9 < one < 2.1 for one in drawn("t.b"))
+
+
+def test_only_so_many_functions_are_remembered() -> None:
+    delays, chance = Delays(), random.Random(4)
+    delays.record("t.first", 3.0, lost=False)
+    for number in range(300):
+        delays.record(f"t.{number}", 1.0, lost=False)
+    assert all(delays.draw("t.first", chance) < 1.1 for _ in range(100))
