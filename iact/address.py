@@ -4,7 +4,7 @@ A data directory has at most one server. Two would do each other no harm, since 
 itself, but a command that controls a session could then not know which of them holds it.
 
 The lock says whether a server lives; the file, readable by its owner alone because it holds the server's
-token, says where. A killed server leaves the file behind without the lock: that is nobody's address.
+key, says where. A killed server leaves the file behind without the lock: that is nobody's address.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -28,13 +28,15 @@ LOCK: Final = "server.lock"
 
 
 class Address(BaseModel):
-    """A server. `url`: the page's, with the token; `pid`: its process; `started`: ISO 8601, UTC."""
+    """A server. `url`: the page's, with the token of the start; `key`: what programs send to get in; `pid`: its
+    process; `started`: ISO 8601, UTC."""
 
     model_config = ConfigDict(frozen=True)
 
     url: str
     pid: int
     started: str
+    key: str = ""
 
     @property
     def page(self) -> str:
@@ -46,11 +48,6 @@ class Address(BaseModel):
     def socket(self) -> str:
         """The websocket's address."""
         return f"ws://{urlsplit(self.url).netloc}/ws"
-
-    @property
-    def token(self) -> str:
-        """What authenticates a client."""
-        return "".join(parse_qs(urlsplit(self.url).query).get("token", []))
 
 
 class NoServer(IactError):

@@ -36,6 +36,7 @@ from web.messages import (
     ListSessions,
     ListVariables,
     Lockdown,
+    NewAddress,
     OnAgent,
     Open,
     RebuildMemory,
@@ -97,6 +98,10 @@ class Client(Protocol):
 
     def around(self) -> Surroundings:
         """What the product around the server can tell and make."""
+        ...
+
+    def new_url(self) -> str:
+        """An address for one more browser."""
         ...
 
     async def seek(self, at: int | None) -> None:
@@ -252,6 +257,10 @@ async def _about(client: Client, message: About) -> Fields:
     }
 
 
+async def _address(client: Client, message: NewAddress) -> Fields:
+    return {"url": client.new_url()}
+
+
 async def _examples(client: Client, message: ListExamples) -> Fields:
     return {
         "list": [{"id": one.id, "title": one.title, "about": one.about} for one in client.around().examples()]
@@ -356,6 +365,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "download": _command(Download, _download),
     "export": _command(Export, _export),
     "about": _command(About, _about),
+    "address": _command(NewAddress, _address),
     "examples": _command(ListExamples, _examples),
     "context": _command(ShowContext, _context),
     "variables": _command(ListVariables, _variables),

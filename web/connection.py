@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,6 +52,7 @@ class Desk:
     """What all connections of one server share."""
 
     around: Surroundings | None = None
+    new_url: Callable[[], str] | None = None
     rendered: Rendered = field(default_factory=Rendered)
     landing: Landing = field(default_factory=Landing)
     shelf: Shelf = field(default_factory=Shelf)
@@ -78,6 +79,8 @@ class Connection:
         self._runtime = runtime
         self._desk = desk
         self._arriving: Arriving | None = None
+        self._asked: str | int | None = None  # the id of the message that is being answered
+        self._upload: str | int | None = None  # and of the one that announced the file
         self._lazy = False
         self._hello_timeout = hello_timeout
         self._session: Session | None = None
@@ -133,7 +136,7 @@ class Connection:
             arriving.feed(data)
         except UsageError as error:
             self._no_upload()
-            await self._line.error(None, "usage", str(error))
+            await self._line.error(self._upload, "usage", str(error))
 
     async def _refuse_flood(self, frame: str | bytes) -> None:
         self._refused += 1
@@ -157,6 +160,7 @@ class Connection:
             await self._perform(name, identity, raw)
 
     async def _perform(self, name: str, identity: str | int | None, raw: Mapping[str, object]) -> None:
+        self._asked = identity
         try:
             fields = await COMMANDS[name](self, raw)
         except ValidationError as error:
@@ -233,6 +237,7 @@ class Connection:
         """A file is announced; one that was on its way is given up."""
         self._no_upload()
         self._arriving = self._desk.landing.begin(name, media, size)
+        self._upload = self._asked
 
     async def end_upload(self) -> Record:
         """It is complete.
@@ -268,6 +273,11 @@ class Connection:
         if self._desk.around is None:
             raise UsageError("This server was started without what this needs; start it with: iact serve.")
         return self._desk.around
+
+    def new_url(self) -> str:
+        """An address for one more browser."""
+        assert self._desk.new_url is not None
+        return self._desk.new_url()
 
     async def seek(self, at: int | None) -> None:
         """Send the tree as it was behind record `at`, or as it is now."""

@@ -168,6 +168,10 @@ class About(Message):
     """
 
 
+class NewAddress(Message):
+    """An address of the page for one more browser, good for one sign-in within ten minutes. The `ok` has `url`."""
+
+
 class ListExamples(Message):
     """Recorded sessions to look at. The `ok` has `list`, each with `id`, for `open`, and `title` and `about`."""
 

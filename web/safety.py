@@ -6,10 +6,12 @@ proves nothing. Three things are asked of every request, in this order:
 1. `Host` is exactly one of our own names, or else a foreign name was rebound to this address;
 2. `Origin`, where there is one, is exactly ours; a websocket or anything but GET must have one,
    unless it authenticates with the token itself, which no browser does on its own;
-3. it knows the token: as a cookie, as `Authorization: Bearer`, or once in the address `/?token=…`,
-   which is answered with the cookie and a redirect that takes the token out of the address bar.
+3. it knows a secret: the cookie, the key of this run or the token of an address as `Authorization: Bearer`, or
+   such a token in the address `/?token=…`, which is answered with the cookie and a redirect that takes the
+   token out of the address bar.
 
-Only then does anyone look at the path. Nothing here reads a clock, a socket or a file.
+Only then does anyone look at the path. Nothing here reads a clock, a socket or a file; which tokens are good is
+an input (`web.tokens`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 from urllib.parse import parse_qs
@@ -75,9 +77,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """The token came in the address: set `cookie` (a whole `Set-Cookie` value) and go to the page."""
+    """A good token came in the address: set `cookie` (a whole `Set-Cookie` value) and go to the page."""
 
     cookie: str
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +99,21 @@ Verdict: TypeAlias = Refused | SignedIn | WantsPath | WantsSocket
 
 _UNKNOWN: Final = Refused(
     401,
-    "This page needs the address that was printed when the server started: "
-    "look for the line “iact: ready http://…/?token=…” in its terminal and open that.",
+    "This page needs the address that was printed when the server started: look for the line "
+    "“iact: ready http://…/?token=…” in its terminal and open that. It is good for one sign-in; "
+    "to get a new one, run: iact address",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The secrets and names of one running server. `hosts` are whole `Host` values, lower case."""
+    """The secrets and names of one running server. `key`: what programs send. `hosts` are whole `Host` values,
+    lower case. `good`: whether a token of an address lets its bearer in."""
 
-    token: str
+    key: str
     port: int
     hosts: frozenset[str]
+    good: Callable[[str], bool] = lambda token: False
 
     @property
     def cookie_name(self) -> str:
@@ -116,8 +122,8 @@ class Policy:
 
     @property
     def cookie_value(self) -> str:
-        """Derived, so that a leaked cookie doesn't give the token away."""
-        return hmac.new(self.token.encode(), b"iact cookie", hashlib.sha256).hexdigest()
+        """Derived, so that a leaked cookie doesn't give the key away."""
+        return hmac.new(self.key.encode(), b"iact cookie", hashlib.sha256).hexdigest()
 
     @property
     def set_cookie(self) -> str:
@@ -133,8 +139,9 @@ class Policy:
         bearer = self._bearer(asked.authorizations)
         if not self._origin_is_ours(asked, path, bearer):
             return Refused(403, "Requests from another site are refused.")
-        if asked.method == "GET" and path == "/" and self._token_in(query):
-            return SignedIn(self.set_cookie)
+        token = _token_in(query) if asked.method == "GET" and path == "/" else ""
+        if token and self.good(token):
+            return SignedIn(self.set_cookie, token)
         if not bearer and not self._cookie(asked.cookies):
             return _UNKNOWN
         if asked.method != "GET":
@@ -147,22 +154,26 @@ class Policy:
             return harmless or bearer
         return len(asked.origins) == 1 and asked.origins[0] in {f"http://{host}" for host in self.hosts}
 
-    def _token_in(self, query: str) -> bool:
-        try:
-            given = parse_qs(query, max_num_fields=8).get("token", [])
-        except ValueError:
-            return False
-        return len(given) == 1 and _same(given[0], self.token)
-
     def _bearer(self, authorizations: tuple[str, ...]) -> bool:
         if len(authorizations) != 1:
             return False
         scheme, _, given = authorizations[0].partition(" ")
-        return scheme.lower() == "bearer" and _same(given.strip(), self.token)
+        if scheme.lower() != "bearer":
+            return False
+        return _same(given.strip(), self.key) or self.good(given.strip())
 
     def _cookie(self, cookies: tuple[str, ...]) -> bool:
         pairs = (pair.strip().partition("=") for line in cookies for pair in line.split(";"))
         return any(_same(value, self.cookie_value) for name, _, value in pairs if name == self.cookie_name)
+
+
+def _token_in(query: str) -> str:
+    """The one token of a query; empty if there is none, or more than one."""
+    try:
+        given = parse_qs(query, max_num_fields=8).get("token", [])
+    except ValueError:
+        return ""
+    return given[0] if len(given) == 1 else ""
 
 
 def _same(given: str, secret: str) -> bool:

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import logging
 import secrets
+import time
 from collections.abc import Iterable
 from http import HTTPStatus
 from pathlib import Path
@@ -25,10 +26,15 @@ from web import safety
 from web.assets import load
 from web.connection import Connection, Desk
 from web.ports import Runtime, Surroundings
+from web.strangers import Strangers
+from web.tokens import Tokens
 
 MAX_MESSAGE: Final = 256 * 1024
 MAX_SOCKETS: Final = 64
 MAX_CONNECTIONS: Final = 512
+"""Of clients that have not shown yet that they may be here; so the next one."""
+
+MAX_PER_PEER: Final = 256
 _STATIC: Final = Path(__file__).parent / "static"
 
 # The library logs whole request lines at DEBUG, and one of them carries the token.
@@ -36,13 +42,21 @@ _log = logging.getLogger("iact.web.http")
 _log.setLevel(logging.WARNING)
 
 
-class _BoundedConnection(ServerConnection):
-    """A TCP connection that is dropped at once when there are too many, before anything is read."""
+class _GuardedConnection(ServerConnection):
+    """A TCP connection that is one of `strangers` until its request was judged."""
+
+    strangers: Strangers[ServerConnection]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if len(self.server.handler_tasks) > MAX_CONNECTIONS:
-            self.transport.abort()
+        peer = transport.get_extra_info("peername")
+        oldest = self.strangers.add(self, str(peer[0]) if peer else "")
+        if oldest is not None:
+            oldest.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.strangers.discard(self)
+        super().connection_lost(exc)
 
 
 class WebServer:
@@ -52,7 +66,8 @@ class WebServer:
         around: what the product around it can tell and make; without, those messages are refused.
         host: the address to bind; anything but loopback needs `allow_remote`.
         port: 0 takes a free one; `port` tells which.
-        token: the secret of this run; a fresh one of 256 bits if not given.
+        key: the secret of this run, for programs; a fresh one of 256 bits if not given.
+        token: that of the address of the start (`web.tokens`); likewise.
         names: further host names under which clients may reach a server beyond loopback.
         send_timeout, hello_timeout, open_timeout: seconds that a client may take to read a message, to send
             its first one, and to send its request.
@@ -68,12 +83,13 @@ class WebServer:
         around: Surroundings | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        key: str | None = None,
         token: str | None = None,
         allow_remote: bool = False,
         names: Iterable[str] = (),
         send_timeout: float = 10.0,
         hello_timeout: float = 10.0,
-        open_timeout: float = 10.0,
+        open_timeout: float = 5.0,
     ) -> None:
         if not safety.is_loopback(host) and not allow_remote:
             raise UsageError(
@@ -83,14 +99,17 @@ class WebServer:
         self._runtime = runtime
         self._host = host
         self._port = port
-        self._token = token or secrets.token_urlsafe(32)
+        self._key = key or secrets.token_urlsafe(32)
+        self._tokens = Tokens(time.monotonic, token)
+        self._used = asyncio.Event()
         self._names = tuple(names)
         self._send_timeout = send_timeout
         self._hello_timeout = hello_timeout
         self._open_timeout = open_timeout
         self._assets = load(_STATIC)
-        self._desk = Desk(around)
+        self._desk = Desk(around, self.new_url)
         self._server: Server | None = None
+        self._strangers: Strangers[ServerConnection] = Strangers(most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER)
         self._policy: safety.Policy | None = None
 
     @property
@@ -99,16 +118,32 @@ class WebServer:
         return self._port
 
     @property
-    def token(self) -> str:
+    def key(self) -> str:
         """The secret of this run; the command line sends it as `Authorization: Bearer …`."""
-        return self._token
+        return self._key
+
+    @property
+    def token(self) -> str:
+        """That of the address of the start."""
+        return self._tokens.first
 
     @property
     def url(self) -> str:
-        """The address to open in a browser, token included."""
+        """The address to open in a browser, with the token of the start."""
+        return self._url(self._tokens.first)
+
+    def new_url(self) -> str:
+        """An address with a token of its own, for one more browser."""
+        return self._url(self._tokens.issue())
+
+    async def signed_in(self) -> None:
+        """Wait until the first browser has signed in."""
+        await self._used.wait()
+
+    def _url(self, token: str) -> str:
         everywhere = {"", "0.0.0.0", "::"}
         host = "127.0.0.1" if self._host in everywhere else safety.bracketed(self._host)
-        return f"http://{host}:{self._port}/?token={self._token}"
+        return f"http://{host}:{self._port}/?token={token}"
 
     @property
     def routes(self) -> frozenset[str]:
@@ -131,6 +166,11 @@ class WebServer:
             UsageError: the address or port can't be had.
         """
         host = "127.0.0.1" if self._host == "localhost" else self._host.strip("[]")
+        self._strangers = Strangers(most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER)
+
+        class Guarded(_GuardedConnection):
+            strangers = self._strangers
+
         try:
             self._server = await serve(
                 self._handle,
@@ -138,7 +178,7 @@ class WebServer:
                 self._port,
                 process_request=self._answer,
                 process_response=self._complete,
-                create_connection=_BoundedConnection,
+                create_connection=Guarded,
                 compression=None,
                 server_header=None,
                 max_size=MAX_MESSAGE,
@@ -157,7 +197,7 @@ class WebServer:
         hosts = safety.own_hosts(
             self._host.strip("[]") and safety.bracketed(self._host), self._port, self._names
         )
-        self._policy = safety.Policy(self._token, self._port, hosts)
+        self._policy = safety.Policy(self._key, self._port, hosts, self._tokens.good)
 
     async def stop(self) -> None:
         """Close every connection and the port; returns when all is gone."""
@@ -186,10 +226,15 @@ class WebServer:
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer a request, or let it become a websocket (None)."""
         assert self._policy is not None
-        match self._policy.judge(_asked(request)):
+        verdict = self._policy.judge(_asked(request))
+        if not isinstance(verdict, safety.Refused):
+            self._strangers.discard(connection)
+        match verdict:
             case safety.Refused(status, reason):
-                return _refusal(status, reason)
-            case safety.SignedIn(cookie):
+                return _refusal(status, reason, again=_came_by_a_link(request))
+            case safety.SignedIn(cookie, token):
+                self._tokens.exchange(token)
+                self._used.set()
                 return _response(
                     303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
                 )
@@ -260,14 +305,24 @@ _REFUSAL_POLICY: Final = (
 )
 
 
-def _refusal(status: int, reason: str) -> Response:
-    """A readable page that needs nothing else from the server. `reason` is one of our own sentences."""
+def _came_by_a_link(request: Request) -> bool:
+    """Whether a browser opens the page because another site, or a file, led it here."""
+    site = request.headers.get_all("Sec-Fetch-Site")
+    return site == ["cross-site"] and request.path == "/"
+
+
+def _refusal(status: int, reason: str, *, again: bool = False) -> Response:
+    """A readable page that needs nothing else from the server. `reason` is one of our own sentences.
+
+    `again`: it is tried once more by itself.
+    """
     # A strict cookie is not sent along when another site's link led here; following a link of our own sends it.
-    again = '<p><a href="/">Try again</a> if you came here by a link.</p>' if status == 401 else ""
+    refresh = '<meta http-equiv="refresh" content="0;url=/">' if again and status == 401 else ""
+    link = '<p><a href="/">Try again</a> if you came here by a link.</p>' if status == 401 else ""
     page = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>iact: {HTTPStatus(status).phrase}</title><style>{_REFUSAL_STYLE}</style>"
-        f"<h1>{HTTPStatus(status).phrase}</h1><p>{reason}</p>{again}</html>\n"
+        f"{refresh}<title>iact: {HTTPStatus(status).phrase}</title><style>{_REFUSAL_STYLE}</style>"
+        f"<h1>{HTTPStatus(status).phrase}</h1><p>{reason}</p>{link}</html>\n"
     )
     headers = [("Content-Security-Policy", _REFUSAL_POLICY)]
     if status == 405:

@@ -25,6 +25,11 @@ def add_controls(commands: Commands) -> None:
         one.add_argument("--json", action="store_true")
         return one
 
+    one = commands.add(
+        "address", _address, "Print an address that lets one more browser in, for ten minutes."
+    )
+    one.add_argument("--json", action="store_true")
+
     one = control("say", _say, "Say something to the root of a session that the server holds.")
     one.add_argument("--wait", action="store_true", help="wait for the reply and print it")
     one.add_argument("text", metavar="TEXT", help="the message; - reads it from standard input")
@@ -56,6 +61,12 @@ def add_controls(commands: Commands) -> None:
 
     one = control("lockdown", _lockdown, "Deny every call of a session from now on.")
     one.add_argument("--off", action="store_true", help="let calls through again")
+
+
+def _address(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import remote
+
+    return remote.new_address(settings, as_json=chosen.json)
 
 
 def _say(chosen: argparse.Namespace, settings: Settings) -> int:

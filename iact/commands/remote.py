@@ -75,6 +75,18 @@ def ask_server(settings: Settings, message: Frame, *, patience: float | None = _
         return Wire(socket).ask(message, lambda frame: None, patience)
 
 
+def new_address(settings: Settings, *, as_json: bool) -> int:
+    """Print an address that lets one more browser in.
+
+    Raises:
+        IactError: no server runs.
+    """
+    address.find(settings.data)
+    url = str((ask_server(settings, {"type": "address"}) or {}).get("url"))
+    print(json.dumps({"url": url}) if as_json else url)
+    return 0
+
+
 def say(settings: Settings, session: str, text: str, *, wait: bool, as_json: bool) -> int:
     """Say something to the root; with `wait`, print what it answers, when it has come to rest.
 
@@ -231,7 +243,7 @@ def _socket(there: address.Address) -> Iterator[ClientConnection]:
     try:
         socket = connect(
             there.socket,
-            additional_headers={"Authorization": f"Bearer {there.token}"},
+            additional_headers={"Authorization": f"Bearer {there.key}"},
             proxy=None,
             compression=None,
             max_size=None,

@@ -6,12 +6,12 @@ import asyncio
 import os
 import signal
 import sys
-import webbrowser
 from datetime import UTC, datetime
 from pathlib import Path
 
 from iact import address
 from iact.around import Around
+from iact.opening import open_page
 from iact.settings import Settings
 from iact.wiring import make_data_directory, open_runtime, read_policies
 from web.server import WebServer
@@ -47,13 +47,18 @@ async def _serve(
         try:
             started = datetime.now(UTC).isoformat(timespec="seconds")
             # Before the ready line: whoever waits for that line may use the other commands at once.
-            address.publish(settings.data, address.Address(url=server.url, pid=os.getpid(), started=started))
+            published = address.Address(url=server.url, pid=os.getpid(), started=started, key=server.key)
+            address.publish(settings.data, published)
             print(f"iact: ready {server.url}", flush=True)
             if runtime.memory is not None:
                 runtime.memory.wake()
-            if open_browser:
-                await asyncio.to_thread(webbrowser.open, server.url)
-            await stop.wait()
+            async with asyncio.TaskGroup() as tasks:
+                opening = None
+                if open_browser:
+                    opening = tasks.create_task(open_page(settings.data, server.new_url(), server.signed_in))
+                await stop.wait()
+                if opening is not None:
+                    opening.cancel()
         finally:
             print("iact: closing", file=sys.stderr, flush=True)
             await server.stop()

@@ -168,7 +168,8 @@ class Product:
             line = process.stdout.readline()
             found = re.fullmatch(r"iact: ready http://127\.0\.0\.1:(\d+)/\?token=(\S+)\n", line)
             assert found is not None, line
-            yield Server(process, int(found[1]), found[2])
+            key = json.loads((self.data / "server.json").read_text(encoding="utf-8"))["key"]
+            yield Server(process, int(found[1]), found[2], key)
 
     def journals(self) -> set[Path]:
         """The journals of all sessions."""
@@ -181,17 +182,18 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running `iact serve`."""
+    """A running `iact serve`. `token`: that of the address it printed; `key`: what its programs send."""
 
     process: subprocess.Popen[str]
     port: int
     token: str
+    key: str
 
     def connect(self) -> ClientConnection:
         """A websocket to it."""
         return connect(
             f"ws://127.0.0.1:{self.port}/ws",
-            additional_headers={"Authorization": f"Bearer {self.token}"},
+            additional_headers={"Authorization": f"Bearer {self.key}"},
             max_size=None,
             close_timeout=0.2,  # its other end may have been killed
             proxy=None,

@@ -58,7 +58,7 @@ async def cookie(server: WebServer) -> str:
 
 
 def dial(server: WebServer, **headers: str) -> connect:
-    given = headers or {"Authorization": f"Bearer {server.token}"}
+    given = headers or {"Authorization": f"Bearer {server.key}"}
     return connect(
         f"ws://127.0.0.1:{server.port}/ws",
         additional_headers=given,

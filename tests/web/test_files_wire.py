@@ -83,7 +83,9 @@ def test_a_file_comes_in_pieces_and_is_bounded(monkeypatch: pytest.MonkeyPatch) 
             await send(client, type="upload", name="a", size=2, id=5)
             await until(client, type="ok", id=5)
             await client.send(b"abc")
-            assert "More than the 2" in (await until(client, type="error"))[-1]["message"]
+            error = (await until(client, type="error"))[-1]
+            assert "More than the 2" in error["message"]
+            assert error["id"] == 5  # of the message that announced it
             # A client that goes in the middle leaves room for others.
             await send(client, type="upload", name="a", size=2, id=6)
             await until(client, type="ok", id=6)

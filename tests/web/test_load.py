@@ -104,6 +104,26 @@ def test_slow_strangers_cost_a_bounded_number_of_connections(monkeypatch: pytest
     run(test)
 
 
+def test_who_may_be_here_gets_in_while_six_hundred_strangers_hold_their_connections() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        session.append("say", body="one")
+        # Nothing but their number lets go of them.
+        async with WebServer(FakeRuntime(session), open_timeout=600) as server:
+            held = [await attack(server, b"GET / HTTP/1.1\r\nHost: "[: number % 24]) for number in range(600)]
+            assert None not in held
+            for _ in range(20):
+                async with dial(server) as client:
+                    await send(client, type="hello", session="s")
+                    await until(client, type="record", n=1)
+                assert (await http(server, get(server, "/", Cookie=await cookie(server))))[0] == 200
+            for found in held:
+                assert found is not None
+                found[1].transport.abort()
+
+    run(test)
+
+
 def descriptors() -> int:
     """How many files and sockets this process has open."""
     return len(os.listdir("/proc/self/fd"))

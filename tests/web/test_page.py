@@ -293,13 +293,13 @@ def test_a_lost_line_comes_back_without_loss_or_doubling() -> None:
         async with stage(session) as scene:
             page = await scene.page("s")
             await expect(page.locator(".entry")).to_have_count(1)
-            port, token = scene.server.port, scene.server.token
+            port, key = scene.server.port, scene.server.key
             await scene.server.stop()
             await expect(page.locator("[data-role=connection]")).to_have_attribute("data-state", "offline")
             for number in range(2, 40):
                 session.append("say", body=f"number {number}")
             session.write("/", "half a thought")
-            async with WebServer(scene.runtime, port=port, token=token):
+            async with WebServer(scene.runtime, port=port, key=key):
                 await expect(page.locator(".entry:not(.draft)")).to_have_count(39)
                 await expect(page.locator(".entry.draft")).to_contain_text("half a thought")
                 texts = await page.locator(".entry:not(.draft) p").all_text_contents()

@@ -16,12 +16,12 @@ from web.safety import (
     own_hosts,
 )
 
-TOKEN = "t" * 43
-POLICY = Policy(TOKEN, 8000, own_hosts("127.0.0.1", 8000))
+KEY, TOKEN = "k" * 43, "t" * 43
+POLICY = Policy(KEY, 8000, own_hosts("127.0.0.1", 8000), lambda given: given == TOKEN)
 HOST = ("127.0.0.1:8000",)
 OURS = ("http://127.0.0.1:8000",)
 COOKIE = (f"other=1; iact_8000={POLICY.cookie_value}",)
-BEARER = (f"Bearer {TOKEN}",)
+BEARER = (f"Bearer {KEY}",)
 
 
 def judge(
@@ -92,6 +92,7 @@ def test_a_missing_origin_is_for_reading_and_for_bearers_only() -> None:
     assert status(judge("/", method="POST")) == 403
     assert judge("/ws", cookies=(), authorizations=BEARER) == WantsSocket()
     assert judge("/ws", origins=OURS) == WantsSocket()
+    assert judge("/ws", cookies=(), authorizations=(f"Bearer {TOKEN}",)) == WantsSocket()
 
 
 @pytest.mark.parametrize(
@@ -100,17 +101,18 @@ def test_a_missing_origin_is_for_reading_and_for_bearers_only() -> None:
         ((), ()),
         ((f"iact_8001={POLICY.cookie_value}",), ()),
         ((f"iact_8000={TOKEN}",), ()),
+        ((f"iact_8000={KEY}",), ()),
         (("iact_8000=",), ()),
         ((f"iact_8000={POLICY.cookie_value}x",), ()),
-        ((), (f"Basic {TOKEN}",)),
+        ((), (f"Basic {KEY}",)),
         ((), ("Bearer ",)),
-        ((), (f"Bearer {TOKEN[:-1]}",)),
+        ((), (f"Bearer {KEY[:-1]}",)),
         ((), BEARER + BEARER),
         ((), ("Bearer \udcff\u00e9",)),
     ],
 )
 @pytest.mark.parametrize(
-    "target", ["/", "/ws", "/static/js/main.js", "/nothing", "/?token=wrong", "/?token="]
+    "target", ["/", "/ws", "/static/js/main.js", "/nothing", "/?token=wrong", "/?token=", f"/?token={KEY}"]
 )
 def test_without_the_secret_nothing_is_answered(
     cookies: tuple[str, ...], authorizations: tuple[str, ...], target: str
@@ -121,7 +123,9 @@ def test_without_the_secret_nothing_is_answered(
 def test_the_token_is_exchanged_for_a_cookie_at_the_page_only() -> None:
     verdict = judge(f"/?token={TOKEN}", cookies=())
     assert isinstance(verdict, SignedIn)
+    assert verdict.token == TOKEN
     assert TOKEN not in verdict.cookie
+    assert KEY not in verdict.cookie
     assert verdict.cookie.startswith("iact_8000=")
     assert verdict.cookie.endswith("; HttpOnly; SameSite=Strict; Path=/")
     assert status(judge(f"/ws?token={TOKEN}", cookies=(), origins=OURS)) == 401
