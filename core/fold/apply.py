@@ -44,6 +44,10 @@ from core.language import labels
 from core.language.grammar import Bound
 from core.language.scanner import scan
 from core.language.variables import mentions
+from core.modules.reading import exit_status
+
+_LONGEST_PATH: Final = 4096
+"""Characters of a folder's path that is shown."""
 
 _STUMBLES: Final = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
@@ -371,25 +375,35 @@ def _result(tree: Tree, record: Record) -> None:
     _judge(agent, pending, record)
     if shifted := offers.shift(tree, agent, record):
         agent.feedback.append(shifted)
-    data = record.fields.get("data")
-    if isinstance(data, dict) and isinstance(data.get("cwd"), str):
-        agent.directory = str(data["cwd"])
+    agent.directory = _directory(tree, pending, record) or agent.directory
     if record.text("status") not in NOT_RUN:
         advance(tree, agent)
+
+
+def _directory(tree: Tree, pending: Pending, record: Record) -> str:
+    """The folder in which a call left its agent, if its module is one that has such a thing; empty if not."""
+    data, loaded = record.fields.get("data"), tree.modules.get(pending.spec.module or "")
+    cwd = data.get("cwd") if isinstance(data, dict) else None
+    if loaded is None or not (loaded.origin == "shipped" or loaded.manifest.needs.own_instances):
+        return ""
+    return cwd if isinstance(cwd, str) and len(cwd) <= _LONGEST_PATH else ""
 
 
 def _judge(agent: Agent, pending: Pending, record: Record) -> None:
     """Note a call that did not complete, or that failed as it did before."""
     if pending.bound is None:
         return
-    function, arguments, data = pending.spec.name, digest_of(pending.bound), record.fields.get("data")
-    code = data.get("exit_status") if isinstance(data, dict) else None
+    function, arguments, code = (
+        pending.spec.name,
+        digest_of(pending.bound),
+        exit_status(record.fields.get("data")),
+    )
     match record.text("status"):
         case "incomplete":
             agent.incomplete[function, arguments] = 0
         case "error":
             loops.watch(agent, function, arguments, record.body)
-        case "ok" if isinstance(code, int) and code != 0:
+        case "ok" if code:
             loops.watch(agent, function, arguments, record.body)
 
 

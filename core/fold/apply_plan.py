@@ -24,6 +24,7 @@ from core.journal.record import Record
 from core.language.actions import CALL, ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Value, rename, text_value
+from core.modules.reading import exit_status
 from core.plan.contracts import as_text
 from core.plan.forms import read_plan, version_from_json
 from core.plan.model import Node, PlanError
@@ -323,9 +324,8 @@ def _outcome(plan: Agent, pending: Pending, record: Record, value: Value | None)
         if not sentence:
             kind = "timeout" if facts.get("type") == "TimeoutError" else "raised"
         return Failure(kind, sentence.format(pending.spec.name) or record.body or "It failed.")
-    code = facts.get("exit_status")
     labels = value.labels | set(run_of(plan, record).state.labels_of(pending.node))
-    return Success(_output(value), tuple(sorted(labels)), code if isinstance(code, int) else None)
+    return Success(_output(value), tuple(sorted(labels)), exit_status(facts))
 
 
 def _output(value: Value) -> JSON:

@@ -77,7 +77,7 @@ def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint
     provenance = provenance_of(tree, agent, bound)
     verdict = consider(
         request, impact.level, grant, policy, arguments=arguments, provenance=provenance,
-        known=policy.known, over=over, clearance=endpoint,
+        known=policy.known, over=over, clearance=endpoint, held=spec.held,
     )  # fmt: skip
     if isinstance(verdict, Denial):
         return Decision(verdict, impact, tree.tally)

@@ -19,7 +19,7 @@ from core.context.embeds import MOST, part
 from core.fold import loops, origin, plan_aim
 from core.fold.agent import Agent, Pending
 from core.fold.inputs import code_value
-from core.fold.offers import has_states, is_anew
+from core.fold.offers import has_states
 from core.fold.recall import ids_in, lines_in
 from core.fold.tree import Tree
 from core.gate.gate import arguments_digest
@@ -30,6 +30,7 @@ from core.language.actions import ActionSpec, Registry
 from core.language.grammar import Bound, Mistake, bind, split
 from core.language.scanner import Block, scan
 from core.language.variables import NAME, Value, text_value
+from core.modules.reading import exit_status
 from core.ports import JSON, ChatMessage
 
 _NOTHING: Final = ActionSpec("", "", core=True)
@@ -316,17 +317,14 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
         case status:
             value = result_value(tree, agent, pending, record)
             variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
-            data = record.fields.get("data")
-            code = data.get("exit_status") if isinstance(data, dict) else None
             told = labels.result(
                 pending.written,
                 _shown(tree, agent, value, variable),
                 variable=variable,
-                exit_status=code if isinstance(code, int) else None,
+                exit_status=exit_status(record.fields.get("data")),
                 error=status == "error",
             )
-            gone = [labels.anew(pending.spec.module)] if pending.spec.module and is_anew(record) else []
-            return "\n".join([told, *_artifacts(tree, agent, record, value.labels), *gone])
+            return "\n".join([told, *_artifacts(tree, agent, record, value.labels)])
 
 
 def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:

@@ -2,7 +2,8 @@
 
 An agent is told of the functions of the initial state with its first message, and of those of another state when a
 call led there, or it came there by itself: at the end of its context, as all feedback. A call that the state does not offer is refused by the
-module, which knows its state best (it may have been started anew) and says what it offers.
+module, which knows its state best and says what it offers. That it was lost meanwhile, or stopped, is told by nothing
+else: what an agent reads must not tell a call that was denied from one whose module was lost (law 7).
 """
 
 from __future__ import annotations
@@ -41,9 +42,6 @@ def is_offered(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
 def shift(tree: Tree, agent: Agent, record: Record) -> str:
     """Take a record's change of state in; what the agent is told of it, empty if it offers what it did."""
     data, machine = record.fields.get("state"), _machine(tree, record.text("function").split(".", 1)[0])
-    if machine is not None and is_anew(record):
-        for one in tree.agents.values():
-            one.offers.pop(machine.name, None)
     if machine is None or not isinstance(data, dict):
         return ""
     state, listed, note = str(data.get("name", "")), data.get("offers"), str(data.get("note", ""))
@@ -61,11 +59,6 @@ def shift(tree: Tree, agent: Agent, record: Record) -> str:
     ]
     summary = next((one.summary for one in machine.states if one.name == state), "")
     return labels.state(machine.name, state, (summary, note), functions)
-
-
-def is_anew(record: Record) -> bool:
-    """Whether a result is that of a module that was lost or stopped before: every agent's part of it is gone."""
-    return record.fields.get("anew") is True
 
 
 def _machine(tree: Tree, module: str | None) -> Manifest | None:

@@ -3,8 +3,8 @@
 `allow(call) ⇔ function ∈ scope ∧ impact ≤ min(intent, cap) ∧ provenance rules hold ∧ clearance says yes`,
 checked in that order. `consider` answers the first three and says what to ask a clearance authority;
 `settle` takes the authority's answer. `decide` answers the first two alone. What the answer was and why goes into the journal as a `gate` record; an agent sees neither (law 7). A `Ticket` is
-good for one call of exactly this function with exactly these arguments by exactly this agent;
-`core.modules.door` refuses to invoke anything without one.
+good for one call of exactly this function with exactly these arguments by exactly this agent, and says whether the
+call may write where it runs; `core.modules.door` refuses to invoke anything without one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import fnmatch
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NoReturn
 
 from core.errors import IactError
@@ -22,7 +22,7 @@ from core.gate.policy import Policy, Rate, Require
 from core.gate.provenance import USER, Labels, Provenance
 from core.gate.rules import host_allowed, texts_of
 from core.gate.wording import identifiers, wrote
-from core.ports import JSON
+from core.ports import JSON, Right
 
 Authority = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]
 """Who denied (or, for an allowed call, which question was asked last)."""
@@ -51,15 +51,19 @@ class Denial:
 
 
 class Ticket:
-    """The right to make one call, once. Only the functions of this file make one."""
+    """The right to make one call, once. Only the functions of this file make one.
 
-    __slots__ = ("_used", "impact", "request")
+    `right`: what the instance that serves the call may do with the workspace.
+    """
 
-    def __init__(self, maker: object, request: CallRequest, impact: float) -> None:
+    __slots__ = ("_used", "impact", "request", "right")
+
+    def __init__(self, maker: object, request: CallRequest, impact: float, right: Right) -> None:
         if maker is not _MAKER:
             raise TicketError("Only the gate makes tickets.")
         self.request: Final = request
         self.impact: Final = impact
+        self.right: Final = right
         self._used = False
 
     def __reduce__(self) -> NoReturn:
@@ -88,15 +92,24 @@ def arguments_digest(arguments: Mapping[str, JSON], attached: Mapping[str, str])
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def decide(request: CallRequest, impact: float, grant: Grant) -> Ticket | Denial:
-    """Decide one call whose impact was judged to be `impact`."""
+def right_of(impact: float, grant: Grant, *, held: bool) -> Right:
+    """What a call may do where it runs: a wrong impact 0 then ends as a failure to write, and not as an effect.
+
+    `held`: its function answers from what calls that do more left where they ran. An agent that may only observe has
+    no such place.
+    """
+    return "work" if impact > 0 or (held and grant.intent > 0) else "look"
+
+
+def decide(request: CallRequest, impact: float, grant: Grant, *, held: bool = False) -> Ticket | Denial:
+    """Decide one call whose impact was judged to be `impact`. `held`: see `right_of`."""
     if not grant.scope.contains(request.function):
         return Denial("scope", impact, f"{request.function} is not in the scope “{grant.scope.name}”.")
     cap = grant.scope.cap(request.function)
     if impact > min(grant.intent, cap):
         limit = f"the intent is {grant.intent:g}" if grant.intent <= cap else f"its cap is {cap:g}"
         return Denial("impact", impact, f"The call has impact {impact:g}, and {limit}.")
-    return Ticket(_MAKER, request, impact)
+    return Ticket(_MAKER, request, impact, right_of(impact, grant, held=held))
 
 
 # --- with provenance and clearance ------------------------------------------------------------------------
@@ -116,6 +129,7 @@ class Question:
     impact: float
     by: Literal["provenance", "clearance"]
     reason: str
+    right: Right = field(default="look", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +151,20 @@ def consider(
     known: Mapping[str, frozenset[str]] | None = None,
     over: Rate | None = None,
     clearance: bool = False,
+    held: bool = False,
 ) -> Ticket | Denial | Question:
     """Decide one call but for its clearance.
 
     `known`: named sets of values for `Require.within`. `over`: the rate that this call would break, if there is
     one (`core.gate.rate`). `clearance`: an authority wants to be asked about every call that nothing cheaper denies.
+    `held`: see `right_of`.
     """
     if policy.lockdown:
         return Denial("lockdown", impact, "Everything is locked down.")
-    decision = decide(request, impact, grant)
+    decision = decide(request, impact, grant, held=held)
     if isinstance(decision, Denial):
         return decision
+    right = decision.right
     if grant.intent > 0 and policy.for_readers(request.function):
         return Denial("provenance", impact, f"{request.function} is for agents of intent 0 alone.")
     if over is not None:
@@ -161,21 +178,20 @@ def consider(
                 )
                 if rule.otherwise == "deny":
                     return Denial("provenance", impact, reason)
-                return Question(request, impact, "provenance", reason)
+                return Question(request, impact, "provenance", reason, right)
     if impact >= ASK_FROM and (strange := provenance.strange(provenance.all(), policy.trusted)):
         names = ", ".join(sorted(strange))
-        return Question(
-            request, impact, "provenance", f"The call has impact {impact:g} and is touched by {names}."
-        )
+        why = f"The call has impact {impact:g} and is touched by {names}."
+        return Question(request, impact, "provenance", why, right)
     if clearance or policy.clears(request.function):
-        return Question(request, impact, "clearance", f"Clearance is needed for {request.function}.")
+        return Question(request, impact, "clearance", f"Clearance is needed for {request.function}.", right)
     return decision
 
 
 def settle(question: Question, answer: Answer) -> Ticket | Denial:
     """The decision, once a clearance authority has answered."""
     if answer.allow:
-        return Ticket(_MAKER, question.request, question.impact)
+        return Ticket(_MAKER, question.request, question.impact, question.right)
     return Denial("clearance", question.impact, f"{question.reason} Clearance was denied: {answer.reason}")
 
 

@@ -13,6 +13,8 @@ from typing import Final
 
 SCRIPTS: Final[Mapping[str, tuple[str, str]]] = {"shell.run": ("command", "language")}
 """Functions of shipped modules that run a script: its parameter, and the one that names its language."""
+RUNS_ON: Final[Mapping[str, str]] = {"shell.run": "background"}
+"""The parameter by which such a function leaves its script running: then it is more than a look, whatever it does."""
 
 
 def impact_of(declared: int, *, live: bool) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.gate.impact import SCRIPTS, impact_of
+from core.gate.impact import RUNS_ON, SCRIPTS, impact_of
 from core.gate.policy import OPEN, Policy
 from core.gate.rules import call_impact
 from core.ports import JSON
@@ -55,5 +55,8 @@ def _script(function: str, arguments: Mapping[str, JSON], *, live: bool, policy:
     from core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
 
     judgement = judge_script(script, language=language)
-    level = call_impact(policy, function, judgement.impact(live=live), arguments, live=live)
+    impact = judgement.impact(live=live)
+    if arguments.get(RUNS_ON.get(function, ""), False) is not False:
+        impact = max(impact, 1)
+    level = call_impact(policy, function, impact, arguments, live=live)
     return Impact(level, f"{judgement.effect}: {judgement.worst.what}.")

@@ -41,8 +41,7 @@ Kinds and their own fields (a reader ignores fields that it does not know):
              data {} (exit status and the like); body: the output, or blob {sha256, size}; of RECALL: rows and
              body as in `recall`; of REMEMBER: kind_of, supersedes (id), body: what is remembered; of a call that may
              have written: version (of the workspace behind it), or unkept (true: none could be kept), or unchanged (the
-             last record before a look at the overlay that saw nothing new); anew (true:
-             its module was lost or stopped since its last call)
+             last record before a look at the overlay that saw nothing new)
     recall   what memory brought for the agent's next turn: rows [{id, kind, score, why, at, session, agent,
              untrusted?, contradicts?}], meant {function: record of the message about it}, ms; body: one line for each row, as the agent reads it
     spawn    a child begins (agent = the child): caller, model, grant, and for a plan: plan {mode, options,

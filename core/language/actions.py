@@ -41,6 +41,8 @@ class ActionSpec:
     """Seconds after which a call is given up, or None for the session's default."""
     vouched: bool = True
     """Whether what it says of itself is a trusted author's, or a person's who approved it."""
+    held: bool = False
+    """Whether it answers from what its module's process holds, so that it must be run where calls that write are."""
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, JSON]]:

@@ -115,14 +115,6 @@ def state(
     return "\n".join([f"{head}. It offers:", *lines]) if lines else f"{head}. It offers nothing."
 
 
-def anew(module: str) -> str:
-    """A module lost what it held in memory and in its own folders before a call."""
-    return (
-        f"(The module `{module}` was started anew for this call: "
-        "what it held, in memory or in /tmp, is gone. The workspace is as it was.)"
-    )
-
-
 def documentation(name: str, alias: str | None, text: str) -> str:
     """A documentation note for a function; stands in history once."""
     also = f" (alias `{alias}`)" if alias else ""

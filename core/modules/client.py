@@ -238,10 +238,11 @@ class ModuleClient:
         self, stream: Stream, request: bytes, reading: Reading, told: _Told, call: str
     ) -> None:
         """Make a call on a stream that has been opened."""
+        begun = time.monotonic()
         try:
             await stream.ask(request)
             while not reading.ended and isinstance(data := await stream.call.read(), bytes):
-                await told.event(reading.take(data))
+                await told.event(reading.take(data, time.monotonic() - begun))
             self._heard = time.monotonic()
         finally:
             if reading.ended:
@@ -250,10 +251,10 @@ class ModuleClient:
                 stream.call.cancel()
 
     async def _invoke(self, request: bytes, reading: Reading, told: _Told, timeout: float) -> None:  # noqa: ASYNC109
-        call = self._stream(f"/{SERVICE}/Invoke", request, timeout)
+        call, begun = self._stream(f"/{SERVICE}/Invoke", request, timeout), time.monotonic()
         try:
             while isinstance(data := await call.read(), bytes):
-                await told.event(reading.take(data))
+                await told.event(reading.take(data, time.monotonic() - begun))
             self._heard = time.monotonic()
         finally:
             call.cancel()
@@ -276,6 +277,16 @@ class ModuleClient:
             raise _failure(error) from error
         finally:
             call.cancel()
+
+    async def end_background(self, session: str, agent: str, within: float) -> bool:
+        """Have it end what runs on for an agent behind calls that ended; whether it said so in time."""
+        request = pb.EndBackgroundRequest(session=session, agent=agent).SerializeToString()
+        try:
+            async with asyncio.timeout(within):
+                await self._unary(f"/{SERVICE}/EndBackground", request, within)
+        except (grpc.aio.AioRpcError, TimeoutError):
+            return False
+        return True
 
     async def _unary(
         self, method: str, request: bytes, within: float, *, wait_for_ready: bool = False
@@ -328,6 +339,7 @@ def _request(invocation: Invocation, timeout: float) -> bytes:
         arguments_json=_ARGUMENTS.encode(dict(invocation.arguments)),
         values=values,
         timeout_ms=max(1, round(timeout * 1000)),
+        carried=invocation.carried,
     ).SerializeToString()
 
 

@@ -1,15 +1,16 @@
 """The one way to a module: every call of every function in the product comes through `Door.call`.
 
-It takes a ticket, which only the gate makes, and redeems it for exactly this call. Modules are
-started on first use, one instance per session, and dropped when they are lost or the session rests,
-so that the next call starts afresh, and says so.
+It takes a ticket, which only the gate makes, and redeems it for exactly this call. The ticket says whether the call
+may write, and so which instance of the module serves it. Instances are started on first use and dropped when they
+are lost or nobody calls them, so that the next call starts afresh. What a module wants to last is carried from call
+to call here, as bytes that nobody looks into.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -22,11 +23,11 @@ from core.modules.client import (
     Attached,
     Completed,
     Invocation,
-    ModuleClient,
     OnArtifact,
     Outcome,
 )
 from core.modules.holding import Holding
+from core.modules.instances import Instances, Key, Running, key_of
 from core.modules.manifest import Manifest
 from core.modules.observer import Observer, OnState
 from core.modules.outcome import StateChange
@@ -35,7 +36,7 @@ from core.modules.quota import Quota
 from core.modules.registry import Start
 from core.modules.rest import Rest
 from core.modules.scrub import Scrub, ScrubBytes
-from core.ports import JSON, Clock, ModuleHost, ModuleInstance, Report
+from core.ports import JSON, Clock, ModuleHost, Report, Right
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,17 @@ class FunctionCall:
     timeout: float
     start: Start = field(default_factory=Start)
     fills: bool = False
-    initial: str = ""
-    """The state in which the module holds nothing, if it has states."""
+    exclusive: bool = False
+    """The module's exclusive calls of this agent follow each other, in whichever instance."""
+    states: Sequence[str] = ()
+    """The states that the module's manifest names, the one in which it holds nothing first."""
     on_state: OnState | None = None
     """Told of the states that the module comes to by itself later, once a call of this agent told of one."""
+
+    @property
+    def module(self) -> str:
+        """The module that serves the function."""
+        return self.function.split(".", 1)[0]
 
     @property
     def request(self) -> CallRequest:
@@ -70,7 +78,7 @@ class Modules(Protocol):
 
     @property
     def running(self) -> int:
-        """How many run now."""
+        """How many instances run now."""
         ...
 
     def on_change(self, tell: Callable[[], None]) -> None:
@@ -89,7 +97,11 @@ class Modules(Protocol):
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest: ...
 
-    async def warm(self, module: str, report: Report, start: Start) -> None: ...
+    async def warm(
+        self, module: str, report: Report, start: Start, *, right: Right = "work", agent: str = ""
+    ) -> None: ...
+
+    async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None: ...
 
     async def drop(self, module: str) -> None: ...
 
@@ -97,29 +109,39 @@ class Modules(Protocol):
 
 
 HELD: Final = 16
-"""How many times longer a module rests before it is stopped, while it is in use."""
+"""How many times longer an instance rests before it is stopped, while it is in use."""
 _CONNECTING: Final = 10.0
 """Seconds that a module which was just started has to take our connection."""
+_ENDING: Final = 0.5
+"""Seconds that a module has to end what runs on behind its calls."""
 
 OpenModules = Callable[[ModuleHost, str, Path], Modules]
 """Makes the modules of one session: host, session id, workspace."""
 
 
-@dataclass(slots=True)
-class _Running:
-    instance: ModuleInstance
-    client: ModuleClient
-    start: Start
-    calls: int = 0
-    """How many are under way."""
+@dataclass(slots=True, eq=False)
+class _Underway:
+    """A call that was let in. `scope`: ends it when its agent may do less."""
+
+    key: Key
+    agent: str
+    impact: float
+    scope: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
+    ending: bool = False
+
+    def end(self) -> None:
+        """End it; once is enough."""
+        if not self.ending:
+            self.ending = True
+            self.scope.reschedule(asyncio.get_running_loop().time())
 
 
 class Door:
     """The modules of one session. `workspace`: the folder that they share.
 
     `workspace_bytes`: what that may take on disk if it is the session's own; 0: it has no bound. `idle`: seconds
-    without a call, on `clock`, after which the modules are stopped; 0: never. One that is not in its initial state
-    stays `HELD` times as long, since what it is doing (an app that is served) may be in use. With a clock, modules
+    without a call, on `clock`, after which an instance is stopped; 0: never. One that is not in its initial state
+    stays `HELD` times as long, since what it is doing (an app that is served) may be in use. With a clock, instances
     that are not called are asked now and then whether they are well.
     """
 
@@ -135,27 +157,27 @@ class Door:
     ) -> None:
         self._host = host
         self._session = session
-        self._workspace = workspace
         self._quota = Quota(workspace, workspace_bytes)
-        self._running: dict[str, _Running] = {}
-        self._starting: dict[str, asyncio.Lock] = {}
-        self._idle = idle
-        self._rest = Rest(clock, idle, self._restable, self._stop_resting)
-        self._pulse = Pulse(clock, self._running.keys, self._look_after)
-        self._gone: set[str] = set()
-        """Modules that were lost or stopped since their last call."""
-        self._observer = Observer()
         self._holding = Holding()
-        self._tell: Callable[[], None] = lambda: None
+        self._observer = Observer()
+        self._instances = Instances(host, session, workspace, self._holding.holds, self._forget)
+        self._idle = idle
+        self._rest: Rest[Key] = Rest(clock, idle, self._restable, self._stop_resting)
+        self._pulse: Pulse[Key] = Pulse(clock, self._instances.running.keys, self._instances.look_after)
+        self._underway: set[_Underway] = set()
+        self._turns: dict[tuple[str, str], asyncio.Lock] = {}
+        self._carried: dict[tuple[str, str], bytes] = {}
+        """What each module wants to last for each agent."""
+        self._stopping: set[asyncio.Task[None]] = set()
 
     @property
     def running(self) -> int:
-        """How many modules run now."""
-        return len(self._running)
+        """How many instances run now."""
+        return len(self._instances.running)
 
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell`, on the loop, whenever another number of them runs."""
-        self._tell = tell
+        self._instances.tell = tell
 
     async def call(
         self,
@@ -174,62 +196,91 @@ class Door:
             ModuleFault: the module broke the protocol.
         """
         ticket.redeem(call.request)
+        key = key_of(call.module, call.start, ticket.right, call.agent)
+        underway = _Underway(key, call.agent, ticket.impact)
 
         async def run() -> Outcome:
-            return await self._run(call, on_output=on_output, on_artifact=on_artifact, report=report)
+            async with self._turn(call):
+                return await self._run(key, call, on_output=on_output, on_artifact=on_artifact, report=report)
 
-        return await (self._quota.hold(run) if call.fills else run())
+        self._underway.add(underway)
+        try:
+            async with underway.scope:
+                return await (self._quota.hold(run) if call.fills else run())
+        except TimeoutError:
+            if not underway.scope.expired():
+                raise
+            raise ModuleLost("It was stopped, since what its agent may do was changed.") from None
+        finally:
+            self._underway.discard(underway)
+
+    @asynccontextmanager
+    async def _turn(self, call: FunctionCall) -> AsyncIterator[None]:
+        """Let the exclusive calls of an agent follow each other, where several instances serve them."""
+        if call.exclusive and call.start.views:
+            async with self._turns.setdefault((call.module, call.agent), asyncio.Lock()):
+                yield
+        else:
+            yield
 
     async def _run(
         self,
+        key: Key,
         call: FunctionCall,
         *,
         on_output: Callable[[str], None],
         on_artifact: OnArtifact,
         report: Report,
     ) -> Outcome:
-        module, agent = call.function.split(".", 1)[0], call.agent
-        with self._rest.awake(), self._observer.calling(module, agent):
-            running = await self._reach(module, report, call.start)
-            anew = module in self._gone
-            self._gone.discard(module)
-            running.calls += 1
+        agent = call.agent
+        with self._rest.awake(key), self._observer.calling(key, agent):
+            running = await self._reach(key, report, call.start)
+            self._instances.began(running)
             try:
-                outcome = await self._invoke(running, call, on_output, on_artifact)
+                outcome = await self._invoke(key, running, call, on_output, on_artifact)
+                if isinstance(outcome, Completed):
+                    self._take(key, running, call, outcome)
             finally:
-                running.calls -= 1
-            if isinstance(outcome, Completed) and outcome.state is not None:
-                self._holding.told(module, agent, outcome.state.state, call.initial)
-                self._observer.told(module, agent, outcome.state)
-                if call.on_state is not None:
-                    states = self._watch(module, running, agent, call.initial)
-                    self._observer.listen(module, agent, states, call.on_state)
-        return replace(outcome, anew=True) if anew else outcome
+                await self._instances.ended(key, running)
+        return outcome
+
+    def _take(self, key: Key, running: Running, call: FunctionCall, outcome: Completed) -> None:
+        """Take note of what a call left."""
+        if outcome.carried is not None:
+            self._carried[call.module, call.agent] = outcome.carried
+        if outcome.state is not None:
+            initial = _checked(outcome.state, call.states)
+            self._holding.told(key, call.agent, outcome.state.state, initial)
+            self._observer.told(key, call.agent, outcome.state)
+            if call.on_state is not None:
+                states = self._watch(key, running, call.agent, call.states)
+                self._observer.listen(key, call.agent, states, call.on_state)
 
     async def _watch(
-        self, module: str, running: _Running, agent: str, initial: str
+        self, key: Key, running: Running, agent: str, known: Sequence[str]
     ) -> AsyncIterator[StateChange]:
         async for change in running.client.watch(self._session, agent):
-            self._holding.told(module, agent, change.state, initial)
+            self._holding.told(key, agent, change.state, _checked(change, known))
             yield Scrub(running.instance.secrets).state(change)
 
     async def _invoke(
         self,
-        running: _Running,
+        key: Key,
+        running: Running,
         call: FunctionCall,
         on_output: Callable[[str], None],
         on_artifact: OnArtifact,
     ) -> Outcome:
-        module, function = call.function.split(".", 1)
         secrets = running.instance.secrets
         scrub = Scrub(secrets)
         invocation = Invocation(
             call_id=f"{self._session}/{call.call}",
             session=self._session,
             agent=call.agent,
-            function=function,
+            function=call.function.split(".", 1)[1],
             arguments=dict(call.arguments),
             values=tuple(Attached(name, value.media, value.load()) for name, value in call.attached.items()),
+            carried=self._carried.get((call.module, call.agent), b""),
         )
         try:
             if not secrets:
@@ -241,13 +292,13 @@ class Door:
             )
         except ModuleLost as error:
             why = await running.instance.why_lost()
-            self._gone.add(module)
-            await self.drop(module)
+            if self._instances.running.get(key) is running:
+                await self._instances.drop(key)
             raise ModuleLost(scrub.text(f"{error} {why}" if why else str(error))) from error
 
     async def _invoke_scrubbed(
         self,
-        running: _Running,
+        running: Running,
         invocation: Invocation,
         scrub: Scrub,
         timeout: float,  # noqa: ASYNC109
@@ -277,99 +328,153 @@ class Door:
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         """Start a module (its version `digest`) if need be, and ask what it offers; the host keeps the answer.
 
+        Until it has said what it needs, it can only look.
+
         Raises:
             SandboxError: it can't be reached.
             ModuleFault: what it says of itself breaks the rules.
         """
-        with self._rest.awake():
-            running = await self._reach(module, report, Start(digest))
+        first = Start(digest, views=True)
+        key = key_of(module, first, "look", "")
+        with self._rest.awake(key):
+            running = await self._reach(key, report, first)
             manifest = await running.client.describe()
+            start = replace(
+                first, views=manifest.needs.workspace == "write", own=manifest.needs.own_instances
+            )
+            if start.own:
+                await self._instances.drop(key)
+            else:
+                self._instances.move(key, key_of(module, start, "look", ""), start)
         if digest is not None:
             await self._host.remember_manifest(digest, manifest.to_proto())
         return manifest
 
-    async def warm(self, module: str, report: Report, start: Start) -> None:
-        """Start a module, so that its first call need not wait for that.
+    async def warm(
+        self, module: str, report: Report, start: Start, *, right: Right = "work", agent: str = ""
+    ) -> None:
+        """Start what would serve an agent's call with this right, so that its first one need not wait for that.
 
         Raises:
             SandboxError: it can't be reached.
         """
-        with self._rest.awake():
-            running = await self._reach(module, report, start)
+        key = key_of(module, start, right, agent)
+        with self._rest.awake(key):
+            running = await self._reach(key, report, start)
             await running.client.wait_serving(_CONNECTING)
 
-    async def _reach(self, module: str, report: Report, start: Start) -> _Running:
-        async with self._starting.setdefault(module, asyncio.Lock()):
-            running = self._running.get(module)
-            if running is not None and running.start == start:
-                if await _well(running):
-                    return running
-                self._gone.add(module)
-            if running is not None:
-                await self.drop(module)
-            instance = await self._host.start(
-                module,
-                session=self._session,
-                workspace=self._workspace,
-                report=report,
-                digest=start.digest,
-                egress=start.egress,
-                secrets=start.secrets,
-            )
-            running = self._running[module] = _Running(instance, ModuleClient(instance.target), start)
-            self._tell()
-            self._pulse.begin()
-            return running
+    async def _reach(self, key: Key, report: Report, start: Start) -> Running:
+        running = await self._instances.reach(key, report, start)
+        self._pulse.begin()
+        return running
+
+    # --- what ends ------------------------------------------------------------------------------
+
+    async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None:
+        """Let nothing of some agents' run that may not any more: returns when it is frozen, and it is stopped then.
+
+        `agents`: whether one of them. `most`: the impact of calls that go on; an instance with a call above that is
+        ended whatever else it does. `idle`: end workers too that are not known to hold anything for them.
+
+        A worker whose calls go on ends what it runs besides, if it can, and is stopped behind the last of them.
+        """
+        gone: dict[Key, Running] = {}
+        asked: list[tuple[Key, Running, frozenset[str]]] = []
+        for underway in self._underway:
+            if agents(underway.agent) and underway.impact > most:
+                underway.end()
+        for key, running in list(self._instances.running.items()):
+            calls = [one for one in self._underway if one.key == key]
+            held = frozenset(filter(agents, self._holding.agents(key)))
+            if any(agents(one.agent) and one.impact > most for one in calls):
+                gone[key] = running
+            elif key.right == "work" and (idle or running.start.views):
+                own = {key.agent} if key.agent and agents(key.agent) else frozenset[str]()
+                if calls and (held or own or idle):
+                    asked.append((key, running, held | own))
+                elif not calls and (held or idle):
+                    gone[key] = running
+        async with asyncio.TaskGroup() as group:
+            for key, running in gone.items():
+                group.create_task(self._freeze(key, running))
+            for key, running, whose in asked:
+                group.create_task(self._end_background(key, running, whose))
+
+    async def _freeze(self, key: Key, running: Running) -> None:
+        """Let nothing of an instance run any more; its calls are lost, and it is stopped in the background."""
+        if self._instances.running.get(key) is not running:
+            return
+        self._instances.take(key)
+        for underway in self._underway:
+            if underway.key == key:
+                underway.end()
+        with suppress(SandboxError):  # then stopping is what ends it
+            await running.instance.freeze()
+        task = asyncio.create_task(self._stop(key, running))
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
+
+    async def _stop(self, key: Key, running: Running) -> None:
+        await self._forget(key)
+        with suppress(SandboxError):  # the host removes what is left at the end of the session
+            await self._instances.stop(running)
+
+    async def _end_background(self, key: Key, running: Running, agents: frozenset[str]) -> None:
+        """Have an instance end what it runs behind its calls; one that can't, and is in use, is ended whole."""
+        running.ending = True
+        held = self._holding.holds(key)
+        await self._observer.forget(key)  # what it comes to by that is no news
+        for agent in agents:
+            if not await running.client.end_background(self._session, agent, _ENDING) and held:
+                await self._freeze(key, running)
+                return
+        self._holding.forget(key)
 
     async def drop(self, module: str) -> None:
-        """Stop a module of the session, if it runs; its next call starts it again."""
-        running = self._running.pop(module, None)
-        await self._observer.forget(module)
-        self._holding.forget(module)
-        if running is not None:
-            self._tell()
-            await running.client.close()
-            await running.instance.stop()
+        """Stop all instances of a module, and let go of what it carries; its next call starts it again."""
+        for key in list(self._instances.of(module)):
+            await self._instances.drop(key)
+        for whose in [one for one in self._carried if one[0] == module]:
+            del self._carried[whose]
 
-    def _restable(self) -> dict[str, float]:
+    async def _forget(self, key: Key) -> None:
+        """An instance is not there any more."""
+        await self._observer.forget(key)
+        self._holding.forget(key)
+
+    def _restable(self) -> dict[Key, float]:
         """What runs, and after how many seconds without a call it may be stopped."""
-        return {module: self._idle * (HELD if self._holding.holds(module) else 1) for module in self._running}
+        return {
+            key: self._idle * (HELD if self._holding.holds(key) else 1) for key in self._instances.running
+        }
 
-    async def _stop_resting(self, module: str) -> None:
-        """Stop a module unless it is called meanwhile; a call that comes later waits, and starts it anew."""
-        async with self._starting[module]:
-            if module in self._running and self._rest.due(module):
-                await self._give_up(module)
-
-    async def _look_after(self, module: str) -> None:
-        """Let go of a module that serves no longer. While one is called, that call's time limit is what counts:
-        a function may keep its module from answering anything else.
-        """
-        async with self._starting[module]:
-            running = self._running.get(module)
-            if running is not None and not running.calls and not await _well(running):
-                await self._give_up(module)
-
-    async def _give_up(self, module: str) -> None:
-        """Stop a module whose next call is to know that."""
-        self._gone.add(module)
-        with suppress(SandboxError):  # the host removes what is left at the end of the session
-            await self.drop(module)
+    async def _stop_resting(self, key: Key) -> None:
+        """Stop an instance unless it is called meanwhile; a call that comes later waits, and starts it anew."""
+        async with self._instances.lock(key):
+            if key in self._instances.running and self._rest.due(key):
+                await self._instances.give_up(key)
 
     async def close(self) -> None:
-        """Stop every module of the session."""
+        """Stop every instance of the session."""
         await self._rest.close()
         await self._pulse.close()
         await self._observer.close()
-        for module in list(self._running):
-            try:
-                await self.drop(module)
-            except SandboxError:
-                continue  # the host removes what is left at the end of the session
+        for key in list(self._instances.running):
+            await self._instances.give_up(key)
+        if self._stopping:
+            await asyncio.wait(self._stopping)
         await self._host.end_session(self._session)
 
 
-async def _well(running: _Running) -> bool:
-    """Whether a module can be called. It is asked, and at last its host, unless it has just answered."""
-    client = running.client
-    return client.fresh or await client.serves() or await running.instance.why_lost() is None
+def _checked(change: StateChange, known: Sequence[str]) -> str:
+    """The initial state, if `change` is to one that the manifest names.
+
+    Raises:
+        ModuleFault: it is not.
+    """
+    if change.state not in known:
+        there = f"it names {', '.join(known)}" if known else "it names none"
+        raise ModuleFault(
+            f"The module told of the state {change.state!r}, which is not in its manifest; {there}."
+        )
+    return known[0]

@@ -83,7 +83,10 @@ def _checked(schema: str) -> str:
 
 
 class Function(_Frozen):
-    """One function. `schema_text`: JSON Schema of the parameters, as canonical JSON. `timeout` in seconds."""
+    """One function. `schema_text`: JSON Schema of the parameters, as canonical JSON. `timeout` in seconds.
+
+    `held`: it answers from what calls that do more than look left in the module's process.
+    """
 
     name: FunctionName
     alias: Annotated[str, Field(pattern=r"\A([A-Z][A-Z0-9_]{1,31})?\z"), AfterValidator(_alias)] = ""
@@ -96,6 +99,7 @@ class Function(_Frozen):
     idempotent: bool = False
     exclusive: bool = False
     states: Annotated[tuple[FunctionName, ...], Field(max_length=32, strict=False)] = ()
+    held: bool = False
     timeout: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 0.0
 
     @model_validator(mode="after")
@@ -122,7 +126,7 @@ class State(_Frozen):
 
 
 class Needs(_Frozen):
-    """What the module needs from its sandbox; 0: the sandbox decides."""
+    """What the module needs from its sandbox; 0: the sandbox decides. `own_instances`: each agent has its own."""
 
     egress: Annotated[tuple[Egress, ...], Field(max_length=50, strict=False)] = ()
     secrets: Annotated[tuple[Secret, ...], Field(max_length=20, strict=False)] = ()
@@ -130,6 +134,7 @@ class Needs(_Frozen):
     memory_bytes: Annotated[int, Field(ge=0, lt=1 << 50)] = 0
     cpu: Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)] = 0.0
     pids: Annotated[int, Field(ge=0, le=1 << 22)] = 0
+    own_instances: bool = False
 
 
 class Manifest(_Frozen):
@@ -231,6 +236,7 @@ def _fields(message: pb.Manifest) -> dict[str, object]:
             "memory_bytes": needs.memory_bytes,
             "cpu": needs.cpu,
             "pids": needs.pids,
+            "own_instances": needs.own_instances,
         },
     }
 
@@ -249,6 +255,7 @@ def _function_fields(function: pb.Function) -> dict[str, object]:
         "exclusive": function.exclusive,
         "states": tuple(function.states),
         "timeout": function.default_timeout_ms / 1000,
+        "held": function.held,
     }
 
 
@@ -270,6 +277,7 @@ def _message(manifest: Manifest) -> pb.Manifest:
             memory_bytes=needs.memory_bytes,
             cpu=needs.cpu,
             pids=needs.pids,
+            own_instances=needs.own_instances,
         ),
     )
 
@@ -288,6 +296,7 @@ def _function_message(function: Function) -> pb.Function:
         exclusive=function.exclusive,
         states=function.states,
         default_timeout_ms=round(function.timeout * 1000),
+        held=function.held,
     )
 
 

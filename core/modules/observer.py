@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from core.errors import ModuleFault, SandboxError
+from core.modules.instances import Key
 from core.modules.outcome import StateChange
 
 _READ: Final = 10_000
@@ -17,79 +18,79 @@ _TOLD: Final = 200
 """Changes that are told of at most; then nobody listens any more."""
 
 OnState = Callable[[StateChange], Awaitable[None]]
-_Key = tuple[str, str]
+_Who = tuple[Key, str]
 
 
 class Observer:
-    """One listener for each module and agent whose calls told of a state. What a call told of is no news."""
+    """One listener for each instance and agent whose calls told of a state. What a call told of is no news."""
 
     def __init__(self) -> None:
-        self._tasks: dict[_Key, asyncio.Task[None]] = {}
-        self._told: dict[_Key, StateChange] = {}
-        self._calls: Counter[_Key] = Counter()
+        self._tasks: dict[_Who, asyncio.Task[None]] = {}
+        self._told: dict[_Who, StateChange] = {}
+        self._calls: Counter[_Who] = Counter()
         self._ended = asyncio.Event()
 
     @contextmanager
-    def calling(self, module: str, agent: str) -> Iterator[None]:
+    def calling(self, key: Key, agent: str) -> Iterator[None]:
         """Changes are the call's own within."""
-        self._calls[module, agent] += 1
+        self._calls[key, agent] += 1
         try:
             yield
         finally:
-            self._calls[module, agent] -= 1
+            self._calls[key, agent] -= 1
             if self._tasks:  # only they wait for it
                 self._ended.set()
                 self._ended = asyncio.Event()
 
-    def told(self, module: str, agent: str, state: StateChange) -> None:
+    def told(self, key: Key, agent: str, state: StateChange) -> None:
         """A call of `agent` told of this state."""
-        self._told[module, agent] = state
+        self._told[key, agent] = state
 
-    def listen(self, module: str, agent: str, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
+    def listen(self, key: Key, agent: str, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
         """Tell `on_state` of what comes on `stream`, unless somebody listens there already."""
-        key = module, agent
-        if key not in self._tasks:
-            self._tasks[key] = asyncio.create_task(self._listen(key, stream, on_state))
+        who = key, agent
+        if who not in self._tasks:
+            self._tasks[who] = asyncio.create_task(self._listen(who, stream, on_state))
 
-    async def forget(self, module: str) -> None:
-        """Listen to a module no more."""
-        await self._end([key for key in self._tasks if key[0] == module])
+    async def forget(self, key: Key) -> None:
+        """Listen to an instance no more."""
+        await self._end([who for who in self._tasks if who[0] == key])
 
     async def close(self) -> None:
         """Listen to nothing any more."""
         await self._end(list(self._tasks))
 
-    async def _end(self, keys: list[_Key]) -> None:
-        tasks = [self._tasks.pop(key) for key in keys]
-        for key in keys:
-            self._told.pop(key, None)
+    async def _end(self, whose: list[_Who]) -> None:
+        tasks = [self._tasks.pop(who) for who in whose]
+        for who in whose:
+            self._told.pop(who, None)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _listen(self, key: _Key, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
+    async def _listen(self, who: _Who, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
         newest: asyncio.Queue[StateChange | None] = asyncio.Queue()
         reading = asyncio.create_task(_read(stream, newest))
         try:
             for _ in range(_TOLD):
-                state = await self._next(key, newest)
+                state = await self._next(who, newest)
                 if state is None:
                     return
-                self._told[key] = state
+                self._told[who] = state
                 await on_state(state)
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    async def _next(self, key: _Key, newest: asyncio.Queue[StateChange | None]) -> StateChange | None:
+    async def _next(self, who: _Who, newest: asyncio.Queue[StateChange | None]) -> StateChange | None:
         """The next change that is news while no call is under way; None if there will be none."""
         while True:
             state = await newest.get()
-            while self._calls[key]:
+            while self._calls[who]:
                 await self._ended.wait()
             while not newest.empty():
                 state = newest.get_nowait()
-            if state is None or state != self._told.get(key):
+            if state is None or state != self._told.get(who):
                 return state
 
 

@@ -21,7 +21,10 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call. `function`: without the module's name. `values`: arguments that are content."""
+    """One call. `function`: without the module's name. `values`: arguments that are content.
+
+    `carried`: what the agent's calls of this module left for the next.
+    """
 
     call_id: str
     session: str
@@ -29,6 +32,7 @@ class Invocation:
     function: str
     arguments: Mapping[str, JSON] = field(default_factory=dict)
     values: tuple[Attached, ...] = ()
+    carried: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,8 @@ class Completed:
     """The function ended well. `output`: what it gave back, as text (JSON text for `application/json`); empty
     if that is the artifact with the id `artifact`. `media`: "" if neither the call nor, as far as the caller
     looks there, the manifest says. `data`: what is not text for the agent, such as an exit status. `state`:
-    the module's state for this agent, if the call told of one. `anew` (of every outcome): the module was lost or
-    stopped since the session's last call of it, so that what it held is gone.
+    the module's state for this agent, if the call told of one. `carried`: what its next call is to find; None: what
+    this one found.
     """
 
     output: str
@@ -84,7 +88,7 @@ class Completed:
     artifact: str | None
     artifacts: tuple[Artifact, ...]
     state: StateChange | None
-    anew: bool = False
+    carried: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,6 @@ class Raised:
     message: str
     trace: str
     output: str
-    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,6 @@ class TimedOut:
     """The deadline passed before the function ended; the call was cancelled."""
 
     output: str
-    anew: bool = False
 
 
 Outcome: TypeAlias = Completed | Raised | TimedOut

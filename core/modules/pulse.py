@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
-from typing import Final
+from collections.abc import Awaitable, Callable, Collection, Hashable
+from typing import Final, Generic, TypeVar
 
 from core.ports import Clock
 
@@ -12,7 +12,10 @@ EVERY: Final = 30.0
 """Seconds between two questions."""
 
 
-class Pulse:
+Name = TypeVar("Name", bound=Hashable)
+
+
+class Pulse(Generic[Name]):
     """Looks after what runs, on `clock`; without one, not at all.
 
     `running`: what is to be asked now. `look`: asks one of them, and does what follows.
@@ -21,8 +24,8 @@ class Pulse:
     def __init__(
         self,
         clock: Clock | None,
-        running: Callable[[], Collection[str]],
-        look: Callable[[str], Awaitable[None]],
+        running: Callable[[], Collection[Name]],
+        look: Callable[[Name], Awaitable[None]],
     ) -> None:
         self._clock = clock
         self._running = running

@@ -21,16 +21,26 @@ from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 _LARGEST_VALUE: Final = 1 << 20
 """Characters of a result in one message."""
+_LARGEST_STATUS: Final = 10**9
+"""No exit status is as large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may bring. Text counts characters' UTF-8 bytes over all events, the end included."""
+    """What one call may bring. Text counts characters' UTF-8 bytes over all events, the end included.
+
+    `tiny`: events that may hold less than `little` bytes of text and content on average, and `tiny_each` more for
+    each second: what streams, streams seldom so much in so little.
+    """
 
     text: int = 8 << 20
     artifacts: int = 256 << 20
     artifact_count: int = 1000
     events: int = 200_000
+    tiny: int = 20_000
+    tiny_each: int = 100
+    little: int = 64
+    carried: int = 256 << 10
 
 
 class Reading:
@@ -62,8 +72,8 @@ class Reading:
         """Whether the call's last event came."""
         return self._end is not None
 
-    def take(self, data: bytes) -> str | Progress | ArtifactChunk | StateChange | None:
-        """The next message; gives what it tells those who watch, text for an output.
+    def take(self, data: bytes, seconds: float = 0.0) -> str | Progress | ArtifactChunk | StateChange | None:
+        """The next message, `seconds` after the call began; gives what it tells those who watch, text for an output.
 
         Raises:
             ModuleFault: it breaks the contract.
@@ -71,6 +81,10 @@ class Reading:
         self._events += 1
         if self._events > self._limits.events:
             raise ModuleFault(f"The module sent more than {self._limits.events:,} events in one call.")
+        if self._events > self._limits.tiny and self._is_flood(seconds):
+            raise ModuleFault(
+                f"The module sent {self._events:,} events in one call that hold next to nothing."
+            )
         try:
             event = pb.InvokeEvent.FromString(data)
         except DecodeError as error:
@@ -101,6 +115,12 @@ class Reading:
                 # An event of a newer revision of the contract.
                 pass
         return None
+
+    def _is_flood(self, seconds: float) -> bool:
+        """Whether there were too many events for what they hold."""
+        limits = self._limits
+        held = self._text + self._bytes
+        return held < limits.little * self._events and self._events > limits.tiny + limits.tiny_each * seconds
 
     def _count(self, size: int) -> None:
         self._text += size
@@ -161,6 +181,11 @@ class Reading:
             raise ModuleFault("The module's result is an artifact that it did not send.")
         if len(result.text) > _LARGEST_VALUE or len(result.json) > _LARGEST_VALUE:
             raise ModuleFault("The module's result has more than 1 MiB; it should have streamed it.")
+        if len(result.carried) > self._limits.carried:
+            raise ModuleFault(
+                f"The module wants {len(result.carried):,} bytes to be carried to its next call; "
+                f"the most is {self._limits.carried:,}."
+            )
         if kind == "json":
             _json(result.json, "result")
         text = {"text": result.text, "json": result.json, "artifact": ""}[kind] if kind else self.output
@@ -171,6 +196,7 @@ class Reading:
             artifact=result.artifact if kind == "artifact" else None,
             artifacts=tuple(self._done.values()),
             state=read_state(result.state) if result.HasField("state") else self._state,
+            carried=result.carried if result.HasField("carried") else None,
         )
 
 
@@ -192,7 +218,17 @@ def _data(text: str) -> Mapping[str, JSON]:
     value = _json(text, "data") if text else {}
     if not isinstance(value, dict):
         raise ModuleFault("The module's data is not a JSON object.")
+    if exit_status(value) is None:
+        value.pop("exit_status", None)
     return value
+
+
+def exit_status(data: JSON) -> int | None:
+    """The exit status in a result's data; None if there is none, or it can't be one."""
+    found = data.get("exit_status") if isinstance(data, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool) or abs(found) >= _LARGEST_STATUS:
+        return None
+    return found
 
 
 def line(text: str, limit: int) -> str:

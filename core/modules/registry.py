@@ -16,11 +16,15 @@ class Start:
     """How a module is to run. `digest`: the version that the session knows; None: the one in the catalogue.
 
     `egress`, `secrets`: what it may reach outside, and the names of what it is told; granted by a person.
+
+    `views`: calls that only look run in an instance of their own, which can't write. `own`: each agent has its own.
     """
 
     digest: str | None = None
     egress: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    views: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ class Loaded:
     @property
     def start(self) -> Start:
         """How it is to run."""
-        return Start(self.digest, self.egress, self.secrets)
+        needs = self.manifest.needs
+        return Start(self.digest, self.egress, self.secrets, needs.workspace == "write", needs.own_instances)
 
     def to_json(self) -> dict[str, JSON]:
         """As a `module` record has it, beside the manifest in its body."""
@@ -87,7 +92,8 @@ def specs_of(loaded: Loaded) -> list[ActionSpec]:
     """One action for each function of a module. Keywords of the module count for all of them.
 
     What an agent wrote gets no aliases, so that it can't take the place of what others know under one. Summaries
-    stand in what every agent reads first, so those that nobody vouches for are not there.
+    stand in what every agent reads first, so those that nobody vouches for are not there. That a function which
+    runs where others write only looks is believed of what ships alone.
     """
     manifest = loaded.manifest
     return [
@@ -97,12 +103,15 @@ def specs_of(loaded: Loaded) -> list[ActionSpec]:
             parameters=function.parameters,
             body=function.body or None,
             documentation=function.documentation,
-            impact=function.impact,
+            impact=max(function.impact, 1)
+            if function.held and loaded.origin != "shipped"
+            else function.impact,
             alias=(function.alias or None) if loaded.origin != "agent" else None,
             idempotent=function.idempotent,
             keywords=tuple(manifest.keywords),
             timeout=function.timeout or None,
             vouched=function.name in loaded.approved,
+            held=function.held,
         )
         for function in manifest.functions
     ]

@@ -1,16 +1,20 @@
-"""When the modules of a session that makes no calls are stopped."""
+"""When what runs for a session is stopped because nobody calls it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 from core.ports import Clock
 
+Name = TypeVar("Name", bound=Hashable)
 
-class Rest:
-    """Stops what runs once nothing was called for a while on `clock`; without a clock or with 0 seconds, never.
+
+class Rest(Generic[Name]):
+    """Stops what was not called for a while on `clock`; without a clock or with 0 seconds, never.
 
     `running`: what could be stopped, each with the seconds without a call after which it may be. `seconds`: the
     least of these that there is. `stop`: stops one of them.
@@ -20,33 +24,33 @@ class Rest:
         self,
         clock: Clock | None,
         seconds: float,
-        running: Callable[[], Mapping[str, float]],
-        stop: Callable[[str], Awaitable[None]],
+        running: Callable[[], Mapping[Name, float]],
+        stop: Callable[[Name], Awaitable[None]],
     ) -> None:
         self._clock = clock if seconds > 0 else None
         self._seconds = seconds
         self._running = running
         self._stop = stop
-        self._calls = 0
-        self._last = 0.0
+        self._calls: Counter[Name] = Counter()
+        self._last: dict[Name, float] = {}
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
-    def awake(self) -> Iterator[None]:
-        """Nothing is stopped within, nor for as long afterwards."""
-        self._calls += 1
+    def awake(self, name: Name) -> Iterator[None]:
+        """It is not stopped within, nor for as long afterwards."""
+        self._calls[name] += 1
         try:
             yield
         finally:
-            self._calls -= 1
+            self._calls[name] -= 1
             if self._clock is not None:
-                self._last = self._clock.monotonic()
+                self._last[name] = self._clock.monotonic()
                 if self._task is None or self._task.done():
                     self._task = asyncio.create_task(self._wait(self._clock))
 
-    def due(self, name: str) -> bool:
+    def due(self, name: Name) -> bool:
         """Whether something was not called for so long that it may be stopped."""
-        return self._clock is not None and not self._calls and name in self._due(self._clock)
+        return self._clock is not None and self._left(self._clock).get(name, 1) <= 0
 
     async def close(self) -> None:
         """Stop nothing any more."""
@@ -54,16 +58,24 @@ class Rest:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _due(self, clock: Clock) -> list[str]:
-        quiet = clock.monotonic() - self._last
-        return [name for name, seconds in self._running().items() if seconds <= quiet]
+    def _left(self, clock: Clock) -> dict[Name, float]:
+        """Seconds until each that is not called now may be stopped."""
+        now, running = clock.monotonic(), self._running()
+        return {
+            name: self._last.setdefault(name, now) + seconds - now
+            for name, seconds in running.items()
+            if not self._calls[name]
+        }
 
     async def _wait(self, clock: Clock) -> None:
         while running := self._running():
-            due = [] if self._calls else self._due(clock)
+            for gone in self._last.keys() - running.keys():
+                if not self._calls[gone]:  # else it is being started
+                    del self._last[gone], self._calls[gone]
+            left = self._left(clock)
+            due = [name for name, seconds in left.items() if seconds <= 0]
             for name in due:
                 await self._stop(name)
             if not due:
                 # What may be stopped when can change meanwhile, so look again after the least pause at the latest.
-                left = self._last + min(running.values()) - clock.monotonic()
-                await clock.sleep(min(left, self._seconds) if left > 0 else self._seconds)
+                await clock.sleep(min([self._seconds, *left.values()]))

@@ -265,6 +265,7 @@ class Acting:
         loaded = live.tree.modules.get(pending.spec.module or "")
         start = loaded.start if loaded is not None else Start()
         writes = ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write"
+        function = loaded.manifest.function(pending.spec.name.split(".", 1)[1]) if loaded else None
         call = FunctionCall(
             agent.path,
             pending.spec.name,
@@ -274,7 +275,8 @@ class Acting:
             timeout,
             start,
             fills=writes and live.tree.workspace == "scratch",
-            initial=loaded.manifest.states[0].name if loaded and loaded.manifest.states else "",
+            exclusive=function is not None and function.exclusive,
+            states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
             on_state=partial(self._moved_by_itself, agent, pending.spec),
         )
         with Spool(live.journal.directory) as spool:
@@ -349,8 +351,6 @@ class Acting:
         fields: dict[str, JSON],
         spool: Spool,
     ) -> None:
-        if not isinstance(outcome, str) and outcome.anew:
-            fields["anew"] = True
         match outcome:
             case Completed():
                 fields |= {"status": "ok", "media": outcome.media, "data": dict(outcome.data)}

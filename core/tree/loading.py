@@ -27,7 +27,7 @@ from core.modules.door import FunctionCall, Modules
 from core.modules.manifest import Manifest
 from core.modules.outcome import Completed, Outcome, Raised
 from core.modules.registry import Loaded
-from core.ports import CatalogueEntry, ModuleHost, ModuleSource
+from core.ports import CatalogueEntry, ModuleHost, ModuleSource, Right
 from core.tree.events import Notice
 from core.tree.live import Live
 
@@ -69,12 +69,14 @@ class Loading:
                     self.review(name)
 
     async def warm(self, names: Sequence[str]) -> None:
-        """Start modules ahead of their first call; why one could not be started is said by that call."""
+        """Start modules ahead of the root's first calls; why one could not be started is said by that call."""
+        rights: tuple[Right, ...] = ("look", "work") if self._live.tree.grant.intent > 0 else ("look",)
         for name in names:
             loaded = self._live.tree.modules.get(name)
             if loaded is not None:
                 with contextlib.suppress(SandboxError):
-                    await self._door.warm(name, self._say, loaded.start)
+                    for right in rights:
+                        await self._door.warm(name, self._say, loaded.start, right=right, agent="/")
 
     def review(self, name: str) -> None:
         """Record what is approved of a module now, if that is not what it was."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -179,10 +180,15 @@ class Session:
         return await self._live.durable(record)
 
     async def pause(self, path: str) -> Record:
-        """Close an agent's latch: below it, no model call and no tool call starts until `resume`."""
+        """Close an agent's latch: below it, no model call and no tool call starts until `resume`.
+
+        Calls under way end as they do; what runs in the background of that part of the tree is ended.
+        """
         self._find(path)
         record = self._live.record("control", path, {"op": "pause", "by": "user"})
         self._stop(self._live.tree.subtree(path), "pause")
+        below = frozenset(agent.path for agent in self._live.tree.subtree(path))
+        await self._door.halt(below.__contains__, most=math.inf, idle=False)
         return await self._live.durable(record)
 
     async def resume(self, path: str) -> Record:
@@ -255,11 +261,17 @@ class Session:
     async def set_intent(self, value: float | str) -> Record:
         """Set how much the session may do: a number from 0 (observe) to 2 (override), or a level's name.
 
+        Where that is less than before, it holds for what runs too: calls of a higher impact are ended, and so is
+        all that runs in the background.
+
         Raises:
             UsageError: it is no level.
         """
-        fields: dict[str, JSON] = {"op": "intent", "by": "user", "value": level(value, self.levels)}
-        return await self._live.durable(self._live.record("control", "/", fields))
+        before, now = self.intent, level(value, self.levels)
+        record = self._live.record("control", "/", {"op": "intent", "by": "user", "value": now})
+        if now < before:
+            await self._door.halt(_anybody, most=now, idle=True)
+        return await self._live.durable(record)
 
     async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
         """Answer the call that waits for clearance since record `call`.
@@ -289,11 +301,16 @@ class Session:
         return await self._live.durable(self._live.record("control", path, fields))
 
     async def lockdown(self, value: bool) -> Record:
-        """Deny every call of this session from now on, whoever makes it; or end that."""
+        """Deny every call of this session from now on, whoever makes it; or end that.
+
+        It ends the calls that are under way, and all that runs in the background.
+        """
         if self._live.failure is not None:
             raise self._live.failure
-        fields: dict[str, JSON] = {"op": "lockdown", "by": "user", "value": value}
-        return await self._live.durable(self._live.record("control", "/", fields))
+        record = self._live.record("control", "/", {"op": "lockdown", "by": "user", "value": value})
+        if value:
+            await self._door.halt(_anybody, most=-math.inf, idle=True)
+        return await self._live.durable(record)
 
     async def ask(self, text: str) -> Record:
         """Say something and wait for the root's answer; the `reply` record tells how it went.
@@ -460,6 +477,10 @@ class Session:
             await self._loading.warm(self._warm)
         finally:
             self._drivers.pop("modules", None)
+
+
+def _anybody(agent: str) -> bool:
+    return True
 
 
 def _text(text: str) -> str:

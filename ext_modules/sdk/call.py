@@ -19,6 +19,9 @@ from ext_modules.sdk.values import Value
 CHUNK: Final = 256 * 1024
 """Largest piece of text (characters) or of an artifact (bytes) in one event."""
 
+MOST_CARRIED: Final = 256 * 1024
+"""Bytes that can be carried from one call to the next."""
+
 HIGH_WATER: Final = 4 * 1024 * 1024
 """How much may wait for the reader before writers are held back, in characters and bytes."""
 
@@ -207,11 +210,19 @@ def _on(loop: asyncio.AbstractEventLoop) -> bool:
 class Call:
     """One call in progress. All methods but `drain` may be called from threads too.
 
-    `state`: the module's own dict for this (session, agent). `deadline`: on `time.monotonic()`'s scale.
+    `state`: the module's own dict for this (session, agent), in this instance. `carried`: what the agent's last
+    call that said `carry` left, in whichever instance. `deadline`: on `time.monotonic()`'s scale.
     """
 
     def __init__(
-        self, *, call_id: str, agent_state: AgentState, function: str, deadline: float, outbox: Outbox
+        self,
+        *,
+        call_id: str,
+        agent_state: AgentState,
+        function: str,
+        deadline: float,
+        outbox: Outbox,
+        carried: bytes = b"",
     ) -> None:
         self.call_id = call_id
         self.function = function
@@ -220,6 +231,9 @@ class Call:
         self._outbox = outbox
         self._artifacts = 0
         self.streamed = False
+        self.carried = carried
+        self.carries: bytes | None = None
+        """What this call leaves; None: what was there stays."""
 
     @property
     def session(self) -> str:
@@ -269,6 +283,20 @@ class Call:
         """Go to another state of the module's state machine."""
         self.agent_state.move(state, note=note, entry_points=entry_points)
         self._outbox.put(self.agent_state.now)
+
+    def carry(self, data: bytes) -> None:
+        """Leave `data` for the agent's next calls, whichever instance they run in, if this one succeeds.
+
+        Such data may come from an instance that can only look: check it when it comes back, and never run it.
+
+        Raises:
+            ValueError: it has more than 256 KiB.
+        """
+        if len(data) > MOST_CARRIED:
+            raise ValueError(
+                f"{len(data):,} bytes can't be carried from call to call; the most is {MOST_CARRIED:,}."
+            )
+        self.carries = bytes(data)
 
     async def drain(self) -> None:
         """Wait until the reader has caught up."""

@@ -72,6 +72,9 @@ def needs_of(table: Mapping[str, object]) -> Needs:
     cpu, pids = table.get("cpu", 0), table.get("pids", 0)
     if not isinstance(cpu, (int, float)) or not isinstance(pids, int):
         raise ValueError("The cpu and pids in module.toml must be numbers.")
+    own = table.get("own_instances", False)
+    if not isinstance(own, bool):
+        raise ValueError("The own_instances in module.toml must be true or false.")
     return Needs(
         egress=_texts(table, "egress"),
         secrets=_texts(table, "secrets"),
@@ -79,6 +82,7 @@ def needs_of(table: Mapping[str, object]) -> Needs:
         memory_bytes=_bytes(table.get("memory", 0)),
         cpu=float(cpu),
         pids=pids,
+        own_instances=own,
     )
 
 

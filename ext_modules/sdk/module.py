@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
@@ -20,6 +20,9 @@ Impact = Literal[0, 1, 2]
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 """Opens what a module needs as long as it serves, and closes it again."""
 
+EndBackground = Callable[[AgentState], Awaitable[None]]
+"""Ends what runs on for one agent behind calls that have ended."""
+
 
 class UnknownFunction(Exception):
     """The module has no such function."""
@@ -31,7 +34,10 @@ class NotOffered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a module needs from its sandbox, as its `module.toml` says. 0: the sandbox decides."""
+    """What a module needs from its sandbox, as its `module.toml` says. 0: the sandbox decides.
+
+    `own_instances`: each agent has its own.
+    """
 
     egress: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
@@ -39,6 +45,7 @@ class Needs:
     memory_bytes: int = 0
     cpu: float = 0.0
     pids: int = 0
+    own_instances: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +65,15 @@ class Function:
     exclusive: bool
     states: tuple[str, ...]
     timeout: float
+    held: bool = False
 
 
 @dataclass(slots=True)
 class Module:
-    """What a module file defines, once. `states` maps names to one line each, the initial one first."""
+    """What a module file defines, once. `states` maps names to one line each, the initial one first.
+
+    `own_instances`: as in `Needs`, for a module without a `module.toml`.
+    """
 
     name: str
     purpose: str
@@ -70,8 +81,10 @@ class Module:
     version: str = "0"
     states: Mapping[str, str] = field(default_factory=dict)
     needs: Needs = field(default_factory=Needs)
+    own_instances: bool = False
     functions: dict[str, Function] = field(default_factory=dict, init=False)
     _lifespan: Lifespan | None = field(default=None, init=False)
+    _end_background: EndBackground | None = field(default=None, init=False)
     _agents: dict[tuple[str, str], AgentState] = field(default_factory=dict, init=False)
 
     def function(
@@ -87,12 +100,13 @@ class Module:
         exclusive: bool = False,
         states: Sequence[str] = (),
         timeout: float = 0,
+        held: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Offer the decorated function: sync, async or a generator of either kind.
 
         Its docstring is its documentation; without a `summary` its first line is that too. `name`: what callers
         call it, where Python's own name won't do ("list"). `body`: the parameter that takes the body of an action block. What reads only (`impact=0`) counts as idempotent
-        unless said otherwise.
+        unless said otherwise. `held`: it answers from what calls that do more than look left in this process.
 
         Raises:
             TypeError: a parameter has no schema; `body` or one of `states` does not exist.
@@ -115,6 +129,7 @@ class Module:
                     exclusive=exclusive,
                     states=tuple(states),
                     timeout=timeout,
+                    held=held,
                 )
             )
             return handler
@@ -145,6 +160,19 @@ class Module:
         """Use the decorated context manager around all serving; functions may be added until it yields."""
         self._lifespan = opened
         return opened
+
+    def ends_background(self, end: EndBackground) -> EndBackground:
+        """Use the decorated function to end what runs on for an agent, who may do less from now on."""
+        self._end_background = end
+        return end
+
+    async def end_background(self, session: str, agent: str) -> bool:
+        """End what runs on for one agent; whether the module has a way to."""
+        if self._end_background is None:
+            return False
+        if (session, agent) in self._agents:
+            await self._end_background(self._agents[session, agent])
+        return True
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

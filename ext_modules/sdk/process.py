@@ -16,7 +16,7 @@ import sys
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 MARK: Final = "IACT_CALL"
 """Environment variable by which the processes of a call are known."""
@@ -38,7 +38,12 @@ class Status:
 
 
 class Process:
-    """One program with its descendants; made by `start`, and always ended by `end`."""
+    """One program with its descendants; made by `start`, and always ended by `end`.
+
+    `running`: the process ids of the supervisors of all that were not ended yet.
+    """
+
+    running: ClassVar[set[int]] = set()
 
     def __init__(
         self,
@@ -89,6 +94,7 @@ class Process:
             for descriptor in pipes:
                 os.close(descriptor)
             raise
+        cls.running.add(supervisor.pid)
         for descriptor in (control_end, output_end, report_end):
             os.close(descriptor)
         reader, report = asyncio.StreamReader(limit=_READ), _Report(mark)
@@ -98,9 +104,15 @@ class Process:
             await _connect(report_pipe, report)
         except BaseException:
             # Cancelled on the way: nobody else would end it.
+            cls.running.discard(supervisor.pid)
             os.close(control)
             raise
         return process
+
+    @property
+    def pid(self) -> int:
+        """Of its supervisor, below which all its processes are."""
+        return self._supervisor.pid
 
     async def output(self) -> AsyncIterator[bytes]:
         """What it writes, as it comes, until the program and all its descendants have ended."""
@@ -125,6 +137,7 @@ class Process:
         # It has closed its report, or was killed: it ends now.
         while self._supervisor.poll() is None:  # noqa: ASYNC110
             await asyncio.sleep(0.002)
+        self.running.discard(self.pid)
         return _status(self._report.text) or Status(None, len(marked(self._mark)))
 
 

@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from ext_modules.sdk.call import AgentState, Call, Event, Outbox, StateChange, enter
@@ -40,17 +40,22 @@ class Asked:
     arguments: Mapping[str, JSON] = field(default_factory=dict)
     values: Mapping[str, Value] = field(default_factory=dict)
     timeout: float = 600.0
+    carried: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The call succeeded. `kind` says what `value` is: an artifact's id, or nothing for what was streamed."""
+    """The call succeeded. `kind` says what `value` is: an artifact's id, or nothing for what was streamed.
+
+    `carried`: what later calls are to find, or None for what was there.
+    """
 
     kind: Literal["text", "json", "artifact", "output"]
     value: str
     media_type: str
     data: str
     state: StateChange | None
+    carried: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ async def run(module: Module, asked: Asked, emit: Emit) -> Ended | Failed:
             function=function.name,
             deadline=time.monotonic() + asked.timeout,
             outbox=outbox,
+            carried=asked.carried,
         )
         try:
             return await _in_turn(module, function, bound, call)
@@ -113,7 +119,8 @@ async def _offered(
     try:
         enter(call)
         value = await _perform(function, bound, call)
-        return _ended(value, function, call, _changed(before, call.agent_state))
+        ended = _ended(value, function, call, _changed(before, call.agent_state))
+        return replace(ended, carried=call.carries)
     except (Exception, SystemExit) as error:
         return Failed(type(error).__qualname__, str(error), _trace(error))
 

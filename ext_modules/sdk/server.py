@@ -118,6 +118,16 @@ class Servicer:
         finally:
             stop()
 
+    async def EndBackground(
+        self,
+        request: pb.EndBackgroundRequest,
+        context: grpc.aio.ServicerContext[pb.EndBackgroundRequest, pb.EndBackgroundResponse],
+    ) -> pb.EndBackgroundResponse:
+        if not await self._module.end_background(request.session, request.agent):
+            nothing = f"The module {self._module.name} has nothing that it could end."
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, nothing)
+        return pb.EndBackgroundResponse()
+
     def handlers(self) -> grpc.GenericRpcHandler[object, object]:
         """What the server calls.
 
@@ -134,7 +144,16 @@ class Servicer:
         converse = grpc.stream_stream_rpc_method_handler(
             self.Converse, pb.InvokeRequest.FromString, pb.InvokeEvent.SerializeToString
         )
-        methods = {"Describe": describe, "Invoke": invoke, "Converse": converse, "Watch": watch}
+        ending = grpc.unary_unary_rpc_method_handler(
+            self.EndBackground, pb.EndBackgroundRequest.FromString, pb.EndBackgroundResponse.SerializeToString
+        )
+        methods = {
+            "Describe": describe,
+            "Invoke": invoke,
+            "Converse": converse,
+            "Watch": watch,
+            "EndBackground": ending,
+        }
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
 

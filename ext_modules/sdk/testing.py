@@ -22,6 +22,7 @@ class Done:
     """How a call went. `output`: what the agent would get; `streamed`: the pieces in which text came.
 
     `error`: what the function raised, or None. `artifact`: id of the artifact that is the result, or "".
+    `carried`: what it left for the agent's next calls, or None.
     """
 
     output: str = ""
@@ -34,15 +35,17 @@ class Done:
     states: list[StateChange] = field(default_factory=list)
     error: Failed | None = None
     ends: int = 0
+    carried: bytes | None = None
 
 
 class Bench:
-    """A module on the bench. Its agents keep their state from call to call."""
+    """A module on the bench. Its agents keep their state, and what they carry, from call to call."""
 
     def __init__(self, module: Module, *, session: str = "session") -> None:
         self._module = module
         self._session = session
         self._calls = 0
+        self._carried: dict[str, bytes] = {}
 
     async def call(
         self,
@@ -61,9 +64,12 @@ class Bench:
             _note(done, event)
 
         asked = Asked(
-            str(self._calls), self._session, agent, function, arguments or {}, values or {}, timeout
-        )
+            str(self._calls), self._session, agent, function, arguments or {}, values or {}, timeout,
+            self._carried.get(agent, b""),
+        )  # fmt: skip
         _note(done, await run(self._module, asked, emit))
+        if done.carried is not None:
+            self._carried[agent] = done.carried
         return done
 
 
@@ -87,3 +93,4 @@ def _note(done: Done, event: Event | Ended | Failed) -> None:
             done.artifact = event.value if event.kind == "artifact" else ""
             done.media_type = event.media_type
             done.data = json.loads(event.data or "{}")
+            done.carried = event.carried

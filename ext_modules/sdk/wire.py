@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ext_modules.sdk.call import ArtifactChunk, Event, Output, Progress, StateChange
-from ext_modules.sdk.module import Function, Module, Needs
+from ext_modules.sdk.module import Function, Module
 from ext_modules.sdk.parameters import BadArguments
 from ext_modules.sdk.running import Asked, Ended, Failed
 from ext_modules.sdk.values import Value
@@ -29,7 +29,7 @@ def manifest(module: Module) -> pb.Manifest:
         keywords=list(module.keywords),
         functions=[_function(function) for function in module.functions.values()],
         states=[pb.State(name=name, summary=summary) for name, summary in module.states.items()],
-        needs=_needs(module.needs),
+        needs=_needs(module),
     )
 
 
@@ -47,10 +47,12 @@ def _function(function: Function) -> pb.Function:
         exclusive=function.exclusive,
         states=list(function.states),
         default_timeout_ms=round(function.timeout * 1000),
+        held=function.held,
     )
 
 
-def _needs(needs: Needs) -> pb.Needs:
+def _needs(module: Module) -> pb.Needs:
+    needs = module.needs
     return pb.Needs(
         egress=list(needs.egress),
         secrets=list(needs.secrets),
@@ -58,6 +60,7 @@ def _needs(needs: Needs) -> pb.Needs:
         memory_bytes=needs.memory_bytes,
         cpu=needs.cpu,
         pids=needs.pids,
+        own_instances=needs.own_instances or module.own_instances,
     )
 
 
@@ -76,7 +79,14 @@ def asked(request: pb.InvokeRequest, *, remaining: float) -> Asked:
     values = {name: Value(value.data, value.media_type, value.name) for name, value in request.values.items()}
     timeout = min(remaining, request.timeout_ms / 1000 if request.timeout_ms else remaining)
     return Asked(
-        request.call_id, request.session, request.agent, request.function, arguments, values, timeout
+        request.call_id,
+        request.session,
+        request.agent,
+        request.function,
+        arguments,
+        values,
+        timeout,
+        request.carried,
     )
 
 
@@ -129,6 +139,8 @@ def _result(ended: Ended) -> pb.Result:
             pass
     if ended.state is not None:
         result.state.CopyFrom(state(ended.state))
+    if ended.carried is not None:
+        result.carried = ended.carried
     return result
 
 

@@ -84,6 +84,21 @@ class Jobs:
         self._tasks[job.number] = asyncio.create_task(self._follow(job))
         return job
 
+    @property
+    def processes(self) -> set[int]:
+        """The supervisors of those that run."""
+        return {job.process.pid for job in self._jobs.values() if job.status is None}
+
+    async def end(self) -> None:
+        """End all of them, and forget them."""
+        jobs, self._jobs = list(self._jobs.values()), {}
+        for job in jobs:
+            if job.status is None and not job.ending:
+                job.ending = True
+                self._tasks[job.number].cancel()
+        for job in jobs:
+            await job.ended.wait()
+
     def all(self) -> list[Job]:
         """Those that run, and those whose end was not read."""
         return list(self._jobs.values())
@@ -97,7 +112,7 @@ class Jobs:
 
     def forget(self, job: Job) -> bool:
         """Let go of a job that ended; whether it was the last one."""
-        del self._jobs[job.number]
+        self._jobs.pop(job.number, None)
         return not self._jobs
 
     async def stop(self, job: Job) -> None:

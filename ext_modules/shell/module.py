@@ -1,8 +1,11 @@
 """`shell.run`: a bash script or a Python program, in the agent's own working directory, and jobs in the background.
 
 Each script is a fresh process; what lasts from one to the next, for one agent, is the working directory
-and the exported environment, both noted by `prologue.bash`. A script that fails is a result like any
-other; an error means that it could not be run at all.
+and the exported environment (`place`), both noted by `prologue.bash`, and carried from call to call, so that any
+instance of this module can run the next. A script that fails is a result like any other; an error means that it
+could not be run at all.
+
+In an instance that can only look nothing outlives a call: no process, and no temporary file.
 """
 
 from __future__ import annotations
@@ -14,17 +17,18 @@ import os
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from ext_modules.sdk import Call, Module, Result
+from ext_modules.sdk import Call, Module, Result, strays
+from ext_modules.sdk.call import AgentState
 from ext_modules.sdk.process import Process, Status
 from ext_modules.sdk.values import JSON
 
-from . import memory
+from . import memory, place, temporary
 from .jobs import BUSY, MOST, READY, Job, Jobs
 from .kept import Kept
+from .place import Place
 
 module = Module(
     "shell",
@@ -45,7 +49,8 @@ module = Module(
 
 _PROLOGUE: Final = str(Path(__file__).with_name("prologue.bash"))
 _LARGEST_ARGUMENT: Final = 100_000
-_LARGEST_ENVIRONMENT: Final = 256 * 1024
+_LARGEST_LEFT: Final = 1 << 20
+"""Bytes that are read of what a script leaves: quoted, what lasts can be four times as long."""
 _TIMED_OUT: Final = 124
 _HIDDEN: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "IACT_WORKSPACE")
 _LAST_WORDS: Final = 1.0
@@ -74,14 +79,6 @@ async def _warm() -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-@dataclass(slots=True)
-class Place:
-    """What lasts for one agent: where it is, and what it exported (as bash's `export -p` prints it)."""
-
-    cwd: str
-    exports: bytes = b""
-
-
 @module.function(impact=1, summary="Run a bash script (or Python) and see its output.", alias="BASH",
                  body="command", idempotent=False, exclusive=True, timeout=130)  # fmt: skip
 async def run(
@@ -105,31 +102,60 @@ async def run(
     """
     if "\0" in command:
         raise ValueError("The script holds a NUL character; write it without.")
-    place = _place(call)
+    if background and strays.only_looks():
+        raise PermissionError(
+            "A job in the background can't be started where nothing may be changed; leave that out."
+        )
+    here = _place(call)
     if background:
-        return await _start(call, place, command, language)
+        return await _start(call, here, command, language)
     kept = Kept()
     killed_before = memory.kills()
     limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
-    with _descriptors(place) as (entering, leaving), _script(command) as script:
-        process = await _process(place, command, script, language, entering, leaving)
+    with _descriptors(here) as (entering, leaving), _script(command) as script:
         try:
-            timed_out = await _stream(process, call, kept, limit)
+            process = await _process(here, command, script, language, entering, leaving)
+            try:
+                timed_out = await _stream(process, call, kept, limit)
+            finally:
+                status = await process.end()
+            if language == "bash":
+                here = place.left(os.pread(leaving, _LARGEST_LEFT, 0), here)
         finally:
-            status = await process.end()
-        if language == "bash":
-            _note(place, leaving)
+            _clear()
+    call.carry(here.carried())
     oom_killed = memory.kills() != killed_before
-    return _result(call, kept, place, status, timeout=limit if timed_out else None, oom_killed=oom_killed)
+    return _result(call, kept, here, status, timeout=limit if timed_out else None, oom_killed=oom_killed)
 
 
-@module.function(impact=0, summary="List the jobs that run in the background.", states=[BUSY])
+def _clear() -> None:
+    """Let nothing of a call stay that got away from it; and nothing at all where it could only look."""
+    strays.end_strays(Process.running)
+    if strays.only_looks() and "TMPDIR" in os.environ:
+        temporary.empty(os.environ["TMPDIR"])
+
+
+@module.ends_background
+async def end_background(agent: AgentState) -> None:
+    """Kill the agent's jobs, and what got away from any of its scripts; the script that runs now goes on."""
+    jobs = agent.data.get("jobs")
+    spared = set(Process.running)
+    if isinstance(jobs, Jobs):
+        spared -= jobs.processes
+        await jobs.end()
+    strays.end_strays(spared)
+    if agent.name != READY:
+        agent.move(READY)
+
+
+@module.function(impact=0, summary="List the jobs that run in the background.", states=[BUSY], held=True)
 async def jobs(call: Call) -> str:
     """Lists your jobs: those that run, and those whose end you have not read."""
     return "".join(f"{job.line()}\n" for job in _jobs(call).all())
 
 
-@module.function(impact=0, summary="Read what a background job wrote.", states=[BUSY], idempotent=False)
+@module.function(impact=0, summary="Read what a background job wrote.", states=[BUSY], idempotent=False,
+                 held=True)  # fmt: skip
 async def output(call: Call, job: int, wait: float = 0) -> Result:
     """What job number `job` wrote since you last read it, and whether it ended.
     `wait`: seconds to wait for its end, if it runs (default 0)."""
@@ -140,7 +166,7 @@ async def output(call: Call, job: int, wait: float = 0) -> Result:
     return _read(call, found)
 
 
-@module.function(impact=1, summary="Stop a background job.", states=[BUSY], idempotent=False)
+@module.function(impact=1, summary="Stop a background job.", states=[BUSY], idempotent=False, held=True)
 async def stop(call: Call, job: int) -> Result:
     """Kills job number `job` with all its processes. You get what it wrote since you last read it."""
     found = _jobs(call).find(job)
@@ -154,15 +180,15 @@ def _jobs(call: Call) -> Jobs:
     return found
 
 
-async def _start(call: Call, place: Place, command: str, language: Literal["bash", "python"]) -> Result:
+async def _start(call: Call, here: Place, command: str, language: Literal["bash", "python"]) -> Result:
     """Start a job, which inherits what lasts and leaves nothing behind."""
     if _jobs(call).full:
         raise RuntimeError(f"There are {MOST} jobs already; stop one, or read one that ended to its end.")
-    with _descriptors(place) as (entering, leaving), _script(command) as script:
-        process = await _process(place, command, script, language, entering, leaving)
+    with _descriptors(here) as (entering, leaving), _script(command) as script:
+        process = await _process(here, command, script, language, entering, leaving)
     job = _jobs(call).add(process, command)
     call.move(BUSY, note=f"job {job.number} runs")
-    return Result(f"Job {job.number} runs in the background.\n", data={"job": job.number, "cwd": place.cwd})
+    return Result(f"Job {job.number} runs in the background.\n", data={"job": job.number, "cwd": here.shown})
 
 
 def _read(call: Call, job: Job) -> Result:
@@ -179,7 +205,7 @@ def _read(call: Call, job: Job) -> Result:
 
 
 async def _process(
-    place: Place,
+    here: Place,
     command: str,
     script: int | None,
     language: Literal["bash", "python"],
@@ -188,7 +214,7 @@ async def _process(
 ) -> Process:
     return await Process.start(
         _arguments(command, script, language),
-        cwd=place.cwd,
+        cwd=here.cwd,
         environment=_environment(entering, leaving),
         descriptors=[entering, leaving, *([] if script is None else [script])],
     )
@@ -200,12 +226,14 @@ def _workspace() -> str:
 
 
 def _place(call: Call) -> Place:
-    place = call.state.setdefault("place", Place(_workspace()))
-    assert isinstance(place, Place)
-    if not os.path.isdir(place.cwd):
-        call.output(f"[The working directory {place.cwd} is gone; this runs in {_workspace()}.]\n")
-        place.cwd = _workspace()
-    return place
+    """Where the agent is, as far as it can be there still."""
+    here = place.arrived(call.carried)
+    if here is None:
+        return Place(_workspace(), {})
+    if os.path.isdir(here.cwd):
+        return here
+    call.output(f"[The working directory {here.shown} is gone; this runs in {_workspace()}.]\n")
+    return Place(_workspace(), here.exports)
 
 
 def _arguments(command: str, script: int | None, language: Literal["bash", "python"]) -> list[str]:
@@ -227,11 +255,11 @@ def _environment(entering: int, leaving: int) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _descriptors(place: Place) -> Iterator[tuple[int, int]]:
-    """Files in memory: what the last script left, and where this one leaves the same."""
+def _descriptors(here: Place) -> Iterator[tuple[int, int]]:
+    """Files in memory: what the last script exported, and where this one says what it leaves."""
     entering, leaving = os.memfd_create("enter"), os.memfd_create("leave")
     try:
-        os.write(entering, place.exports)
+        os.pwrite(entering, here.script(), 0)
         yield entering, leaving
     finally:
         os.close(entering)
@@ -269,24 +297,13 @@ async def _stream(process: Process, call: Call, kept: Kept, limit: float) -> boo
     return False
 
 
-def _note(place: Place, leaving: int) -> None:
-    """Take over what the script left, if it came to its end."""
-    left = os.pread(leaving, _LARGEST_ENVIRONMENT + 1, 0)
-    cwd, newline, exports = left.partition(b"\n")
-    directory = os.fsdecode(cwd)
-    if newline and directory.startswith("/") and os.path.isdir(directory):
-        place.cwd = directory
-        if len(left) <= _LARGEST_ENVIRONMENT:
-            place.exports = exports
-
-
 def _result(
-    call: Call, kept: Kept, place: Place, status: Status, *, timeout: float | None, oom_killed: bool
+    call: Call, kept: Kept, here: Place, status: Status, *, timeout: float | None, oom_killed: bool
 ) -> Result:
     code = _TIMED_OUT if timeout is not None else _exit_status(status)
     data: dict[str, JSON] = {
         "exit_status": code,
-        "cwd": place.cwd,
+        "cwd": here.shown,
         "timed_out": timeout is not None,
         "left_out": kept.left_out,
     }

@@ -29,6 +29,7 @@ def test_the_service_has_its_public_name_and_methods() -> None:
         "Invoke": (False, True),
         "Converse": (True, True),
         "Watch": (False, True),
+        "EndBackground": (False, False),
     }
 
 

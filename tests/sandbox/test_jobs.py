@@ -20,7 +20,7 @@ PATIENCE = 120.0
 
 
 async def call(door: Door, function: str, arguments: dict[str, JSON]) -> Completed:
-    made = FunctionCall("/", f"shell.{function}", 1, arguments, {}, 60, initial="ready")
+    made = FunctionCall("/", f"shell.{function}", 1, arguments, {}, 60, states=("ready", "jobs"))
     ticket = decide(made.request, 1, Grant(Scope("all", (("*",),)), 1))
     assert not isinstance(ticket, Denial)
     outcome = await door.call(
@@ -59,7 +59,7 @@ def test_a_job_keeps_its_module_and_ends_with_it(
 
             await until(ended, seconds=PATIENCE)
             again = await call(door, "run", {"command": "sleep 4712", "background": True})
-            assert again.anew
+            assert again.data["job"] == 1
         finally:
             await door.close()
             await host.close()

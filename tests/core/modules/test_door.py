@@ -17,6 +17,7 @@ from core.gate.grant import Grant, Scope
 from core.language.variables import text_value
 from core.modules.client import ArtifactChunk, Completed, Outcome, Raised
 from core.modules.door import Door, FunctionCall
+from core.modules.instances import Key
 from core.modules.observer import OnState
 from core.modules.outcome import StateChange
 from core.modules.registry import Start
@@ -87,7 +88,7 @@ class Scene:
         arguments: dict[str, JSON] = {"text": text}
         call = FunctionCall(
             "/", f"box.{function}", next(_NUMBERS), arguments, {}, WITHIN, start or Start(), fills,
-            on_state=on_state,
+            states=("shut", "open"), on_state=on_state,
         )  # fmt: skip
 
         async def keep(chunk: ArtifactChunk) -> None:
@@ -104,7 +105,7 @@ class Scene:
     async def die(self, why: str) -> None:
         """The module that was started first ends, and gRPC has noticed: until then a call may still be sent to it."""
         await self.host.started[0].die(why)
-        channel = self.door._running["box"].client._channel
+        channel = self.door._instances.running[Key("box", "work")].client._channel
         await channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
 
     async def done(self, function: str, text: str, *, start: Start | None = None) -> Completed:
@@ -193,13 +194,12 @@ def test_a_ticket_for_another_call_starts_nothing(sockets: Path) -> None:
     assert play(sockets, scene).started == []
 
 
-def test_a_module_that_died_between_calls_starts_anew_and_says_so(sockets: Path) -> None:
+def test_a_module_that_died_between_calls_starts_anew(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
         await it.done("put", "a")
         await it.die("It ran out of memory.")
         fresh = await it.done("put", "b")
-        assert (fresh.output, fresh.anew) == ("b", True)
-        assert not (await it.done("put", "c")).anew, "it is said once"
+        assert fresh.output == "b"
 
     play(sockets, scene)
 
@@ -220,7 +220,7 @@ def test_a_module_that_dies_during_a_call_says_why(sockets: Path) -> None:
         with pytest.raises(ModuleLost, match=r"UNAVAILABLE.*It ran out of memory\."):
             await it.done("put", "b")
         assert it.door.running == 0
-        assert (await it.done("put", "c")).anew
+        assert (await it.done("put", "c")).output == "c"
 
     play(sockets, scene)
 
@@ -229,7 +229,7 @@ def test_another_way_to_run_ends_the_old_instance(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
         await it.done("put", "a", start=Start("1"))
         other = await it.done("put", "b", start=Start("2", ("example.com:443",), ("KEY",)))
-        assert (other.output, other.anew) == ("b", False)
+        assert other.output == "b"
         assert [one.stopped for one in it.host.started] == [True, False]
         assert it.host.starts == [Start("1"), Start("2", ("example.com:443",), ("KEY",))]
 
@@ -298,7 +298,7 @@ def test_an_instance_that_will_not_stop_does_not_keep_the_others_running(sockets
     assert host.ended == ["s"]
 
 
-def test_a_session_that_rests_runs_nothing_and_says_so_at_its_next_call(sockets: Path) -> None:
+def test_a_session_that_rests_runs_nothing_until_its_next_call(sockets: Path) -> None:
     clock = HeldClock()
 
     async def scene(it: Scene) -> None:
@@ -311,7 +311,7 @@ def test_a_session_that_rests_runs_nothing_and_says_so_at_its_next_call(sockets:
         await until(lambda: it.host.started[0].stopped)
         assert it.door.running == 0
         fresh = await it.done("put", "c")
-        assert (fresh.output, fresh.anew) == ("c", True)
+        assert fresh.output == "c"
         it.host.started[1].stubborn = True
         clock.advance(IDLE)
         await until(lambda: it.host.started[1].stopped)
@@ -328,7 +328,7 @@ def test_a_module_that_told_of_a_state_is_left_running(sockets: Path) -> None:
         await it.done("move", "open")
         clock.advance(10_000)
         again = await it.done("put", "b")
-        assert (again.output, again.anew) == ("a b", False)
+        assert again.output == "a b"
 
     play(sockets, scene, clock=clock)
 

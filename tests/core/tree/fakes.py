@@ -247,7 +247,12 @@ class FakeModules:
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return MANIFEST
 
-    async def warm(self, module: str, report: Report, start: Start) -> None:
+    async def warm(
+        self, module: str, report: Report, start: Start, *, right: Right = "work", agent: str = ""
+    ) -> None:
+        return None
+
+    async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None:
         return None
 
     async def drop(self, module: str) -> None:

@@ -39,7 +39,7 @@ MACHINE = Manifest.model_validate(
 
 
 class House(FakeModules):
-    """Keeps the state as a module does, and refuses what it does not offer; it was lost before each `wait`."""
+    """Keeps the state as a module does, and refuses what it does not offer; it is started anew for each `wait`."""
 
     def __init__(self) -> None:
         super().__init__(World())
@@ -64,7 +64,7 @@ class House(FakeModules):
             change = StateChange("inside" if self.inside else "outside", (), "")
         if name == "wait":
             self.inside = False
-        return Completed("Done.", "text/plain", {}, None, (), change, anew=name == "wait")
+        return Completed("Done.", "text/plain", {}, None, (), change)
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return MACHINE
@@ -124,9 +124,14 @@ def test_calls_of_a_state_machine_keep_their_order(tmp_path: Path) -> None:
     assert "Error" not in heard_at[1]
 
 
-def test_a_module_that_was_started_anew_says_so_and_is_in_its_first_state(tmp_path: Path) -> None:
-    _, inside, anew, again = heard(tmp_path, act("enter"), act("wait"), act("enter"))
-    assert "started anew" not in inside
-    assert "(The module `house` was started anew for this call: what it held" in anew
-    assert "in the state `inside` now" in again, "told again, since it was outside meanwhile"
-    assert "started anew" not in again
+def test_nothing_tells_that_a_module_was_started_anew_but_what_it_does(tmp_path: Path) -> None:
+    """What an agent reads behind a denial and behind a loss must not differ."""
+    _, inside, anew, again, refused = heard(
+        tmp_path, act("enter"), act("wait"), act("enter"), act("wait") + act("look")
+    )
+    assert "in the state `inside` now" in inside
+    assert anew.startswith(
+        "Result of `house.wait` (only you see this), kept as $wait_1:\n```\nDone.\n```\n\n(state)"
+    )
+    assert "in the state" not in again, "it offers what the agent knows"
+    assert "house.look is not offered; offered now: enter, wait." in refused

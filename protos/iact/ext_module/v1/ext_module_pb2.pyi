@@ -41,7 +41,7 @@ class Manifest(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., purpose: _Optional[str] = ..., keywords: _Optional[_Iterable[str]] = ..., functions: _Optional[_Iterable[_Union[Function, _Mapping[str, object]]]] = ..., states: _Optional[_Iterable[_Union[State, _Mapping[str, object]]]] = ..., needs: _Optional[_Union[Needs, _Mapping[str, object]]] = ...) -> None: ...
 
 class Function(_message.Message):
-    __slots__ = ("name", "alias", "summary", "documentation", "parameters_schema", "body_parameter", "result_media_type", "impact", "idempotent", "exclusive", "states", "default_timeout_ms")
+    __slots__ = ("name", "alias", "summary", "documentation", "parameters_schema", "body_parameter", "result_media_type", "impact", "idempotent", "exclusive", "states", "default_timeout_ms", "held")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ALIAS_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
@@ -54,6 +54,7 @@ class Function(_message.Message):
     EXCLUSIVE_FIELD_NUMBER: _ClassVar[int]
     STATES_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
     name: str
     alias: str
     summary: str
@@ -66,7 +67,8 @@ class Function(_message.Message):
     exclusive: bool
     states: _containers.RepeatedScalarFieldContainer[str]
     default_timeout_ms: int
-    def __init__(self, name: _Optional[str] = ..., alias: _Optional[str] = ..., summary: _Optional[str] = ..., documentation: _Optional[str] = ..., parameters_schema: _Optional[str] = ..., body_parameter: _Optional[str] = ..., result_media_type: _Optional[str] = ..., impact: _Optional[_Union[Impact, str]] = ..., idempotent: _Optional[bool] = ..., exclusive: _Optional[bool] = ..., states: _Optional[_Iterable[str]] = ..., default_timeout_ms: _Optional[int] = ...) -> None: ...
+    held: bool
+    def __init__(self, name: _Optional[str] = ..., alias: _Optional[str] = ..., summary: _Optional[str] = ..., documentation: _Optional[str] = ..., parameters_schema: _Optional[str] = ..., body_parameter: _Optional[str] = ..., result_media_type: _Optional[str] = ..., impact: _Optional[_Union[Impact, str]] = ..., idempotent: _Optional[bool] = ..., exclusive: _Optional[bool] = ..., states: _Optional[_Iterable[str]] = ..., default_timeout_ms: _Optional[int] = ..., held: _Optional[bool] = ...) -> None: ...
 
 class State(_message.Message):
     __slots__ = ("name", "summary")
@@ -77,7 +79,7 @@ class State(_message.Message):
     def __init__(self, name: _Optional[str] = ..., summary: _Optional[str] = ...) -> None: ...
 
 class Needs(_message.Message):
-    __slots__ = ("egress", "secrets", "workspace", "memory_bytes", "cpu", "pids")
+    __slots__ = ("egress", "secrets", "workspace", "memory_bytes", "cpu", "pids", "own_instances")
     class Workspace(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         WORKSPACE_NONE: _ClassVar[Needs.Workspace]
@@ -92,16 +94,18 @@ class Needs(_message.Message):
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     CPU_FIELD_NUMBER: _ClassVar[int]
     PIDS_FIELD_NUMBER: _ClassVar[int]
+    OWN_INSTANCES_FIELD_NUMBER: _ClassVar[int]
     egress: _containers.RepeatedScalarFieldContainer[str]
     secrets: _containers.RepeatedScalarFieldContainer[str]
     workspace: Needs.Workspace
     memory_bytes: int
     cpu: float
     pids: int
-    def __init__(self, egress: _Optional[_Iterable[str]] = ..., secrets: _Optional[_Iterable[str]] = ..., workspace: _Optional[_Union[Needs.Workspace, str]] = ..., memory_bytes: _Optional[int] = ..., cpu: _Optional[float] = ..., pids: _Optional[int] = ...) -> None: ...
+    own_instances: bool
+    def __init__(self, egress: _Optional[_Iterable[str]] = ..., secrets: _Optional[_Iterable[str]] = ..., workspace: _Optional[_Union[Needs.Workspace, str]] = ..., memory_bytes: _Optional[int] = ..., cpu: _Optional[float] = ..., pids: _Optional[int] = ..., own_instances: _Optional[bool] = ...) -> None: ...
 
 class InvokeRequest(_message.Message):
-    __slots__ = ("call_id", "session", "agent", "function", "arguments_json", "values", "timeout_ms")
+    __slots__ = ("call_id", "session", "agent", "function", "arguments_json", "values", "timeout_ms", "carried")
     class ValuesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +120,7 @@ class InvokeRequest(_message.Message):
     ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    CARRIED_FIELD_NUMBER: _ClassVar[int]
     call_id: str
     session: str
     agent: str
@@ -123,7 +128,8 @@ class InvokeRequest(_message.Message):
     arguments_json: str
     values: _containers.MessageMap[str, Value]
     timeout_ms: int
-    def __init__(self, call_id: _Optional[str] = ..., session: _Optional[str] = ..., agent: _Optional[str] = ..., function: _Optional[str] = ..., arguments_json: _Optional[str] = ..., values: _Optional[_Mapping[str, Value]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+    carried: bytes
+    def __init__(self, call_id: _Optional[str] = ..., session: _Optional[str] = ..., agent: _Optional[str] = ..., function: _Optional[str] = ..., arguments_json: _Optional[str] = ..., values: _Optional[_Mapping[str, Value]] = ..., timeout_ms: _Optional[int] = ..., carried: _Optional[bytes] = ...) -> None: ...
 
 class Value(_message.Message):
     __slots__ = ("data", "media_type", "name")
@@ -194,20 +200,22 @@ class StateChange(_message.Message):
     def __init__(self, state: _Optional[str] = ..., entry_points: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("text", "json", "artifact", "media_type", "data_json", "state")
+    __slots__ = ("text", "json", "artifact", "media_type", "data_json", "state", "carried")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     JSON_FIELD_NUMBER: _ClassVar[int]
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     MEDIA_TYPE_FIELD_NUMBER: _ClassVar[int]
     DATA_JSON_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    CARRIED_FIELD_NUMBER: _ClassVar[int]
     text: str
     json: str
     artifact: str
     media_type: str
     data_json: str
     state: StateChange
-    def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., artifact: _Optional[str] = ..., media_type: _Optional[str] = ..., data_json: _Optional[str] = ..., state: _Optional[_Union[StateChange, _Mapping[str, object]]] = ...) -> None: ...
+    carried: bytes
+    def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., artifact: _Optional[str] = ..., media_type: _Optional[str] = ..., data_json: _Optional[str] = ..., state: _Optional[_Union[StateChange, _Mapping[str, object]]] = ..., carried: _Optional[bytes] = ...) -> None: ...
 
 class Error(_message.Message):
     __slots__ = ("type", "message", "stack_trace")
@@ -226,3 +234,15 @@ class WatchRequest(_message.Message):
     session: str
     agent: str
     def __init__(self, session: _Optional[str] = ..., agent: _Optional[str] = ...) -> None: ...
+
+class EndBackgroundRequest(_message.Message):
+    __slots__ = ("session", "agent")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    agent: str
+    def __init__(self, session: _Optional[str] = ..., agent: _Optional[str] = ...) -> None: ...
+
+class EndBackgroundResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

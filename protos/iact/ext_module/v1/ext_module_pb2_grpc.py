@@ -54,6 +54,11 @@ class ExtModuleStub:
                 request_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.WatchRequest.SerializeToString,
                 response_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.StateChange.FromString,
                 _registered_method=True)
+        self.EndBackground = channel.unary_unary(
+                '/iact.ext_module.v1.ExtModule/EndBackground',
+                request_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.EndBackgroundRequest.SerializeToString,
+                response_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.EndBackgroundResponse.FromString,
+                _registered_method=True)
 
 
 class ExtModuleServicer:
@@ -99,6 +104,15 @@ class ExtModuleServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def EndBackground(self, request, context):
+        """Ends what runs on behind calls of an agent that have ended: its jobs, and whatever else does more than answer.
+        Calls under way go on. Asked when the agent may do less from now on. A module that does not answer within half
+        a second, that has no such thing or answers UNIMPLEMENTED, is stopped as a whole where it holds something.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ExtModuleServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -121,6 +135,11 @@ def add_ExtModuleServicer_to_server(servicer, server):
                     servicer.Watch,
                     request_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.WatchRequest.FromString,
                     response_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.StateChange.SerializeToString,
+            ),
+            'EndBackground': grpc.unary_unary_rpc_method_handler(
+                    servicer.EndBackground,
+                    request_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.EndBackgroundRequest.FromString,
+                    response_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.EndBackgroundResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -231,6 +250,33 @@ class ExtModule:
             '/iact.ext_module.v1.ExtModule/Watch',
             protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.WatchRequest.SerializeToString,
             protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.StateChange.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EndBackground(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/iact.ext_module.v1.ExtModule/EndBackground',
+            protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.EndBackgroundRequest.SerializeToString,
+            protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.EndBackgroundResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,186 @@
+"""The instances of modules that run for one session: found or started, bounded in number, let go of.
+
+A module that has the workspace for writing runs as a *viewer*, which can't write, and as a *worker*; one whose
+manifest says so runs for each agent alone. So what is looked after here is not a module but a `Key`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from core.errors import SandboxError
+from core.modules.client import ModuleClient
+from core.modules.registry import Start
+from core.ports import ModuleHost, ModuleInstance, Report, Right
+
+MOST: Final = 24
+"""Instances of one session that run at a time. The one that was idle longest is stopped for another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One instance of a session: of which module, what it may do, and whose alone it is (empty: everybody's)."""
+
+    module: str
+    right: Right
+    agent: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Running:
+    """One instance that runs, and how it was started."""
+
+    instance: ModuleInstance
+    client: ModuleClient
+    start: Start
+    calls: int = 0
+    """How many are under way."""
+    used: int = 0
+    """When it was last called, counted in calls of the session."""
+    ending: bool = False
+    """It is stopped as soon as no call is under way."""
+
+    async def well(self) -> bool:
+        """Whether it can be called. It is asked, and at last its host, unless it has just answered."""
+        return self.client.fresh or await self.client.serves() or await self.instance.why_lost() is None
+
+
+def key_of(module: str, start: Start, right: Right, agent: str) -> Key:
+    """Which instance of a module serves a call of `agent` with this right."""
+    return Key(module, right if start.views else "work", agent if start.own else "")
+
+
+@dataclass(slots=True)
+class Instances:
+    """What runs for one session. `holds`: whether an instance is in use though nobody calls it.
+
+    `forget`: told of each that is let go of, before it is stopped. `most`: how many may run.
+    """
+
+    host: ModuleHost
+    session: str
+    workspace: Path
+    holds: Callable[[Key], bool]
+    forget: Callable[[Key], Awaitable[None]]
+    most: int = MOST
+    running: dict[Key, Running] = field(default_factory=dict)
+    tell: Callable[[], None] = lambda: None
+    """Told whenever another number of them runs."""
+    _locks: dict[Key, asyncio.Lock] = field(default_factory=dict)
+    _begun: int = 0
+    """How many are being started."""
+    _freed: asyncio.Event = field(default_factory=asyncio.Event)
+    _count: itertools.count[int] = field(default_factory=itertools.count)
+
+    def lock(self, key: Key) -> asyncio.Lock:
+        """Held by whoever starts, checks or stops an instance."""
+        return self._locks.setdefault(key, asyncio.Lock())
+
+    async def reach(self, key: Key, report: Report, start: Start) -> Running:
+        """The instance for `key`, which runs as `start` says.
+
+        Raises:
+            SandboxError: it can't be started.
+        """
+        async with self.lock(key):
+            running = self.running.get(key)
+            if running is not None and running.start == start and await running.well():
+                if self.running.get(key) is running:  # not ended meanwhile
+                    return running
+            elif running is not None:
+                await self.drop(key)
+            await self._room()
+            self._begun += 1
+            try:
+                instance = await self.host.start(
+                    key.module,
+                    session=self.session,
+                    workspace=self.workspace,
+                    report=report,
+                    digest=start.digest,
+                    egress=start.egress,
+                    secrets=start.secrets,
+                    right=key.right,
+                    agent=key.agent,
+                )
+            finally:
+                self._begun -= 1
+            running = self.running[key] = Running(instance, ModuleClient(instance.target), start)
+            running.used = next(self._count)
+            self.tell()
+            return running
+
+    async def _room(self) -> None:
+        """Wait until one more may run; what is idle makes room for it."""
+        while len(self.running) + self._begun >= self.most:
+            idle = [key for key, one in self.running.items() if not one.calls and not self.lock(key).locked()]
+            if idle:
+                last = min(idle, key=lambda key: (self.holds(key), self.running[key].used))
+                async with self.lock(last):
+                    await self.give_up(last)
+            else:
+                self._freed.clear()
+                await self._freed.wait()
+
+    def began(self, running: Running) -> None:
+        """A call is made of it."""
+        running.calls += 1
+        running.used = next(self._count)
+
+    async def ended(self, key: Key, running: Running) -> None:
+        """That call is over."""
+        running.calls -= 1
+        self._freed.set()
+        if running.ending and not running.calls and self.running.get(key) is running:
+            await self.give_up(key)
+
+    def move(self, key: Key, to: Key, start: Start) -> None:
+        """Let an instance be another's, for which it is as good."""
+        if to not in self.running:
+            running = self.running.pop(key)
+            running.start = start
+            self.running[to] = running
+
+    async def drop(self, key: Key) -> None:
+        """Stop an instance, if it runs; the next call starts it again."""
+        running = self.take(key)
+        await self.forget(key)
+        if running is not None:
+            await self.stop(running)
+
+    def take(self, key: Key) -> Running | None:
+        """Let an instance be nobody's, so that no call reaches it any more; it is to be stopped."""
+        running = self.running.pop(key, None)
+        if running is not None:
+            self._freed.set()
+            self.tell()
+        return running
+
+    async def stop(self, running: Running) -> None:
+        """Stop what was taken."""
+        await running.client.close()
+        await running.instance.stop()
+
+    async def give_up(self, key: Key) -> None:
+        """Stop an instance; what can't be stopped is removed by the host at the end of the session."""
+        with suppress(SandboxError):
+            await self.drop(key)
+
+    async def look_after(self, key: Key) -> None:
+        """Let go of an instance that serves no longer. While it is called, that call's time limit is what counts:
+        a function may keep its module from answering anything else.
+        """
+        async with self.lock(key):
+            running = self.running.get(key)
+            if running is not None and not running.calls and not await running.well():
+                await self.give_up(key)
+
+    def of(self, module: str) -> Iterable[Key]:
+        """The instances of a module that run."""
+        return [key for key in self.running if key.module == module]

@@ -1,0 +1,90 @@
+"""Ends what a program left running that nobody holds any more, in a sandbox where all processes are the module's.
+
+A program can outlive its supervisor by killing it, and clear its environment too. What no such trick changes is
+where it runs: in the name space of this module's processes. So whatever is there, and is neither the server, nor
+above it, nor put there from outside, nor below a process that is to be spared, is a stray.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Collection
+from typing import Final
+
+RIGHT: Final = "IACT_RIGHT"
+"""Environment variable by which a sandbox says what its module may do: "look" or "work"."""
+_WITHIN: Final = 2.0
+"""Seconds after which it gives up on what can't be killed."""
+
+
+def contained() -> bool:
+    """Whether all processes here are the module's: we are in a sandbox, right below its first process."""
+    return RIGHT in os.environ and (os.getpid() == 1 or os.getppid() in (0, 1))
+
+
+def only_looks() -> bool:
+    """Whether this instance can only look, so that nothing of a call may outlive it."""
+    return os.environ.get(RIGHT) == "look"
+
+
+def end_strays(spared: Collection[int] = ()) -> bool:
+    """Kill every stray; whether none is left. `spared`: process ids that stay, with all that they started.
+
+    Outside of a sandbox nothing is done: there the other processes are not the module's.
+    """
+    if not contained():
+        return True
+    deadline = time.monotonic() + _WITHIN
+    stopped: set[int] = set()
+    while found := _strays(spared):
+        # All are stopped before any is killed, so that none can start others meanwhile.
+        fresh = found - stopped
+        _send(fresh or found, signal.SIGSTOP if fresh else signal.SIGKILL)
+        stopped |= fresh
+        if not fresh:
+            time.sleep(0.001)
+        if time.monotonic() > deadline:
+            return False
+    return True
+
+
+def _send(pids: set[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
+
+
+def _strays(spared: Collection[int]) -> set[int]:
+    parents = _parents()
+    kept = {os.getpid(), *spared}
+    above = os.getpid()
+    while above := parents.get(above, 0):
+        kept.add(above)
+    return {pid for pid in parents if not _stays(pid, parents, kept, set(spared))}
+
+
+def _stays(pid: int, parents: dict[int, int], kept: set[int], roots: set[int]) -> bool:
+    """Whether a process is kept, was put here from outside (it has no parent here), or is below one that is spared."""
+    if pid in kept or not parents[pid]:
+        return True
+    seen: set[int] = set()
+    while (pid := parents.get(pid, 0)) and pid not in seen:
+        if pid in roots:
+            return True
+        seen.add(pid)
+    return False
+
+
+def _parents() -> dict[int, int]:
+    """The parent of each process here, 0 if it is not one of them; those that have ended are left out."""
+    found: dict[int, int] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+                if state not in (b"Z", b"X"):
+                    found[int(entry)] = int(parent)
+    return found
