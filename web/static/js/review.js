@@ -3,7 +3,7 @@
 
 import { drawn } from "./diff.js";
 import { el, onceAFrame, part, setText } from "./dom.js";
-import { bytes } from "./format.js";
+import { agentName, bytes } from "./format.js";
 import { Rows } from "./rows.js";
 
 const PAGE = 1000;
@@ -135,14 +135,15 @@ export class ReviewDialog {
       this.#say(error);
     }
     const before = this.#changes[this.#current]?.path;
-    this.#changes = found;
+    // First what a person is asked about, then what only waits along with it.
+    this.#changes = [...found.filter(pressing), ...found.filter((one) => !pressing(one))];
     this.#lines.clear();
     this.#uncounted.clear();
     const there = new Set(found.map((one) => one.path));
     this.#chosen = new Set([...this.#chosen].filter((path) => there.has(path)));
-    this.#current = Math.max(0, found.findIndex((one) => one.path === before));
+    this.#current = Math.max(0, this.#changes.findIndex((one) => one.path === before));
     this.rows.clear();
-    this.rows.show(found);
+    this.rows.show(this.#changes);
     this.#tell(found.length);
     this.#count();
     await this.#open();
@@ -277,7 +278,7 @@ export class ReviewDialog {
       was && now && was.mode !== now.mode ? `mode ${octal(was.mode)} → ${octal(now.mode)}` : "",
       now?.target ? `points to ${now.target}` : "",
       was?.type === "file" && now?.type === "file" ? (was.size === now.size ? bytes(now.size ?? 0) : `${bytes(was.size ?? 0)} → ${bytes(now.size ?? 0)}`) : (now ?? was)?.type === "file" ? bytes((now ?? was)?.size ?? 0) : "",
-      change.agents.length ? `by ${change.agents.join(", ")}` : "",
+      change.agents.length ? `by ${change.agents.map(agentName).join(", ")}` : "",
     ].filter(Boolean);
     const notes = [
       change.from ? `Renamed from ${change.from}: apply both to move it.` : "", change.to ? `Renamed to ${change.to}: apply both to move it.` : "",
@@ -381,9 +382,15 @@ export class ReviewDialog {
     if (top < scroll.scrollTop) scroll.scrollTop = top;
     else if (top + HEIGHT > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + HEIGHT - scroll.clientHeight;
     requestAnimationFrame(() => requestAnimationFrame(() => {
-      /** @type {HTMLElement|null} */ (this.rows.list.querySelector('[aria-current="true"]'))?.focus({ preventScroll: true });
+      // Whoever types fast has asked for more by now.
+      if (this.#sure.hidden) /** @type {HTMLElement|null} */ (this.rows.list.querySelector('[aria-current="true"]'))?.focus({ preventScroll: true });
     }));
   }
+}
+
+/** @param {Change} change */
+function pressing(change) {
+  return change.impact > 1 || change.conflict === true;
 }
 
 /** @param {Change[]} changes */
