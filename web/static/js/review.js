@@ -332,7 +332,7 @@ export class ReviewDialog {
         left.push(...answer.left);
         notes.push(...answer.notes);
       }
-      this.#chosen.clear();
+      this.#choose([]);
       setText(this.#news, [op === "apply" ? `${counted(done)} in your directory now.` : `${counted(done)} dropped.`,
         left.length ? `${counted(left.length)} left: ${left[0].path}: ${left[0].why}` : "", notes.length ? `${notes[0].path}: ${notes[0].why}` : ""].filter(Boolean).join(" "));
     } catch (error) {
