@@ -37,14 +37,13 @@ _NAMED: Final = 3
 class Look:
     """What a look at the overlay saw. `seen`: the last record before it. `changes`: what differs from what was known.
 
-    `gone`: what waited and does not differ from the directory any more. `writers`: agents whose processes may go on.
+    `gone`: what waited and does not differ from the directory any more.
     """
 
     after: After
     seen: int
     changes: tuple[FileChange, ...]
     gone: tuple[str, ...] = ()
-    writers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +148,11 @@ def _held(
     """What keeps a transaction from being applied at once, and the sentence for people."""
     if tree.lockdown or tree.policy.lockdown:
         return "lockdown", "Everything is locked down."
-    if look.after == "open" or not (works or look.writers):
+    # What an agent left running behind its calls can have changed something, too.
+    writers = tuple(sorted({agent for _, agent in tree.shared.busy if agent in tree.agents}))
+    if look.after == "open" or not (works or writers):
         return "unasked", "It was found in the overlay, and no call that ended accounts for it."
-    for agent, function, limit in _limits(tree, works, look.writers):
+    for agent, function, limit in _limits(tree, works, writers):
         if effect.impact > limit:
             what = (
                 f"the intent of {agent} is {limit:g}"
@@ -159,7 +160,7 @@ def _held(
                 else f"{agent} may do {limit:g} with {function}"
             )
             return "impact", f"The changes have impact {effect.impact:g}, and {what}."
-    strange = origin.strange(tree, _labels(tree, works, look.writers))
+    strange = origin.strange(tree, _labels(tree, works, writers))
     if effect.impact >= ASK_FROM and strange:
         return (
             "provenance",
@@ -168,7 +169,7 @@ def _held(
     met = [one.path for one in fresh if one.conflict]
     if met:
         return "conflict", f"Somebody changed {_names(met)} in the directory meanwhile."
-    met = [one.path for one in fresh if _touches(tree.live.pending, one.path)]
+    met = _touching(tree.live.pending, [one.path for one in fresh])
     if met:
         return "pending", f"It builds on changes that wait already: {_names(met)}."
     return "", ""
@@ -183,8 +184,7 @@ def _limits(
         cap = grant.scope.cap(work.function)
         yield work.agent, work.function if cap < grant.intent else "", min(grant.intent, cap)
     for agent in writers:
-        if agent in tree.agents:
-            yield agent, "", tree.grant_of(agent).intent
+        yield agent, "", tree.grant_of(agent).intent
 
 
 def _labels(tree: Tree, works: tuple[Work, ...], writers: tuple[str, ...]) -> frozenset[str]:
@@ -193,13 +193,14 @@ def _labels(tree: Tree, works: tuple[Work, ...], writers: tuple[str, ...]) -> fr
     return join([*(work.labels for work in works), *read])
 
 
-def _touches(pending: Mapping[str, PendingChange], path: str) -> bool:
-    """Whether a change is of something that waits, or is in it, or holds it."""
-    if not pending:
-        return False
-    if path in pending or any(above in pending for above in parents(path)):
-        return True
-    return any(one.startswith(f"{path}/") for one in pending)
+def _touching(pending: Mapping[str, PendingChange], paths: Iterable[str]) -> list[str]:
+    """The paths of something that waits, or in it, or around it."""
+    around = {above for one in pending for above in parents(one)}
+    return [
+        path
+        for path in paths
+        if path in pending or path in around or any(above in pending for above in parents(path))
+    ]
 
 
 def parents(path: str) -> Iterable[str]:
@@ -305,8 +306,6 @@ def look_fields(look: Look) -> tuple[dict[str, JSON], dict[str, bytes]]:
     fields["changes"] = listed([change_json(one) for one in look.changes], blobs)
     if look.gone:
         fields["gone"] = listed(look.gone, blobs)
-    if look.writers:
-        fields["writers"] = listed(look.writers, blobs)
     return fields, blobs
 
 
@@ -338,7 +337,6 @@ def look_of(tree: Tree, record: Record) -> Look:
         record.number("seen"),
         tuple(one for one in changes if one is not None),
         _paths(tree, record, "gone"),
-        _paths(tree, record, "writers"),
     )
 
 

@@ -66,7 +66,7 @@ Kinds and their own fields (a reader ignores fields that it does not know):
     effects  somebody looked at the overlay of a live directory, and something was new; never in a context: after
              (call|person|open), seen (the last record before the look), changes [{path, kind (add|modify|delete),
              was, now {type, mode, size, content (its SHA-256), target}, conflict}] or blob, gone [path] (waited, and
-             is now as in the directory), writers [agent] (whose processes may go on); and what follows: calls [n]
+             is now as in the directory); and what follows: calls [n]
              (that ran since the last one), impact, why, apply (at once; true: written ahead), held (why not:
              impact|provenance|conflict|pending|lockdown|unasked), reason (in words)
     settle   what became of changes that record `of` meant to apply or drop: of, left [{path, outcome

@@ -10,7 +10,7 @@ nobody can tell whose a change is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,21 +110,15 @@ class Underway:
 
 
 class Effects:
-    """The effects of one session's calls. `files`: the overlay; None: there is none, and nothing is done here.
+    """The effects of one session's calls. `files`: the overlay; None: there is none, and nothing is done here."""
 
-    `writers`: agents whose processes may go on behind their calls.
-    """
-
-    def __init__(
-        self, live: Live, files: LiveFiles | None, writers: Callable[[], Collection[str]] = tuple
-    ) -> None:
+    def __init__(self, live: Live, files: LiveFiles | None) -> None:
         self._live = live
         self._files = files
         self._lock = asyncio.Lock()
         self._calls = self._works = 0
         self._told: set[str] = set()
         self._recovered = False
-        self.writers = writers
 
     @property
     def on(self) -> bool:
@@ -289,7 +283,7 @@ class Effects:
         changes, gone = difference(tree.live, await self._run(files.changes))
         if not changes and not gone:
             return False
-        look = Look(after, seen, changes, gone, tuple(sorted(self.writers())))
+        look = Look(after, seen, changes, gone)
         fields, blobs = look_fields(look)
         verdict = weigh(tree, look, tree.records + 1)
         record = live.record("effects", agent, {**fields, **verdict.fields()}, "", blobs)
@@ -375,12 +369,15 @@ def choose(
         raise UsageError("No changes wait in this session.")
     if paths is None:
         return list(pending)
+    wanted = {one.rstrip("/") for one in paths}
     chosen: set[str] = set()
-    for path in (one.rstrip("/") for one in paths):
-        below = {one for one in pending if one == path or one.startswith(f"{path}/")}
-        if not below:
-            raise UsageError(f"Nothing waits at {path!r}; see iact workspace pending.")
-        chosen |= below
+    met: set[str] = set()
+    for path in pending:
+        if found := wanted.intersection((path, *parents(path))):
+            chosen.add(path)
+            met |= found
+    if missing := sorted(wanted - met):
+        raise UsageError(f"Nothing waits at {missing[0]!r}; see iact workspace pending.")
     needed = {
         above
         for one in chosen

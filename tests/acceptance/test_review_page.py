@@ -104,7 +104,9 @@ def test_a_person_reviews_many_changes_by_mouse_and_by_keyboard(stage: Stage, tm
         (mine / "notes.txt").write_text("by the user\n")
         dialog.get_by_role("button", name="Apply selected").click()
         dialog.get_by_role("button", name="Yes, apply").click()
-        expect(dialog.locator("[data-role=review-news]")).to_contain_text("changed again after you looked at it")
+        expect(dialog.locator("[data-role=review-news]")).to_contain_text(
+            "changed again after you looked at it"
+        )
         expect(row(page, "notes.txt")).to_contain_text("conflict")
         assert (mine / "notes.txt").read_text() == "by the user\n"
 

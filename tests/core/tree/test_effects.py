@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
+from core.errors import ReplayMismatch, UsageError
+from core.fold.apply import read_tree
+from core.fold.pending import PendingChange
+from core.gate.effects import Effect
 from core.journal import read_journal
 from core.journal.record import Record
+from core.ports import JSON, FileChange, FileState
 from core.tree.effects import choose
 from core.tree.replay import replay
 from core.tree.session import Session
@@ -423,3 +428,67 @@ def test_a_fork_takes_nothing_with_it_that_waits(tmp_path: Path, mine: Path) -> 
 def test_choose_takes_what_belongs_together() -> None:
     with pytest.raises(UsageError, match="No changes wait"):
         choose({}, None)
+
+
+DERIVED = {"calls", "impact", "why", "apply", "held", "reason"}
+
+
+def test_a_forged_judgement_is_named_by_verification(tmp_path: Path, mine: Path) -> None:
+    """Every field of a record of effects that follows from what stands before: changed, taken away, and made up."""
+
+    async def review(session: Session) -> None:
+        await session.effects.apply(["notes.txt"])
+        await session.effects.drop(None)
+
+    script = does("write a 1", "rm notes.txt\nwrite b 1", "write a 2", "write src/main.py mine")
+    session, _ = run(tmp_path, mine, script, then=review)
+    directory = tmp_path / "sessions" / session
+    journal = read_journal(directory).records
+    seen: set[str] = set()
+    for at, record in enumerate(journal):
+        for name, forged in forgeries(record):
+            with pytest.raises(ReplayMismatch) as raised:
+                read_tree([*journal[:at], forged, *journal[at + 1 :]], lambda digest: b"", strict=True)
+            assert raised.value.n == record.n, (name, forged)
+            seen.add(f"{record.kind}.{name}")
+    assert seen == {f"effects.{name}" for name in (*DERIVED, "changes", "gone")} | {
+        "settle.of", "settle.left", "control.paths",
+    }  # fmt: skip
+
+
+def forgeries(record: Record) -> Iterator[tuple[str, Record]]:
+    """The record with one field changed to what can't have been."""
+    fields = dict(record.fields)
+
+    def made(name: str, value: JSON) -> tuple[str, Record]:
+        return name, dataclasses.replace(record, fields={**fields, name: value})
+
+    if record.kind == "effects":
+        for name in sorted(DERIVED):
+            for value in (None, "impact", "", 1, 0.5, True, [1], "Nothing."):
+                if fields.get(name) != value and not (fields.get(name) is True and value == 1):
+                    yield made(name, value)
+        yield made("changes", "none")
+        yield made("changes", [{"path": "a", "kind": "add"}])
+        yield made("changes", {"sha256": 1})
+        yield made("gone", ["never"])
+    elif record.kind == "settle":
+        yield made("of", record.n)
+        yield made("left", [{"path": "never", "outcome": "failed", "why": ""}])
+        yield made("left", "x")
+    elif record.kind == "control" and record.text("op") in ("apply", "drop"):
+        yield made("paths", ["never"])
+        yield made("paths", [1])
+
+
+def test_a_fold_is_linear_in_what_waits(tmp_path: Path) -> None:
+    """Thousands of paths in folders are chosen and met in no more time than their number asks for."""
+    state = FileState("file", 0o644, 1, "a" * 64)
+    folder = FileState("folder", 0o755)
+    changes = [FileChange("many", "add", None, folder)] + [
+        FileChange(f"many/{at}", "add", None, state) for at in range(20_000)
+    ]
+    pending = {one.path: PendingChange(one, Effect(1, "."), 1) for one in changes}
+    assert len(choose(pending, ["many"])) == 20_001
+    assert choose(pending, ["many/7"]) == ["many", "many/7"]
+    assert choose(pending, ["many/7"], dropping=True) == ["many/7"]
