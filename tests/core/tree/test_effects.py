@@ -465,7 +465,8 @@ def forgeries(record: Record) -> Iterator[tuple[str, Record]]:
 
     if record.kind == "effects":
         for name in sorted(DERIVED):
-            for value in (None, "impact", "", 1, 0.5, True, [1], "Nothing."):
+            others: list[JSON] = [None, "impact", "", 1, 0.5, True, [1], "Nothing."]
+            for value in others:
                 if fields.get(name) != value and not (fields.get(name) is True and value == 1):
                     yield made(name, value)
         yield made("changes", "none")
