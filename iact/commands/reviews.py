@@ -74,15 +74,14 @@ def diff(settings: Settings, session: str, paths: Sequence[str]) -> int:
         UsageError: there is no such session, or nothing waits at a path.
         JournalLocked: another process than the server has the session open.
     """
-    chosen = _chosen([str(row["path"]) for row in _rows(settings, session)], paths)
     try:
-        for path in chosen:
-            print_exactly(str(remote.ask_session(settings, session, {"type": "patch", "path": path})["text"]))
+        for path in _chosen([str(row["path"]) for row in _served(settings, session)], paths):
+            answer = remote.ask_session(settings, session, {"type": "patch", "path": path})
+            print_exactly(str(answer["text"]))
     except NoServer:
 
         async def work(effects: Effects) -> None:
-            await effects.pending()
-            for path in chosen:
+            for path in _chosen([*await effects.pending()], paths):
                 print_exactly(await effects.patch(path))
 
         _at_rest(settings, session, work)
@@ -151,22 +150,38 @@ async def count_all(effects: Effects, paths: Iterable[str]) -> dict[str, tuple[i
 
 
 def _rows(settings: Settings, session: str) -> list[Row]:
-    """What waits: as the server that has the session sees it, or as the journal says."""
+    """What waits: as the server sees it or, without one, as the journal says."""
     directory = directory_of(settings, session)
     try:
-        found: list[Row] = []
-        while True:
-            message: Fields = {"type": "pending", "start": len(found), "count": _PAGE}
-            page = remote.ask_session(settings, session, message)
-            some = page.get("list")
-            found += [row for row in some if isinstance(row, dict)] if isinstance(some, list) else []
-            if not some or len(found) >= int(str(page.get("total"))):
-                return found
+        return _served(settings, session)
     except NoServer:
         tree = replay(directory).tree
         if not tree.live.overlay:
             raise UsageError(NO_OVERLAY) from None
-        return [*rows(tree.pending)]
+        if tree.live.intended is None:
+            return [*rows(tree.pending)]
+
+        async def work(effects: Effects) -> list[Row]:
+            return [*rows(await effects.pending())]
+
+        return _at_rest(settings, session, work)  # which first finishes what was cut off
+
+
+def _served(settings: Settings, session: str) -> list[Row]:
+    """What waits, as the server sees it; it opens the session if need be.
+
+    Raises:
+        NoServer: there is none.
+    """
+    directory_of(settings, session)
+    found: list[Row] = []
+    while True:
+        message: Fields = {"type": "pending", "start": len(found), "count": _PAGE}
+        page = remote.ask_session(settings, session, message)
+        some = page.get("list")
+        found += [row for row in some if isinstance(row, dict)] if isinstance(some, list) else []
+        if not some or len(found) >= int(str(page.get("total"))):
+            return found
 
 
 def _chosen(waiting: Sequence[str], paths: Sequence[str]) -> list[str]:

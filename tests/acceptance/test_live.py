@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import select
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 from core.ports import JSON
 from tests.acceptance.conftest import Stage
-from tests.acceptance.product import Product, acknowledged
+from tests.acceptance.product import Product, acknowledged, kill, until
 from tests.acceptance.test_scenes import served, shell
 from tests.endpoint import Reply
 
@@ -166,3 +171,90 @@ def test_a_scratch_session_has_nothing_that_waits_and_says_what_it_has(stage: St
     ran = product.run("workspace", "pending", "--session", answer.session)
     assert ran.status == 2
     assert "iact workspace log" in ran.sentence
+
+
+def test_a_kill_while_changes_are_applied_is_made_good_when_the_session_is_opened_again(
+    stage: Stage, tmp_path: Path
+) -> None:
+    mine = project(tmp_path)
+    for number in range(3000):
+        (mine / f"old{number}").write_text("old\n")
+    work = "for i in $(seq 0 2999); do echo new > old$i; done; rm victim"
+    endpoint = stage.endpoint({"/": [shell(work), "Done."]}, crashes=True)
+    product = stage.product(endpoint)
+    session, waiting = ask(product, mine)
+    assert len(waiting) == 3001
+
+    def changed() -> int:
+        return sum(path.read_text() == "new\n" for path in mine.glob("old*"))
+
+    with product.started("workspace", "apply", "--session", session) as process:
+        until(lambda: changed() > 0, "the first file", within=120)
+        assert kill(process), "it was killed in the middle"
+    assert 0 < changed() < 3000
+    again = product.run("workspace", "diff", "--session", session)
+    assert again.status == 0, again
+    assert (changed(), (mine / "victim").exists()) == (3000, False)
+    assert not [path for path in mine.iterdir() if path.name.startswith(".")], "nothing half-written is left"
+    assert pending(product, session) == {}
+    assert product.run("replay", session_path(product, session), "--verify").status == 0
+
+
+def test_a_person_at_a_terminal_is_asked_at_the_end(stage: Stage, tmp_path: Path) -> None:
+    mine = project(tmp_path)
+    endpoint = stage.endpoint({"/": [shell("rm victim; echo x >> notes.txt; chmod 755 run.sh"), "Done."]})
+    product = stage.product(endpoint)
+    terminal = Terminal(product, "run", "--workspace", str(mine), "Go.")
+    shown = terminal.until("[L]eave them for later: ")
+    assert "~ notes.txt  +1 -0" in shown
+    assert "- victim" in shown
+    terminal.type("c")
+    assert "+x" in terminal.until("[q]uit: ")
+    terminal.type("y")
+    terminal.until("[q]uit: ")
+    terminal.type("x")
+    terminal.until("[q]uit: ")
+    terminal.type("n")
+    assert "1 change waits for you." in terminal.end()
+    assert (mine / "notes.txt").read_text() == "one\ntwo\nthree\nx\n"
+    assert (mine / "victim").exists()
+    (session,) = [journal.parent.name for journal in product.journals()]
+    assert list(pending(product, session)) == ["victim"]
+
+
+class Terminal:
+    """A command of the product at a pseudo-terminal."""
+
+    def __init__(self, product: Product, *arguments: str) -> None:
+        master, slave = pty.openpty()
+        self._master = master
+        self._seen = ""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "iact", *arguments],
+            env=product.environment, cwd=product.data.parent, stdin=slave, stdout=slave, stderr=slave,
+        )  # fmt: skip
+        os.close(slave)
+
+    def until(self, words: str) -> str:
+        """What it shows up to these words."""
+        while words not in self._seen:
+            self._read()
+        shown, _, self._seen = self._seen.partition(words)
+        return shown
+
+    def type(self, line: str) -> None:
+        os.write(self._master, f"{line}\n".encode())
+
+    def end(self) -> str:
+        """What it shows up to its end, which must be a good one."""
+        with contextlib.suppress(OSError):
+            while True:
+                self._read()
+        assert self._process.wait(60) == 0
+        os.close(self._master)
+        return self._seen
+
+    def _read(self) -> None:
+        ready, _, _ = select.select([self._master], [], [], 180)
+        assert ready, f"waited in vain behind: {self._seen[-400:]}"
+        self._seen += os.read(self._master, 65_536).decode("utf-8", "replace").replace("\r\n", "\n")
