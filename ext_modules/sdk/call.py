@@ -7,6 +7,7 @@ Events leave through an `Outbox`. A function on the event loop may wait until th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -21,6 +22,9 @@ CHUNK: Final = 256 * 1024
 
 MOST_CARRIED: Final = 256 * 1024
 """Bytes that can be carried from one call to the next."""
+
+APART: Final = 0.02
+"""Seconds between two events of text, unless there is a whole piece of it: what comes meanwhile is joined."""
 
 HIGH_WATER: Final = 4 * 1024 * 1024
 """How much may wait for the reader before writers are held back, in characters and bytes."""
@@ -114,6 +118,8 @@ class Outbox:
     _any: bool = False
     _size: int = 0
     _filled: asyncio.Event = field(default_factory=asyncio.Event)
+    _enough: asyncio.Event = field(default_factory=asyncio.Event)
+    """There is a whole piece, something else than text, or nothing more to come."""
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _closed: bool = False
 
@@ -136,6 +142,8 @@ class Outbox:
         self._waiting.append(event)
         self._size += _size(event)
         self._filled.set()
+        if self._size > CHUNK or not isinstance(event, Output):
+            self._enough.set()
         if self._size > HIGH_WATER:
             self._room.clear()
 
@@ -146,6 +154,14 @@ class Outbox:
     async def drain(self) -> None:
         """Wait until there is room again."""
         await self._room.wait()
+
+    async def gather(self) -> None:
+        """Wait a moment for more text, so that a program which writes little at a time is not told of in as many events."""
+        self._enough.clear()
+        if self._size <= CHUNK and not self._closed and all(isinstance(one, Output) for one in self._waiting):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(APART):
+                    await self._enough.wait()
 
     async def take(self) -> Event | None:
         """The next event; None when the outbox is closed and empty. Neighbouring texts become one."""
@@ -187,6 +203,7 @@ class Outbox:
         """No more events; writers that wait are let go and what they send is dropped."""
         self._closed = True
         self._filled.set()
+        self._enough.set()
         self._room.set()
 
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from ext_modules.sdk.call import AgentState, Call, Event, Outbox, StateChange, enter
+from ext_modules.sdk.call import AgentState, Call, Event, Outbox, Output, StateChange, enter
 from ext_modules.sdk.module import Function, Module, NotOffered, UnknownFunction
 from ext_modules.sdk.parameters import BadArguments
 from ext_modules.sdk.values import JSON, Result, Value
@@ -97,6 +97,8 @@ async def run(module: Module, asked: Asked, emit: Emit) -> Ended | Failed:
 async def _pass_on(outbox: Outbox, emit: Emit) -> None:
     while (event := await outbox.take()) is not None:
         await emit(event)
+        if isinstance(event, Output):
+            await outbox.gather()
 
 
 async def _in_turn(

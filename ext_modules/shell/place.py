@@ -22,7 +22,7 @@ _SINGLE: Final = rb"\$'(?:[^'\\]++|\\.)*+'"
 _DECLARED: Final = re.compile(
     rb"declare -[A-Za-z]++ (?P<name>[A-Za-z_][A-Za-z0-9_]*+)"
     rb"(?:=(?:(?P<double>" + _DOUBLE + rb")|(?P<single>" + _SINGLE + rb")"
-    rb"|\((?:[^\"'()\\]++|" + _DOUBLE + rb"|" + _SINGLE + rb")*+\)))?+\n",
+    rb"|\((?:[^\"'()\\$]++|" + _DOUBLE + rb"|" + _SINGLE + rb")*+\)))?+\n",
     re.DOTALL,
 )
 """One line of bash's `export -p`; an array can't be exported, so its value is not looked at."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 
-from ext_modules.sdk import Call, Module, Result, Value, current_call
+from ext_modules.sdk import Call, Module, Result, Value, current_call, wire
 from ext_modules.sdk.call import HIGH_WATER, Event, Output, Progress, StateChange
 from ext_modules.sdk.running import LARGEST_VALUE, Asked, Ended, Failed, run
 from ext_modules.sdk.testing import Bench, Done
@@ -365,3 +365,48 @@ def test_the_body_must_be_a_parameter() -> None:
 def _unnamed() -> Awaitable[None] | None:
     """A function that is never registered."""
     return None
+
+
+def test_what_a_call_carries_on_the_next_one_finds_if_it_succeeded() -> None:
+    module = Module("bag", "A bag.", own_instances=True)
+
+    @module.function(impact=0, held=True)
+    def put(call: Call, text: str) -> str:
+        found = call.carried.decode()
+        call.carry((found + text).encode())
+        if text == "x":
+            raise ValueError("It breaks.")
+        return found
+
+    @module.function(impact=0)
+    def much(call: Call) -> None:
+        call.carry(b"\0" * (256 * 1024 + 1))
+
+    bench = Bench(module)
+
+    async def scene() -> list[str]:
+        calls = [("a", "/"), ("b", "/"), ("x", "/"), ("c", "/other"), ("c", "/")]
+        found = [(await bench.call("put", {"text": text}, agent=agent)).output for text, agent in calls]
+        error = (await bench.call("much")).error
+        assert error is not None
+        assert error.message == "262,145 bytes can't be carried from call to call; the most is 262,144."
+        return found
+
+    assert asyncio.run(scene()) == ["", "a", "", "", "ab"]
+    manifest = wire.manifest(module)
+    assert manifest.needs.own_instances
+    assert [function.held for function in manifest.functions] == [True, False]
+
+
+def test_text_in_small_pieces_is_told_of_in_few_and_none_is_lost() -> None:
+    module = Module("drip", "It drips.")
+
+    @module.function(impact=0)
+    async def drip(call: Call) -> None:
+        for _ in range(5_000):
+            call.output("drop\n")
+            await asyncio.sleep(0)
+
+    done = asyncio.run(Bench(module).call("drip"))
+    assert done.output == "drop\n" * 5_000
+    assert len(done.streamed) < 1_000

@@ -261,3 +261,19 @@ def test_the_digest_ignores_order_and_tells_values_from_variables() -> None:
 def test_the_digest_of_a_call_is_the_same_for_ever() -> None:
     digest = "b037e754c9296b2eb6d2d942b1411e8fa7910e4d531618506a3b886fadcaa942"
     assert arguments_digest({"b": "é", "a": [1, {"c": None}]}, {"x": "0000"}) == digest
+
+
+@pytest.mark.parametrize(
+    ("impact", "intent", "held", "right"),
+    [
+        (0, 0, False, "look"), (0, 0, True, "look"), (0, 2, False, "look"), (0, 1, True, "work"), (0, 0.5, True, "work"),
+        (0.1, 1, False, "work"), (1, 1, False, "work"), (1, 1, True, "work"), (2, 2, False, "work"),
+    ],
+)  # fmt: skip
+def test_a_ticket_says_whether_the_call_may_write(
+    impact: float, intent: float, held: bool, right: str
+) -> None:
+    grant = Grant(Scope("s", (("*",),)), intent)
+    ticket = decide(request(), impact, grant, held=held)
+    assert isinstance(ticket, Ticket)
+    assert ticket.right == right

@@ -66,3 +66,14 @@ def test_a_rule_about_a_script_knows_what_is_in_reach() -> None:
         policy = Policy(impacts=rules)
         assert judge_call("t.run", 0, {"text": "rm x"}, live=live, policy=policy).level == level
         assert judge_call("shell.run", 0, {"command": "rm x"}, live=live, policy=policy).level == level
+
+
+@pytest.mark.parametrize(
+    ("background", "impact"),
+    [(False, 0), (None, 1), (True, 1), ("false", 1), (0, 1), ("", 1)],
+)
+@pytest.mark.parametrize("live", [False, True])
+def test_a_script_that_runs_on_is_never_a_look(background: JSON, impact: int, live: bool) -> None:
+    look = {"command": "ls"}
+    assert judge_call("shell.run", 1, look, live=live).level == 0
+    assert judge_call("shell.run", 1, {**look, "background": background}, live=live).level == impact

@@ -98,14 +98,14 @@ class LocalHost:
         if name not in self._make:
             raise SandboxError(f"There is no module {name!r}.")
         module = self._make[name]()
-        socket = self._sockets / str(len(self.started))
+        socket = self._sockets / str(len(self.seats))
+        self.seats.append((right, agent))
         server, _ = await start(module, socket)
         told = {one: self._secrets[one] for one in secrets}
         instance = LocalInstance(name, f"unix:{socket}", told, server)
         self.modules.append(module)
         self.started.append(instance)
         self.starts.append(Start(digest, tuple(egress), tuple(secrets)))
-        self.seats.append((right, agent))
         return instance
 
     async def remember_manifest(self, digest: str, manifest: bytes) -> None:

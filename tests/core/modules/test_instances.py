@@ -1,0 +1,387 @@
+"""Which instance serves a call, what goes with the call from one to another, how many run, and what ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import ModuleFault, ModuleLost
+from core.gate.gate import Denial, decide
+from core.gate.grant import Grant, Scope
+from core.modules.client import ArtifactChunk, Completed, Outcome
+from core.modules.door import Door, FunctionCall
+from core.modules.instances import MOST
+from core.modules.registry import Start
+from core.ports import JSON
+from ext_modules.sdk import AgentState, Call, Module
+from tests.core.modules.local_host import LocalHost
+
+WITHIN: Final = 60
+SHARED: Final = Start(views=True)
+OWN: Final = Start(views=True, own=True)
+ONE: Final = Start()
+_NUMBERS = itertools.count(1)
+
+
+class Den:
+    """Modules that say which of them was called; `gates` hold calls back, and `ended` is who was asked to end."""
+
+    def __init__(self) -> None:
+        self.numbers = itertools.count()
+        self.gates: dict[str, asyncio.Event] = {}
+        self.arrived: set[str] = set()
+        self.ended: list[str] = []
+        self.ends = True
+
+    def make(self) -> Module:
+        module = Module("den", "A den.", states={"empty": "Empty.", "full": "Full."})
+        number = next(self.numbers)
+
+        @module.function(impact=0)
+        async def where(call: Call, text: str = "") -> int:
+            """Which one it is."""
+            self.arrived.add(text)
+            if text in self.gates:
+                await self.gates[text].wait()
+            return number
+
+        @module.function(impact=0)
+        def keep(call: Call, text: str) -> str:
+            """Carry it on, and tell what came."""
+            came = call.carried.decode()
+            if text:
+                call.carry(text.encode())
+            return came
+
+        @module.function(impact=0)
+        def move(call: Call, text: str) -> int:
+            """Go to a state."""
+            call.agent_state._known = {text: ""}  # the core has to see to it, not the SDK
+            call.move(text)
+            return number
+
+        if self.ends:
+
+            @module.ends_background
+            async def end(agent: AgentState) -> None:
+                self.ended.append(f"{number} {agent.agent}")
+
+        return module
+
+
+class Scene:
+    def __init__(self, host: LocalHost, door: Door, den: Den) -> None:
+        self.host = host
+        self.door = door
+        self.den = den
+
+    async def call(
+        self,
+        function: str,
+        text: str = "",
+        *,
+        impact: float = 0,
+        agent: str = "/",
+        start: Start = SHARED,
+        intent: float = 2,
+        held: bool = False,
+        exclusive: bool = False,
+    ) -> Outcome:
+        arguments: dict[str, JSON] = {"text": text}
+        call = FunctionCall(
+            agent, f"den.{function}", next(_NUMBERS), arguments, {}, WITHIN, start,
+            exclusive=exclusive, states=("empty", "full"),
+        )  # fmt: skip
+        ticket = decide(call.request, impact, Grant(Scope("all", (("*",),)), intent), held=held)
+        assert not isinstance(ticket, Denial)
+        return await self.door.call(
+            ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
+        )
+
+    async def seat(
+        self,
+        text: str = "",
+        *,
+        function: str = "where",
+        impact: float = 0,
+        agent: str = "/",
+        start: Start = SHARED,
+        intent: float = 2,
+        held: bool = False,
+    ) -> tuple[str, str]:
+        """The right and the agent of the instance that served a call."""
+        outcome = await self.call(
+            function, text, impact=impact, agent=agent, start=start, intent=intent, held=held
+        )
+        assert isinstance(outcome, Completed), outcome
+        return self.host.seats[int(outcome.output)]
+
+    async def waits(self, text: str) -> None:
+        """Until a call that waits at a gate has arrived there."""
+        while text not in self.den.arrived:  # noqa: ASYNC110 - it arrives in a task of the module's server
+            await asyncio.sleep(0.005)
+
+
+async def _drop(chunk: ArtifactChunk) -> None:
+    return None
+
+
+def play(scene: Callable[[Scene], Awaitable[None]], *, ends: bool = True) -> LocalHost:
+    async def main(sockets: Path) -> LocalHost:
+        async with asyncio.timeout(WITHIN):
+            den = Den()
+            den.ends = ends
+            host = LocalHost(sockets, {"den": den.make})
+            door = Door(host, "s", sockets)
+            try:
+                await scene(Scene(host, door, den))
+            finally:
+                await door.close()
+                await host.close()
+            return host
+
+    # Not pytest's own directory: the path of a socket has at most 107 bytes.
+    with tempfile.TemporaryDirectory() as directory:
+        return asyncio.run(main(Path(directory)))
+
+
+_CALLS = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0.5, 1, 2]), st.sampled_from(["/", "/a"]), st.sampled_from([SHARED, OWN]),
+        st.booleans(), st.booleans(),
+    ),
+    min_size=1, max_size=8,
+)  # fmt: skip
+
+
+@settings(max_examples=15, deadline=None)
+@given(_CALLS)
+def test_a_call_of_impact_0_never_reaches_a_worker(
+    calls: list[tuple[float, str, Start, bool, bool]],
+) -> None:
+    """Whatever came before, and whatever is under way."""
+
+    async def scene(it: Scene) -> None:
+        async def made(impact: float, agent: str, start: Start, held: bool) -> None:
+            right, whose = await it.seat(impact=impact, agent=agent, start=start, held=held)
+            assert right == ("work" if impact > 0 or held else "look")
+            assert whose == (agent if start.own else "")
+
+        async with asyncio.TaskGroup() as group:
+            for impact, agent, start, held, together in calls:
+                task = group.create_task(made(impact, agent, start, held))
+                if not together:
+                    await task
+
+    play(scene)
+
+
+def test_an_agent_of_intent_0_has_no_worker_not_even_for_what_is_held() -> None:
+    async def scene(it: Scene) -> None:
+        assert await it.seat(intent=0, held=True) == ("look", "")
+        assert await it.seat(intent=1, held=True) == ("work", "")
+        assert await it.seat(intent=0.5, impact=0.5) == ("work", "")
+        assert await it.seat(intent=0, start=ONE) == ("work", ""), "it can't write anyway"
+
+    play(scene)
+
+
+def test_what_is_carried_goes_from_instance_to_instance_and_to_no_other_agent() -> None:
+    async def kept(it: Scene, text: str, *, impact: float, agent: str = "/a") -> str:
+        outcome = await it.call("keep", text, impact=impact, agent=agent, start=OWN)
+        assert isinstance(outcome, Completed)
+        return outcome.output
+
+    async def scene(it: Scene) -> None:
+        assert await kept(it, "one", impact=0) == ""
+        assert await kept(it, "", impact=1) == "one"
+        assert await kept(it, "two", impact=1) == "one"
+        assert await kept(it, "", impact=0, agent="/b") == ""
+        await it.door.halt(lambda _: True, most=-math.inf, idle=True)
+        assert await kept(it, "", impact=0) == "two", "whatever became of the instances"
+        await it.door.drop("den")
+        assert await kept(it, "", impact=0) == "", "the module was removed"
+
+    play(scene)
+
+
+def test_looks_of_several_agents_overlap_and_exclusive_calls_of_one_do_not() -> None:
+    async def scene(it: Scene) -> None:
+        gates = it.den.gates = {name: asyncio.Event() for name in ("a", "b", "first")}
+        async with asyncio.TaskGroup() as group:
+            for name in ("a", "b"):
+                group.create_task(it.call("where", name, agent=f"/{name}"))
+            await it.waits("a")
+            await it.waits("b")
+            for gate in (gates["a"], gates["b"]):
+                gate.set()
+            group.create_task(it.call("where", "first", impact=1, exclusive=True, start=OWN))
+            await it.waits("first")
+            later = group.create_task(it.call("where", "second", impact=0, exclusive=True, start=OWN))
+            await it.call("where", "third", impact=0, exclusive=True, start=OWN, agent="/other")
+            assert "second" not in it.den.arrived
+            assert not later.done()
+            gates["first"].set()
+
+    play(scene)
+
+
+def test_only_so_many_run_and_the_one_that_was_idle_longest_goes() -> None:
+    async def scene(it: Scene) -> None:
+        it.door._instances.most = 3
+        for agent in ("/a", "/b", "/c", "/a", "/d"):
+            await it.seat(agent=agent, start=OWN)
+        assert [one.agent for one in it.door._instances.running] == ["/a", "/c", "/d"]
+        await it.call("move", "full", agent="/c", start=OWN)
+        for agent in ("/a", "/d", "/e"):
+            await it.seat(agent=agent, start=OWN)
+        assert [one.agent for one in it.door._instances.running] == ["/c", "/d", "/e"], "/c holds something"
+
+        gates = it.den.gates = {name: asyncio.Event() for name in ("/c", "/d", "/e")}
+        async with asyncio.TaskGroup() as group:
+            for agent in gates:
+                group.create_task(it.seat(agent, agent=agent, start=OWN))
+                await it.waits(agent)
+            waiting = group.create_task(it.seat(agent="/f", start=OWN))
+            await asyncio.sleep(0)
+            assert it.door.running == 3
+            gates["/d"].set()
+            await waiting
+            assert it.door.running == 3
+            gates["/c"].set()
+            gates["/e"].set()
+
+    play(scene)
+    assert MOST < 100
+
+
+@pytest.mark.parametrize("states", [("empty", "full"), ()])
+def test_a_state_that_the_manifest_does_not_name_is_the_modules_fault(states: tuple[str, ...]) -> None:
+    async def scene(it: Scene) -> None:
+        call = FunctionCall("/", "den.move", 1, {"text": "a" * 40}, {}, WITHIN, SHARED, states=states)
+        ticket = decide(call.request, 0, Grant(Scope("all", (("*",),)), 1))
+        assert not isinstance(ticket, Denial)
+        with pytest.raises(
+            ModuleFault, match=r"told of the state 'aaa.*not in its manifest; it names (empty, full|none)\."
+        ):
+            await it.door.call(ticket, call, on_output=print, on_artifact=_drop, report=print)
+
+    play(scene)
+
+
+def test_what_a_module_is_asked_of_itself_it_answers_where_it_can_only_look() -> None:
+    async def scene(it: Scene) -> None:
+        manifest = await it.door.describe("den", print, digest="1")
+        assert manifest.name == "den"
+        assert it.host.seats == [("look", "")]
+        await it.seat(start=Start("1"))
+        assert it.host.seats == [("look", "")], "it needs no files, so it is the one there is"
+
+    play(scene)
+
+
+# --- rights that change -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("most", "idle"), [(math.inf, False), (1, True), (0, True), (-math.inf, True)])
+def test_a_worker_that_holds_something_is_frozen_and_stopped(most: float, idle: bool) -> None:
+    async def scene(it: Scene) -> None:
+        for agent in ("/a", "/a/b", "/c"):
+            await it.call("move", "full", impact=1, agent=agent, start=OWN)
+        await it.seat(impact=0, agent="/a", start=OWN)
+        await it.door.halt(lambda agent: idle or agent.startswith("/a"), most=most, idle=idle)
+        assert [one.frozen for one in it.host.started] == [True, True, idle, False]
+        await it.seat(impact=1, agent="/a", start=OWN)
+        assert len(it.host.started) == 5, "its next call starts it again"
+
+    host = play(scene)
+    assert all(one.stopped for one in host.started)
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_a_call_that_may_go_on_does_and_what_runs_beside_it_is_ended(idle: bool) -> None:
+    async def scene(it: Scene) -> None:
+        gate = it.den.gates["slow"] = asyncio.Event()
+        await it.call("move", "full", impact=1, agent="/a", start=OWN)
+        slow = asyncio.ensure_future(it.seat("slow", impact=1, agent="/a", start=OWN))
+        await it.waits("slow")
+        await it.door.halt(lambda agent: agent == "/a", most=1 if idle else math.inf, idle=idle)
+        assert it.den.ended == ["0 /a"]
+        assert not it.host.started[0].frozen
+        gate.set()
+        assert await slow == ("work", "/a")
+        assert it.host.started[0].stopped, "behind the last of its calls"
+        assert it.door.running == 0
+
+    play(scene)
+
+
+def test_a_module_that_can_not_end_what_it_holds_is_ended_with_its_calls() -> None:
+    async def scene(it: Scene) -> None:
+        it.den.gates["slow"] = asyncio.Event()
+        await it.call("move", "full", impact=1, agent="/a", start=OWN)
+        slow = asyncio.ensure_future(it.seat("slow", impact=1, agent="/a", start=OWN))
+        await it.waits("slow")
+        await it.door.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
+        assert it.host.started[0].frozen
+        with pytest.raises(ModuleLost, match="what its agent may do was changed"):
+            await slow
+
+    play(scene, ends=False)
+
+
+@pytest.mark.parametrize("impact", [0, 1])
+def test_a_call_that_does_more_than_it_may_now_is_lost_wherever_it_is(impact: float) -> None:
+    async def scene(it: Scene) -> None:
+        it.den.gates["slow"] = asyncio.Event()
+        slow, queued = [
+            asyncio.ensure_future(
+                it.call("where", text, impact=impact, agent="/a", start=OWN, exclusive=True)
+            )
+            for text in ("slow", "next")
+        ]
+        await it.waits("slow")
+        await it.door.halt(lambda _: True, most=impact, idle=True)
+        assert not slow.done()
+        await it.door.halt(lambda _: True, most=impact - 0.1, idle=True)
+        for lost in (slow, queued):
+            with pytest.raises(ModuleLost, match="what its agent may do was changed"):
+                await lost
+        assert "next" not in it.den.arrived
+        assert it.host.started[0].frozen
+
+    play(scene)
+
+
+def test_what_others_share_is_ended_only_for_what_it_holds_for_those_who_may_less() -> None:
+    async def scene(it: Scene) -> None:
+        await it.seat(impact=1, agent="/a")
+        await it.door.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
+        assert not it.host.started[0].frozen
+        await it.call("move", "full", impact=1, agent="/b")
+        await it.door.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
+        assert not it.host.started[0].frozen
+        await it.door.halt(lambda agent: agent == "/b", most=math.inf, idle=False)
+        assert it.host.started[0].frozen
+
+    play(scene)
+
+
+def test_a_module_without_files_keeps_what_it_holds_over_a_pause_and_not_over_a_lockdown() -> None:
+    async def scene(it: Scene) -> None:
+        await it.call("move", "full", impact=1, start=ONE)
+        await it.door.halt(lambda _: True, most=math.inf, idle=False)
+        assert not it.host.started[0].frozen
+        await it.door.halt(lambda _: True, most=-math.inf, idle=True)
+        assert it.host.started[0].frozen
+
+    play(scene)
