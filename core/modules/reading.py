@@ -117,10 +117,11 @@ class Reading:
         return None
 
     def _is_flood(self, seconds: float) -> bool:
-        """Whether there were too many events for what they hold."""
+        """Whether there were too many events for what those before this one hold."""
         limits = self._limits
         held = self._text + self._bytes
-        return held < limits.little * self._events and self._events > limits.tiny + limits.tiny_each * seconds
+        before = self._events - 1
+        return held < limits.little * before and before >= limits.tiny + limits.tiny_each * seconds
 
     def _count(self, size: int) -> None:
         self._text += size
