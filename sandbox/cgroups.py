@@ -81,9 +81,9 @@ class Group:
             with suppress(OSError):
                 (folder / "freezer.state").write_text("THAWED", encoding="ascii")
 
-    def remove(self) -> None:
+    def remove(self, *, within: float = _PATIENCE) -> None:
         """Take it away, once its processes are gone; what the kernel still holds is left to `reap`. Blocks."""
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + within
         for folder in self.folders:
             while folder.is_dir():
                 with suppress(OSError):
@@ -114,13 +114,17 @@ def make(bounds: Limits) -> Group | None:
 
 
 def reap() -> None:
-    """Remove the groups of processes that are gone. Blocks."""
+    """Remove the groups of processes that are gone, and end what stands still in them: else all died with us. Blocks."""
+    found: dict[str, list[Path]] = {}
     for parent in (_ROOT / _OURS, *_ROOT.glob(f"*/{_OURS}")):
         for folder in parent.glob("*@*"):
-            process = owner.Process.parse(folder.name.partition("@")[0])
-            if process is not None and not process.alive:
-                with suppress(OSError):
-                    folder.rmdir()
+            found.setdefault(folder.name, []).append(folder)
+    for name, folders in found.items():
+        process = owner.Process.parse(name.partition("@")[0])
+        if process is not None and not process.alive:
+            left = Group(tuple(folders))
+            left.kill()
+            left.remove(within=1)
 
 
 def _became(folder: Path, done: tuple[str, str]) -> bool:

@@ -167,13 +167,17 @@ class Host(ABC, Generic[Running]):
         return await self._start(module, key, workspace, report, egress, given)
 
     async def end_session(self, session: str) -> None:
-        for key in [key for key in self._starting if key.session == session]:
-            async with self._starting[key]:  # a start that is under way ends first, one way or the other
-                if key in self._running:
-                    await self._running[key].stop()
-            self._starting.pop(key, None)
-            self._restarts.pop((session, key.name), None)
-        await self.pool.end_session(session)
+        async with asyncio.TaskGroup() as group:  # an agent has up to two of each module
+            for key in [key for key in self._starting if key.session == session]:
+                group.create_task(self._end(key))
+            group.create_task(self.pool.end_session(session))
+
+    async def _end(self, key: Key) -> None:
+        async with self._starting[key]:  # a start that is under way ends first, one way or the other
+            if key in self._running:
+                await self._running[key].stop()
+        self._starting.pop(key, None)
+        self._restarts.pop((key.session, key.name), None)
 
     async def close(self) -> None:
         """Stop everything that this host started; afterwards it starts nothing any more."""

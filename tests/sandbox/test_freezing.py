@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import cgroups
+from sandbox import cgroups, owner
 from sandbox.limits import Limits
 from sandbox.processes import stop_all
 
@@ -73,6 +73,37 @@ def test_a_control_group_stands_still_and_dies(tree: list[int]) -> None:
     os.waitid(os.P_PID, tree[0], os.WEXITED | os.WNOWAIT)
     group.remove()
     assert not any(folder.exists() for folder in group.folders)
+
+
+FROZEN = """
+import subprocess, sys
+from sandbox import cgroups
+from sandbox.limits import Limits
+
+group = cgroups.make(Limits())
+child = subprocess.Popen([sys.executable, "-c", "while True: pass"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+for folder in group.folders:
+    (folder / "cgroup.procs").write_text(str(child.pid))
+assert group.freeze()
+print(child.pid, *group.folders, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has control groups")
+def test_what_a_killed_process_left_standing_still_is_ended() -> None:
+    """In the old form nothing that is frozen dies, whatever is sent to it."""
+    made = subprocess.run(
+        [sys.executable, "-c", FROZEN],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    left = owner.Process(int(made[0]), owner.start_time(int(made[0])))
+    assert left.alive
+    cgroups.reap()
+    assert not any(Path(folder).exists() for folder in made[1:])
+    assert not left.alive
 
 
 def test_no_group_can_not_be_frozen() -> None:

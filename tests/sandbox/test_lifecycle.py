@@ -256,7 +256,9 @@ from sandbox import DockerHost
 
 async def main():
     host = DockerHost(Path(sys.argv[1]))
-    await host.start("shell", session="child", workspace=Path(sys.argv[2]), report=lambda line: None)
+    for right in ("look", "work"):
+        one = await host.start("shell", session="child", workspace=Path(sys.argv[2]), report=lambda line: None, right=right)
+    await one.freeze()
     print("up", flush=True)
     await asyncio.Event().wait()
 
@@ -267,6 +269,7 @@ asyncio.run(main())
 def test_leftovers_of_a_killed_process_are_collected_and_those_of_a_live_one_are_not(
     loop: asyncio.Runner, engine: docker.DockerClient, tmp_path: Path, workspace: Path
 ) -> None:
+    """A viewer, a worker that is frozen, and the temporary files that they share."""
     command = [sys.executable, "-c", CHILD, str(tmp_path), str(workspace)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as child:
         assert child.stdout is not None
@@ -274,20 +277,23 @@ def test_leftovers_of_a_killed_process_are_collected_and_those_of_a_live_one_are
 
         async def while_it_lives() -> None:
             host = await open_host(tmp_path, backend="docker")
-            assert len(containers(engine, tmp_path)) == 1
+            assert (len(containers(engine, tmp_path)), len(volumes(engine, tmp_path))) == (2, 1)
             await host.close()
 
         loop.run(while_it_lives())
-        assert len(containers(engine, tmp_path)) == 1
+        assert (len(containers(engine, tmp_path)), len(volumes(engine, tmp_path))) == (2, 1)
         child.kill()
 
     async def afterwards() -> None:
         other = DockerHost(tmp_path / "other")
         await other.open()
-        assert len(containers(engine, tmp_path)) == 1, "it belongs to another data directory"
+        assert (len(containers(engine, tmp_path)), len(volumes(engine, tmp_path))) == (2, 1), (
+            "it belongs to another data directory"
+        )
         await other.close()
         host = await open_host(tmp_path, backend="docker")
         assert containers(engine, tmp_path) == []
+        assert volumes(engine, tmp_path) == []
         assert folders(tmp_path) == []
         await host.close()
 
