@@ -126,7 +126,8 @@ def _unset(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 def _test(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """`-v` and `-R` take a name, and the index in `a[…]` is arithmetic. An unknown word could be one of them."""
     words = list(arguments[:-1] if name == "[" else arguments)
-    for word, after in zip(words, [*words[1:], None], strict=True):
+    following: list[Word | None] = [*words[1:], None]
+    for word, after in zip(words, following, strict=False):
         operator = word.known is None and after is not None and (after.known is None or "[" in after.text)
         if word.known in ("-v", "-R") or word.many or operator:
             runner.find("unknown", f"{name} {shown(arguments)}")

@@ -22,17 +22,20 @@ Seen = TypeVar("Seen")
 SECONDS: Final = 5
 """For one script."""
 _EACH: Final = """\
+ulimit -f 2048
 for place in /tmp/jail/[0-9]*/; do
     cd "$place/there" || exit 9
     script=$(cat ../script; echo x)
-    HOME=$place/there/home timeout -k 1 "$1" bash -c "${script%x}" bash </dev/null >../output 2>&1
-    echo $? > ../status
+    HOME=$place/there/home timeout -k 1 "$1" bash -c "${script%x}" bash </dev/null >/dev/null 2>&1
 done
+exit 0
 """
 _ENVIRONMENT: Final = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp",
     "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
     "GIT_CONFIG_SYSTEM": "/dev/null",
+    # a program that is not there leaves a mark
+    "BASH_FUNC_command_not_found_handle%%": '() { : > "${HOME%/home}/ran-${1##*/}"; }',
 }  # fmt: skip
 
 
