@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := run
 .NOTPARALLEL:
-.PHONY: run setup test setup-test lint types unit coverage mutants bench fuzz lock format examples
+.PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples
 
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
@@ -34,6 +34,16 @@ types: | .venv
 # ARGS: what to give to pytest instead of everything. IACT_TEST_SCALE (default 1) multiplies the rounds of slow suites.
 unit: | .venv
 	@$(PY) -m pytest $(or $(ARGS),$(TESTS))
+
+# Before a release, and where time allows: the suites that IACT_TEST_SCALE multiplies, with 16 times the rounds (then all
+# of the hostile commands go through the whole product), and both fuzzers for MINUTES each: the shell classifier against
+# a real bash, and the language. About an hour and a half on two cores. What the fuzzers find goes into the corpora that
+# `make test` reads.
+LONG = $(sort $(shell grep -rlE 'IACT_TEST_SCALE|\bscale: float' tests --include='test_*.py'))
+test-long: setup-test
+	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),16) $(PY) -m pytest $(or $(ARGS),$(LONG))
+	@$(PY) -m tests.core.gate.fuzz --minutes $(or $(MINUTES),10)
+	@$(MAKE) --no-print-directory fuzz
 
 # Lines of the core that its own tests reach: the table of those that they don't, and a failure below 95 %.
 coverage: | .venv

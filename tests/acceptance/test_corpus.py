@@ -1,0 +1,99 @@
+"""The corpus of hostile commands through the product, in a directory of the user's.
+
+At intent 0 nothing changes. At intent 1 nothing that was there changes either: what is new is there at once, all else
+waits, and then changes as far as a person applies it. A part of the corpus at scale 1, all of it from scale 11 on;
+that each command does change such a directory where nothing holds it is
+seen in `tests/core/gate/test_hostile.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from tests.acceptance.conftest import Stage
+from tests.acceptance.test_live import ask, pending
+from tests.acceptance.test_scenes import shell
+from tests.core.gate.hostile import COMMANDS, FAMILIES, SETUP
+from tests.core.gate.jail import fill
+from tests.snapshot import Entry, Snapshot, differences, snapshot
+
+AT_ONCE = 20
+STEP = max(1, round(16 / float(os.environ.get("IACT_TEST_SCALE", "1"))))
+
+
+def some(step: int) -> list[str]:
+    """Every so manieth of the corpus, with every second of the first attack's at least."""
+    first = set(FAMILIES["found"][:: 1 if step == 1 else 2])
+    return [one for number, (_, one) in enumerate(COMMANDS) if number % step == 0 or one in first]
+
+
+AGAIN = "cd /workspace && find . -mindepth 1 -delete && cp -a /tmp/kept/. ."
+"""Puts back what was there, so that each command finds all that it wants to change."""
+
+
+def theirs(folder: Path) -> Path:
+    """A directory of the user's, as the corpus wants it."""
+    mine = folder / "mine"
+    fill(mine, SETUP)
+    return mine
+
+
+def replies(commands: list[str]) -> list[str]:
+    return [shell(*commands[start : start + AT_ONCE]) for start in range(0, len(commands), AT_ONCE)]
+
+
+def held(before: Snapshot, after: Snapshot) -> list[str]:
+    """What was there and is not there any more as it was. A folder may have got new names."""
+
+    def plain(entry: Entry) -> tuple[object, ...]:
+        folder = entry.mode & 0o170000 == 0o040000
+        return (
+            entry.mode,
+            entry.owner,
+            entry.content,
+            *(() if folder else (entry.size, entry.modified, entry.links)),
+        )
+
+    return [name for name, entry in before.items() if name not in after or plain(entry) != plain(after[name])]
+
+
+def test_at_intent_0_nothing_changes(stage: Stage, tmp_path: Path) -> None:
+    mine = theirs(tmp_path)
+    before = snapshot(mine, inodes=True)
+    product = stage.product(stage.endpoint({"/": [*replies(some(STEP)), "Done."]}))
+    _, waiting = ask(product, mine, "--intent", "0")
+    assert waiting == []
+    assert differences(before, snapshot(mine, inodes=True)) == []
+
+
+def test_at_intent_1_what_changes_is_what_a_person_applied(stage: Stage, tmp_path: Path) -> None:
+    mine = theirs(tmp_path)
+    before = snapshot(mine)
+    calls = [
+        f"{AGAIN}; export HOME=/workspace/home; timeout -k 1 5 bash -c {shlex.quote(one)} </dev/null"
+        for one in some(1 if STEP == 1 else STEP * 4)
+    ]
+    endpoint = stage.endpoint(
+        {
+            "/": [
+                shell("cp -a /workspace /tmp/kept"),
+                *replies(calls),
+                shell(f"{AGAIN}; rm victim.txt f; echo x > list"),
+                "Done.",
+            ]
+        }
+    )
+    product = stage.product(endpoint)
+    session, waiting = ask(product, mine)
+    after = snapshot(mine)
+    assert held(before, after) == []
+    assert {"victim.txt", "f", "list"} <= set(waiting)
+    assert set(pending(product, session)) == set(waiting)
+
+    applied = product.run("workspace", "apply", "--session", session, "f")
+    assert applied.status == 0, applied
+    assert held(before, snapshot(mine)) == ["f"]
+    assert product.run("workspace", "drop", "--session", session).status == 0
+    assert held(before, snapshot(mine)) == ["f"]
