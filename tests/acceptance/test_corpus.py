@@ -1,9 +1,8 @@
 """The corpus of hostile commands through the product, in a directory of the user's.
 
 At intent 0 nothing changes. At intent 1 nothing that was there changes either: what is new is there at once, all else
-waits, and then changes as far as a person applies it. A part of the corpus at scale 1, all of it from scale 11 on;
-that each command does change such a directory where nothing holds it is
-seen in `tests/core/gate/test_hostile.py`.
+waits, and then changes as far as a person applies it. A part of the corpus at scale 1, all of it from scale 11 on.
+That each command does change such a directory where nothing holds it is seen in `tests/core/gate/test_hostile.py`.
 """
 
 from __future__ import annotations
@@ -59,41 +58,42 @@ def held(before: Snapshot, after: Snapshot) -> list[str]:
     return [name for name, entry in before.items() if name not in after or plain(entry) != plain(after[name])]
 
 
+def pieces(commands: list[str], size: int) -> list[list[str]]:
+    """As many as one session takes."""
+    return [commands[start : start + size] for start in range(0, len(commands), size)]
+
+
 def test_at_intent_0_nothing_changes(stage: Stage, tmp_path: Path) -> None:
     mine = theirs(tmp_path)
     before = snapshot(mine, inodes=True)
-    product = stage.product(stage.endpoint({"/": [*replies(some(STEP)), "Done."]}))
-    _, waiting = ask(product, mine, "--intent", "0")
-    assert waiting == []
+    for commands in pieces(some(STEP), 300):
+        product = stage.product(stage.endpoint({"/": [*replies(commands), "Done."]}))
+        _, waiting = ask(product, mine, "--intent", "0")
+        assert waiting == []
     assert differences(before, snapshot(mine, inodes=True)) == []
 
 
 def test_at_intent_1_what_changes_is_what_a_person_applied(stage: Stage, tmp_path: Path) -> None:
-    mine = theirs(tmp_path)
-    before = snapshot(mine)
-    calls = [
-        f"{AGAIN}; export HOME=/workspace/home; timeout -k 1 5 bash -c {shlex.quote(one)} </dev/null"
-        for one in some(1 if STEP == 1 else STEP * 4)
-    ]
-    endpoint = stage.endpoint(
-        {
-            "/": [
-                shell("cp -a /workspace /tmp/kept"),
-                *replies(calls),
-                shell(f"{AGAIN}; rm victim.txt f; echo x > list"),
-                "Done.",
-            ]
-        }
-    )
-    product = stage.product(endpoint)
-    session, waiting = ask(product, mine)
-    after = snapshot(mine)
-    assert held(before, after) == []
-    assert {"victim.txt", "f", "list"} <= set(waiting)
-    assert set(pending(product, session)) == set(waiting)
+    for number, commands in enumerate(pieces(some(1 if STEP == 1 else STEP * 4), 40)):
+        (folder := tmp_path / str(number)).mkdir()
+        mine = theirs(folder)
+        before = snapshot(mine)
+        calls = [
+            f"{AGAIN}; export HOME=/workspace/home; timeout -k 1 5 bash -c {shlex.quote(one)} </dev/null"
+            for one in commands
+        ]
+        last = shell(f"{AGAIN}; rm victim.txt f; echo x > list")
+        endpoint = stage.endpoint(
+            {"/": [shell("cp -a /workspace /tmp/kept"), *replies(calls), last, "Done."]}
+        )
+        product = stage.product(endpoint)
+        session, waiting = ask(product, mine)
+        assert held(before, snapshot(mine)) == []
+        assert {"victim.txt", "f", "list"} <= set(waiting)
+        assert set(pending(product, session)) == set(waiting)
 
-    applied = product.run("workspace", "apply", "--session", session, "f")
-    assert applied.status == 0, applied
-    assert held(before, snapshot(mine)) == ["f"]
-    assert product.run("workspace", "drop", "--session", session).status == 0
-    assert held(before, snapshot(mine)) == ["f"]
+        applied = product.run("workspace", "apply", "--session", session, "f")
+        assert applied.status == 0, applied
+        assert held(before, snapshot(mine)) == ["f"]
+        assert product.run("workspace", "drop", "--session", session).status == 0
+        assert held(before, snapshot(mine)) == ["f"]

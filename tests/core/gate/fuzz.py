@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -78,7 +79,14 @@ class Fuzzer:
 
     def try_out(self, scripts: Sequence[str]) -> list[Find]:
         """Those of `scripts` that did something."""
-        after = self._jail.run(scripts, seconds=1)
+        try:
+            after = self._jail.run(scripts, seconds=1)
+        except subprocess.CalledProcessError:
+            # the jail itself did not come up, or was brought down: by one of them, if it happens with that one alone
+            if len(scripts) == 1:
+                return [Find(scripts[0], ["ended the jail"])]
+            half = len(scripts) // 2
+            return [*self.try_out(scripts[:half]), *self.try_out(scripts[half:])]
         found = [
             Find(script, [one for one in differences(self._jail.before, each) if not _known(one)])
             for script, each in zip(scripts, after, strict=True)

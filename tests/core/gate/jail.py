@@ -90,7 +90,7 @@ def confine(jail: Path, seconds: float) -> None:
         ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run",
          "--bind", str(jail), "/tmp/jail", "--unshare-all", "--die-with-parent", "--new-session", "--chdir", "/tmp/jail",
          "bash", "-c", _EACH, "bash", str(seconds)],
-        env=_ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+        env=_ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True,
     )  # fmt: skip
 
 
