@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from core.fold.shape import STUMBLES, damaged
 from core.journal.record import Record
 from core.language.grammar import Mistake, split
 from core.ports import JSON
@@ -63,9 +64,12 @@ def content_fields(
     record: Record, content: str | None, is_action: IsAction = looks_like_action, known: Known = NONE
 ) -> Fields:
     """What rendering adds to a message: `html`, and `messages` for a turn."""
-    fields: Fields = {"html": record_html(record, content, is_action, known)}
-    if record.kind == "turn":
-        fields["messages"] = _messages(record, is_action, known)
+    try:
+        fields: Fields = {"html": record_html(record, content, is_action, known)}
+        if record.kind == "turn":
+            fields["messages"] = _messages(record, is_action, known)
+    except STUMBLES as error:
+        return {**raw_fields(record), "html": f'<p class="aside">{plain(str(damaged(record, error)))}</p>'}
     return fields
 
 

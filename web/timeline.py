@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from core.fold import budget
 from core.fold.agent import Agent
-from core.fold.apply import apply
+from core.fold.apply import take_in
 from core.fold.tree import Tree
 from core.fold.view import NodeView
 from core.journal.record import Record
@@ -73,7 +73,7 @@ class Timeline:
         """
         for record in records:
             before = set(self._concerned(record))
-            apply(self._tree, record)
+            take_in(self._tree, record)
             for path in before | set(self._concerned(record)):
                 agent = self._tree.agents[path]
                 notes = self._notes.setdefault(path, _Notes())

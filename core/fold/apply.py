@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from core.errors import JournalError, ReplayMismatch
+from core.errors import IactError, JournalError, ReplayMismatch
 from core.fold import apply_gate as fold_gate
 from core.fold import apply_plan as plan_fold
 from core.fold import apply_session as fold_session
@@ -34,7 +34,7 @@ from core.fold.interpret import (
     running_children,
 )
 from core.fold.recall import ids_in, lines_in, meant_in, untrusted_in
-from core.fold.shape import damaged
+from core.fold.shape import STUMBLES, damaged
 from core.fold.tree import Tree
 from core.gate.level import from_json
 from core.gate.policy_file import policy_from_json
@@ -48,11 +48,6 @@ from core.modules.reading import exit_status
 
 _LONGEST_PATH: Final = 4096
 """Characters of a folder's path that is shown."""
-
-_STUMBLES: Final = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
-)  # fmt: skip
-"""What a rule raises over a record that is not as such records are. Live, where we wrote it, that is our bug."""
 
 _LOST: Final = b"(This value did not come along when the session was adopted.)"
 
@@ -84,7 +79,9 @@ def take_in(tree: Tree, record: Record) -> None:
     """
     try:
         apply(tree, record)
-    except _STUMBLES as error:
+    except (JournalError, ReplayMismatch):
+        raise
+    except (IactError, *STUMBLES) as error:
         raise damaged(record, error) from error
 
 

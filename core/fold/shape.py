@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from core.errors import JournalCorrupt
+from core.errors import IactError, JournalCorrupt
 from core.journal.record import Record
 from core.ports import JSON
 
@@ -75,15 +75,28 @@ FIELDS: Final[Mapping[str, Mapping[str, Shape]]] = {
     "fire": {"node": TEXT, "attempt": NUMBER, "turn": NUMBER, "action": NUMBER, "function": TEXT, "to": TEXT},
     "ask": {"question": TEXT, "node": TEXT, "role": TEXT, "model": TEXT, "digest": TEXT, "usage": _USAGE},
     "state": {"function": TEXT, "state": {"name": TEXT, "offers": LIST, "note": TEXT}},
+    "effects": {
+        "after": TEXT, "seen": NUMBER, "changes": LIST, "gone": LIST, "writers": LIST, "calls": LIST, "impact": NUMBER,
+        "why": TEXT, "apply": TRUTH, "held": TEXT, "reason": TEXT,
+    },
+    "settle": {"of": NUMBER, "left": LIST, "notes": LIST},
     "fork": {"from": TEXT, "after": NUMBER, "session": TEXT, "workspace": TEXT},
     "adopt": {**_SESSION, "from": TEXT, "after": NUMBER, "sha256": TEXT, "by": TEXT, "left_out": OBJECT},
     "migrate": {"from": TEXT, "to": TEXT, "models": _ROLES},
 }  # fmt: skip
 
 
+STUMBLES: Final = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What a rule raises over a record that is not as such records are. Live, where we wrote it, that is our bug."""
+
+
 def damaged(record: Record, error: Exception) -> JournalCorrupt:
     """What is wrong with a record over which a rule of the fold stumbled."""
     found = _misfit(record.fields, FIELDS.get(record.kind, {}), "")
+    if isinstance(error, IactError):
+        found = str(error).rstrip(".")
     what = found or f"its fields or its text can't be what they say ({type(error).__name__})"
     return JournalCorrupt(f"Record {record.n} ({record.kind}) is damaged: {what}.", n=record.n, offset=None)
 

@@ -179,6 +179,8 @@ class Parser:
     def _header(self, text: bytes) -> dict[str, JSON]:
         try:
             header = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite)
+            if b"\\ud" in text.lower():  # nothing that we show or send can hold half a character
+                json.dumps(header, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise self._bad("its header is not JSON") from error
         if not isinstance(header, dict):

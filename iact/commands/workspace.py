@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.errors import IactError, UsageError
+from core.errors import ForeignSession, IactError, UsageError
 from core.journal import read_journal
 from core.journal.seal import open_sealer
 from core.ports import JSON, Versions
@@ -48,12 +48,16 @@ def diff(settings: Settings, session: str, wanted: Sequence[str]) -> int:
 
     Raises:
         UsageError: there is no such session or version, or not one or two are named.
+        ForeignSession: this installation did not make it; git is not run on what others kept.
     """
     directory = directory_of(settings, session)
     if not 1 <= len(wanted) <= 2:
         raise UsageError("Name one version or two; iact workspace log --session ID lists them.")
     old, new = wanted[0], (*wanted[1:], None)[0]
-    records = read_journal(directory).records
+    read = read_journal(directory, open_sealer(settings.data))
+    if read.foreign:
+        raise ForeignSession(session, read.foreign)
+    records = read.records
     named = versions_of(records)
     last = new or (named[-1].text("version") if named else old)
     found = [find_version(records, one) for one in (old, last)]
