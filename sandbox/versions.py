@@ -133,13 +133,14 @@ class GitVersions:
                 f"No version holds the {os.fsdecode(lost[0])!r} that stands in the workspace now, and restoring "
                 "would replace it; move it away first. Nothing was restored."
             )
+        names = sorted(path for path, entry in wanted.items() if now.get(path) != entry)
+        contents = list(_contents(store, {path: wanted[path][1] for path in names}))
         try:
             root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 for path in sorted(now.keys() - wanted.keys(), reverse=True):
                     _delete(root, path)
-                names = sorted(path for path, entry in wanted.items() if now.get(path) != entry)
-                for path, data in _contents(store, {path: wanted[path][1] for path in names}):
+                for path, data in contents:
                     _write(root, path, wanted[path][0], data)
             finally:
                 os.close(root)
@@ -273,7 +274,12 @@ def _contents(store: Path, objects: Mapping[bytes, bytes]) -> Iterator[tuple[byt
     answer, place = _git(store, "cat-file", "--batch", given=given), 0
     for path in objects:
         end = answer.index(b"\n", place)
-        size = int(answer[place:end].split(b" ")[2])
+        about = answer[place:end].split(b" ")
+        if about[1:2] != [b"blob"]:
+            raise WorkspaceError(
+                "That version can't be restored: a part of it was lost, or never came along."
+            )
+        size = int(about[2])
         yield path, answer[end + 1 : end + 1 + size]
         place = end + 1 + size + 1
 

@@ -14,6 +14,7 @@ import subprocess
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha1
 from pathlib import Path
 from typing import Final
@@ -157,16 +158,19 @@ def _packs(folder: Path, bait: Bait, dice: random.Random) -> None:
     (pack / "multi-pack-index").write_bytes(b"MIDX\1" + dice.randbytes(200))
 
 
+@cache
+def _squeezed(size: int) -> bytes:
+    squeezer = zlib.compressobj(9)
+    data = squeezer.compress(b"blob %d\0" % size)
+    return data + b"".join(squeezer.compress(bytes(1 << 20)) for _ in range(size >> 20)) + squeezer.flush()
+
+
 def _bombs(folder: Path, bait: Bait, dice: random.Random) -> None:
     objects = folder / "versions" / "objects"
-    for size in (80 << 20, 300 << 20):
-        squeezer = zlib.compressobj(9)
-        data = squeezer.compress(b"blob %d\0" % size)
-        for _ in range(size >> 20):
-            data += squeezer.compress(bytes(1 << 20))
+    for size in (80 << 20, 200 << 20):
         name = dice.randbytes(20).hex()
         (objects / name[:2]).mkdir(exist_ok=True)
-        (objects / name[:2] / name[2:]).write_bytes(data + squeezer.flush())
+        (objects / name[:2] / name[2:]).write_bytes(_squeezed(size))
 
 
 def loose(objects: Path, kind: bytes, content: bytes) -> str:

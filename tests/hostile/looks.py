@@ -13,7 +13,7 @@ from typing import Final
 from core.errors import IactError
 from core.fold.bounds import Bounds
 from core.fold.happenings import happenings
-from core.gate.policy_file import OPEN
+from core.gate.policy import OPEN
 from core.journal.file import read_blob, read_journal
 from core.models.roles import Models
 from core.tree import adopt as adopting
