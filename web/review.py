@@ -75,7 +75,8 @@ class Drop(Message):
 async def list_pending(client: Watching, message: ListPending) -> Fields:
     """Answer `pending`."""
     session = await client.session()
-    pending = await session.effects.pending()
+    # A look at everything is made for the first page alone.
+    pending = await session.effects.pending(fresh=message.start == 0 and message.count > 0)
     chosen = list(pending)[message.start : message.start + message.count]
     # Renames are told by all of them together.
     shown = rows(pending)[message.start : message.start + message.count] if chosen else []

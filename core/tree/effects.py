@@ -193,13 +193,15 @@ class Effects:
 
     # --- for a person ---------------------------------------------------------------------------
 
-    async def pending(self) -> Mapping[str, PendingChange]:
+    async def pending(self, *, fresh: bool = True) -> Mapping[str, PendingChange]:
         """What waits, by path, as it is now unless a call is in the middle of changing it.
+
+        Not `fresh`: as it was seen last, which costs nothing.
 
         Raises:
             WorkspaceError: the overlay can't be read.
         """
-        if self._files is not None:
+        if self._files is not None and fresh:
             async with self._lock:
                 await self._look_for_person(self._files)
         return dict(self._live.tree.pending)

@@ -75,7 +75,7 @@ class FakeEffects:
         self.left: tuple[AppliedChange, ...] = ()
         self.calls: list[tuple[str, Sequence[str] | None, bool, int | None]] = []
 
-    async def pending(self) -> Mapping[str, PendingChange]:
+    async def pending(self, *, fresh: bool = True) -> Mapping[str, PendingChange]:
         return dict(self.waiting)
 
     async def patch(self, path: str) -> str:
