@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
+
+_PATIENCE = 0.1
+"""Seconds that the kernel has to let those stand still that were told to."""
 
 
 def stop_all(first: int) -> None:
     """Send SIGSTOP to process `first` and all that descends from it. Blocks, for as long as it takes to read /proc.
 
-    What forks while we look is found by the next look; what is stopped forks no more, so looking ends.
+    What forks while we look is found by the next look; what stands still forks no more, so looking ends.
     """
     stopped: set[int] = set()
-    while True:
-        found = _descendants(first) - stopped
-        if not found:
-            return
+    while found := _descendants(first) - stopped:
         for process in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGSTOP)
+        until = time.monotonic() + _PATIENCE
+        while any(map(_runs, found)) and time.monotonic() < until:  # the other processor has yet to be told
+            time.sleep(0.001)
         stopped |= found
+
+
+def _runs(process: int) -> bool:
+    try:
+        return _fields(process)[0] not in (b"T", b"t", b"Z", b"X")
+    except OSError:
+        return False
 
 
 def _descendants(first: int) -> set[int]:
@@ -40,7 +51,10 @@ def _parents() -> list[tuple[int, int]]:
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with suppress(OSError):
-                # The name, in parentheses, may hold anything, so count from its end (proc_pid_stat(5)).
-                fields = Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()
-                pairs.append((int(entry), int(fields[1])))
+                pairs.append((int(entry), int(_fields(int(entry))[1])))
     return pairs
+
+
+def _fields(process: int) -> list[bytes]:
+    """State, parent and so on. The name before them, in parentheses, may hold anything (proc_pid_stat(5))."""
+    return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
