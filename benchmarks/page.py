@@ -90,6 +90,11 @@ PARTS: Final[Mapping[str, Part]] = {
     ),
     "gate": Part("The gate", "What a decision costs. [The gate](topics/gate.md)."),
     "scanner": Part("The scanner", "How fast a reply is read, beside markdown-it-py."),
+    "rendering": Part(
+        "One client's text beside another's answer",
+        "What a second client of the page waits while a first one has pathological Markdown of 90 kB rendered, one text "
+        "after the other.",
+    ),
     "memory": Part(
         "Memory",
         "What it finds and what it costs. [How it was measured](design/memory.md).",
