@@ -150,7 +150,9 @@ def wire() -> str:
     """Every message that a client may send."""
     intro = (
         "The websocket at `/ws` speaks JSON in text frames. Any message may carry an `id`; the answer is "
-        '`{"type": "ok", "id", …}` or `{"type": "error", "id", "code", "message"}`. What the server sends: '
+        '`{"type": "ok", "id", …}` or `{"type": "error", "id", "code", "message"}`; an error about the content of a file '
+        "has the id of the `upload` that announced it. Who connects sends the page's cookie, or `Authorization: Bearer` "
+        "with the key in the data directory's `server.json`. What the server sends: "
         "`record {n, …, html}` for each journal record, `delta {agent, text}` while a model writes, `tree {nodes}`, "
         "`session {id, …}`, `sessions {list}`, `notice {text}`."
     )
