@@ -4,14 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Final
 
 from websockets.asyncio.server import ServerConnection
 
+from core.ports import JSON
 from web.records import Fields
 
 _LAST_WORDS: Final = 1.0
 """Seconds for a client that is cut off to take note of it."""
+
+
+_AT_ONCE: Final = 256 * 1024
+"""Bytes that are encoded, or handed over, before others have their turn."""
+
+
+async def _encoded(message: Fields) -> bytes:
+    """A message as JSON. The rows of a long list are encoded one by one: together they can be many megabytes."""
+    rows = message.get("list")
+    if not isinstance(rows, list) or len(message) == 1:
+        return _json(message)
+    parts, fresh = [], 0
+    for row in rows:
+        parts.append(_json(row))
+        fresh += len(parts[-1])
+        if fresh > _AT_ONCE:
+            fresh = 0
+            await asyncio.sleep(0)
+    head = _json({name: value for name, value in message.items() if name != "list"})
+    return b'%s,"list":[%s]}' % (head[:-1], b",".join(parts))
+
+
+def _json(value: JSON | Fields) -> bytes:
+    # Lone surrogates can't stand in a text frame; they become "?".
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _cut(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + _AT_ONCE] for at in range(0, len(data), _AT_ONCE))
 
 
 class SlowReader(Exception):
@@ -32,11 +63,12 @@ class Line:
             SlowReader: the client did not read in time.
             ConnectionClosed: it is gone.
         """
-        # Lone surrogates can't stand in a text frame; they become "?".
-        data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        data = await _encoded(message)
         try:
             async with asyncio.timeout(self._timeout):
-                await self._socket.send(data, text=True)
+                # What is long goes in fragments, so that the client takes one before the next is copied.
+                pieces = data if len(data) <= _AT_ONCE else _cut(data)
+                await self._socket.send(pieces, text=True)
         except TimeoutError as error:
             self._socket.transport.abort()
             raise SlowReader from error

@@ -314,3 +314,20 @@ def test_while_a_text_takes_for_ever_others_get_their_answers_and_their_texts(
             assert numbers(seen) == list(range(1, 21))
 
     run(test)
+
+
+def test_a_long_answer_comes_whole_and_others_come_between_its_rows() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        bodies = [f"{number} " + "ü‹\U0001f600› " * 5_000 for number in range(8)]
+        for body in bodies:
+            session.append("say", body=body)
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s")
+            await until(client, type="record", n=8)
+            await send(client, type="render", numbers=[*range(1, 9)], id=1)
+            answer = (await until(client, id=1))[-1]
+            assert [one["n"] for one in answer["list"]] == [*range(1, 9)]
+            assert all(one["html"].count("\U0001f600") == 5_000 for one in answer["list"])
+
+    run(test)
