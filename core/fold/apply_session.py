@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from core.context import history
 from core.context.history import prompt_digest
 from core.context.prompt import STANDARD
@@ -17,6 +19,9 @@ from core.journal.record import FORMAT, Record
 from core.modules.manifest import Manifest
 from core.modules.registry import Loaded
 from core.ports import JSON
+
+_LATER: Final = frozenset({"fork"})
+"""The label of files that came with a fork as they were when it was made, and not as its records have them."""
 
 
 def open_session(tree: Tree, record: Record) -> None:
@@ -110,6 +115,9 @@ def fork(tree: Tree, record: Record) -> None:
     """What stands before was copied from another session; from here on this is a session of its own."""
     here = record.text("from") == tree.session and record.number("after") == record.n - 1
     expect(tree, record, here, f"does not continue the session {tree.session}, forked at {record.n - 1}")
+    if record.text("workspace") == "current":
+        # They are later than the records that came along: nobody here knows who wrote what since.
+        tree.shared.files |= _LATER
     tree.session = record.text("session")
     # The overlay stays with the session that it belongs to, and with it what waits there; nor is what that session
     # added to the directory this one's own.

@@ -95,10 +95,15 @@ def around(tree: Tree, agent: Agent, function: str) -> Labels:
 def holder_of(tree: Tree, module: str, agent: Agent) -> Holder | None:
     """What keeps what an agent gives to a module; None if nothing does.
 
-    A module that ships keeps nothing, or something for each agent, which then shows in its states.
+    A module that ships keeps nothing, or something for each agent, which then shows in its states. Where each agent
+    has instances of its own, it is the sandbox that keeps them apart.
     """
     loaded = tree.modules.get(module)
-    if loaded is None or loaded.origin != "shipped":
+    if loaded is None:
+        return (module, "")
+    if loaded.manifest.needs.own_instances:
+        return (module, agent.path)
+    if loaded.origin != "shipped":
         return (module, "")
     return (module, agent.path) if loaded.manifest.states else None
 

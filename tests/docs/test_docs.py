@@ -14,6 +14,7 @@ import pytest
 
 from docs.reference import generated, states
 from iact.cli import build_parser
+from tests.acceptance import matrix
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -80,3 +81,7 @@ def test_every_page_can_be_found() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         name = str(page.relative_to(ROOT / "docs"))
         assert name == "README.md" or f"({name})" in told, name
+
+
+def test_the_matrix_of_provenance_is_what_is_tested() -> None:
+    assert matrix.table() in (ROOT / "docs" / "topics" / "gate.md").read_text(encoding="utf-8")

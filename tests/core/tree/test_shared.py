@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from core.fold.agent import Incoming
-from core.fold.apply_session import create
+from core.fold.apply_session import create, fork
 from core.fold.inputs import labels_shown
 from core.fold.roles import Role
 from core.fold.tree import Tree
 from core.gate.gate import Ticket
 from core.gate.policy_file import Policies
+from core.journal import Record
 from core.language.variables import Table, Value
 from core.models.roles import Models
 from core.modules.approval import Approvals
@@ -285,3 +286,13 @@ def test_an_embedded_picture_is_read_by_who_sees_it(tmp_path: Path) -> None:
     assert labels_shown(tree, tree.root, message, Table()) == {WEB}
     without = Incoming(2, "caller", "you", "See $pic", {"pic": value})
     assert labels_shown(tree, tree.root, without, Table()) == frozenset()
+
+
+@pytest.mark.parametrize(("files", "known"), [("current", False), ("version", True)])
+def test_files_of_a_fork_that_are_later_than_its_records_come_from_nobody_knows_whom(
+    files: str, known: bool
+) -> None:
+    tree = Tree(strict=False, blobs=lambda digest: b"")
+    create(tree, "/", "user", "", "smart")
+    fork(tree, Record(2, "", "fork", "/", 2, "", {"workspace": files, "session": "s"}))
+    assert tree.shared.files == (frozenset() if known else {"fork"})
