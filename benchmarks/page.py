@@ -88,6 +88,12 @@ PARTS: Final[Mapping[str, Part]] = {
         "Calls, starts and artifacts in real containers. [What a module costs](design/modules-cost.md).",
         ("--rounds", "5"),
     ),
+    "live": Part(
+        "Live directories",
+        "What the overlay costs through which modules see a directory of the user's. "
+        "[How it works](design/live-directories.md).",
+        seconds=600,
+    ),
     "gate": Part("The gate", "What a decision costs. [The gate](topics/gate.md)."),
     "scanner": Part("The scanner", "How fast a reply is read, beside markdown-it-py."),
     "rendering": Part(

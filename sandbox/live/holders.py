@@ -97,8 +97,10 @@ class Holders:
         table = Path(f"/proc/{process}/mountinfo").read_text(errors="surrogateescape")
         if self._device not in table:
             return []
+        # What is mounted is told from the process's own top, what it holds from ours: gVisor's gofer has another.
+        top = os.readlink(f"/proc/{process}/root").rstrip("/")
         rows = (line.split(" ") for line in table.splitlines() if self._device in line)
-        return [f"{row[4]}/" for row in rows if f" {row[2]} " == self._device]
+        return [f"{top}{row[4]}/" for row in rows if f" {row[2]} " == self._device]
 
 
 def _links(process: str) -> Iterator[tuple[str, str]]:

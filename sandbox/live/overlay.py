@@ -235,6 +235,7 @@ class Overlay:
                 continue
             if self._take_out(path, stamp):
                 del self._base.settled[path]
+                self._matched.pop(path, None)
         for path in self._compared.opaque:
             with suppress(OSError), steps.folder(self._upper, path.split("/")) as at:
                 os.removexattr(steps.through(at), OPAQUE)

@@ -14,6 +14,7 @@ from docker.errors import APIError
 from core.errors import SandboxUnavailable
 from sandbox import owner, reaper, socket_folder
 from sandbox.engine import connect
+from sandbox.live import collect
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, OwnEngine, present
 
 
@@ -35,6 +36,7 @@ def sweep(engine: docker.DockerClient, data: Path) -> None:
 def _no_leftovers_of_killed_runs(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Collect what earlier runs of these tests left when they were killed: nobody opens their data again."""
     tests = str(tmp_path_factory.getbasetemp().parent)
+    collect(Path(tests))
     with suppress(SandboxUnavailable):
         client = connect()
         for item in client.api.containers(all=True, filters={"label": owner.OWNER}):

@@ -1,0 +1,1 @@
+"""What the overlay of a live directory costs, beside a copy of the directory."""
