@@ -61,7 +61,7 @@ def test_a_file_becomes_a_variable_and_comes_back(tmp_path: Path) -> None:
         await page.locator(".dialogue").get_by_role("button", name="$sales_csv").click()
         dialog = page.get_by_role("dialog")
         await expect(dialog.locator("pre")).to_contain_text("year,revenue")
-        await expect(dialog).to_contain_text("user")
+        await expect(dialog).to_contain_text("upload")
         name, got = await saved(page, dialog.get_by_role("button", name="Download").click)
         assert (name, got) == ("sales_csv.csv", content)
         await page.keyboard.press("Escape")
