@@ -244,6 +244,18 @@ def test_contexts_are_byte_identical_whether_a_call_was_denied_or_lost(tmp_path:
         assert "t.lose did not complete." in lost[1].newest
 
 
+@pytest.mark.parametrize("way", ["intent", "cap"])
+@pytest.mark.parametrize("first", ["t.lose", "t.read"])
+def test_what_comes_after_does_not_tell_either(tmp_path: Path, way: str, first: str) -> None:
+    """Calls of the same module that complete, before and after one that was denied or lost."""
+    order = ["t.lose", "t.read"] if first == "t.lose" else ["t.read", "t.lose"]
+    turns = [f"```{name}\n{number} of {name}\n```" for number in range(3) for name in order]
+    lost = contexts(tmp_path / "lost", [*turns, "Done."], None)
+    denied = contexts(tmp_path / "denied", [*turns, "Done."], WAYS[way])
+    assert [one.messages for one in denied] == [one.messages for one in lost]
+    assert "2 of t.read" in lost[-1].messages[-1].content + lost[-1].messages[-3].content
+
+
 def test_a_denial_takes_as_long_as_a_failure(tmp_path: Path) -> None:
     """The clock of the tree is asked to wait; what it is asked for is drawn from failures that were seen."""
     seen = Delays([1.0] * 20)
