@@ -20,7 +20,7 @@
     │   │   └── PackagesUnavailable  a module's own packages can't be had
     │   └── ModuleLost          the container or its server died or hung during a call
     │       └── ModuleWithdrawn it failed so often that it is not started any more
-    ├── WorkspaceError          a version of a workspace can't be kept, read or restored
+    ├── WorkspaceError          a version of a workspace, or a live directory's overlay, can't be kept or read
     ├── ModuleFault             a module broke the protocol (sizes, schema, no end)
     └── MemoryUnavailable       the Hippocampus can't answer or store now; turns go on without it
 
@@ -137,7 +137,7 @@ class ModuleWithdrawn(ModuleLost):
 
 
 class WorkspaceError(IactError):
-    """A version of a workspace can't be kept, read or restored; the message says why."""
+    """A version of a workspace, or the overlay of a live directory, can't be kept, read or restored; the message says why."""
 
 
 class ModuleFault(IactError):
