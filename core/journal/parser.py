@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from core.errors import JournalCorrupt
 from core.journal.record import GENESIS, HEAD, HEAD_END, MAX_BODY, MAX_HEADER, Record, trailer, unwrap
-from core.journal.seal import MARK, PLAIN_END, Sealer, Seals
+from core.journal.seal import MARK, MARKED, PLAIN_END, Sealer, Seals
 from core.ports import JSON
 
 _SEALED: Final = ',"seal":""'
@@ -158,7 +158,9 @@ class Parser:
         if not line.startswith(HEAD) or not line.endswith(HEAD_END):
             raise self._bad("its header is not one line of the form <!-- iact {…} -->")
         header = self._header(line[len(HEAD) : -len(HEAD_END)])
-        if "seal" in header and not ((mark := MARK.search(line)) and mark[1].decode() == header["seal"]):
+        if "seal" in header and not (
+            (mark := MARK.match(line, max(0, len(line) - MARKED))) and mark[1].decode() == header["seal"]
+        ):
             raise self._bad("its seal does not stand where seals do")
         heading = b"### %d " % (self._n + 1)
         begun = buffer[line_end + 1 : line_end + 1 + len(heading)]

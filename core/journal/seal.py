@@ -32,6 +32,7 @@ _BLOCK: Final = 64
 _DIGITS: Final = 16
 
 MARK: Final = re.compile(rb',"seal":"([0-9a-f]{16})"\} -->\n\Z')
+MARKED: Final = len(b',"seal":"0123456789abcdef"} -->\n')
 """How a sealed header line ends; without the seal it ends as every other."""
 PLAIN_END: Final = b"} -->\n"
 
