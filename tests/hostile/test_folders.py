@@ -32,7 +32,7 @@ from tests.hostile.looks import look, looks
 from tests.sealing import SEALER, give_key
 
 FOLDERS = 100
-PATIENCE = 60
+PATIENCE = 120
 """Seconds after which something counts as hanging."""
 
 
@@ -199,13 +199,15 @@ def test_without_an_attack_it_is_a_session_like_any_other(base: Path, tmp_path: 
     assert (made / "workspace" / "kept").read_text() == "first"  # as the version says that was restored
 
 
+SAMPLE = (3, 8, 10, 13, 14)
+"""Folders that real commands are run on; each of them on one."""
 COMMANDS = (
     ("journal", "check"), ("replay", "--tree"), ("replay", "--verify"), ("replay", "--json"), ("context",),
     ("journal", "html"), ("journal", "tail"), ("journal", "fork"), ("session", "adopt"),
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [3, 8, 10, 13, 14])
+@pytest.mark.parametrize("seed", SAMPLE)
 def test_real_commands_say_one_sentence_and_end(seed: int, base: Path, tmp_path: Path) -> None:
     bait, data = Bait.lay(tmp_path / "host"), tmp_path / "data"
     give_key(data)
@@ -215,9 +217,8 @@ def test_real_commands_say_one_sentence_and_end(seed: int, base: Path, tmp_path:
         **os.environ, "IACT_DATA": str(data), "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "x",
         "IACT_MODEL": "none", "IACT_SANDBOX": "off", "IACT_MEMORY": "off",
     }  # fmt: skip
-    running = [
-        (*words, str(folder)) for words in COMMANDS
-    ] + [("run", "--session", folder.name, "hello"), ("session", "list")]  # fmt: skip
+    share = COMMANDS[SAMPLE.index(seed) :: len(SAMPLE)]
+    running = [*((*words, str(folder)) for words in share), ("run", "--session", folder.name, "hello")]
     for words in running:
         done = subprocess.run(
             [sys.executable, "-m", "iact", *words],
