@@ -94,6 +94,16 @@ PARTS: Final[Mapping[str, Part]] = {
         "[How it works](design/live-directories.md).",
         seconds=600,
     ),
+    "beside": Part(
+        "Viewers and workers beside one instance for all",
+        "A look, a write, a first call and the memory of a session, at the last commit before what only looks ran in "
+        "an instance of its own, and now; from the end of a turn to the outcome of its call, through the whole product "
+        "with a scripted model.",
+        ("--rounds", "5"),
+        seconds=900,
+        why="A write in a live directory waits for the disk twice more than before: what it changed is looked at, and "
+        "made real only when the intention is durable.",
+    ),
     "gate": Part("The gate", "What a decision costs. [The gate](topics/gate.md)."),
     "scanner": Part("The scanner", "How fast a reply is read, beside markdown-it-py."),
     "rendering": Part(
