@@ -319,6 +319,8 @@ class Runtime:
         granted = level(intent, dict(policy.levels))
         if workspace is not None and not workspace.is_dir():
             raise UsageError(f"There is no directory {workspace} to work in.")
+        if workspace is not None:
+            self._check_apart(workspace)
         now = self._clock.now()
         session = new_session(now)
         journal = Journal.create(self._sessions_path / session, self._sealer())
@@ -342,12 +344,27 @@ class Runtime:
         )
         return live
 
+    def _check_apart(self, workspace: Path) -> None:
+        """Agents must see neither keys nor journals: who can read the key of the seals can make sessions of ours.
+
+        Raises:
+            UsageError: the data directory lies in `workspace`.
+        """
+        data = self._sessions_path.parent.resolve()
+        if data.is_relative_to(workspace.resolve()):
+            raise UsageError(
+                f"Agents can't work in {workspace}: the data directory {data} is in it, which holds keys and "
+                "journals. Choose another directory, or keep the data elsewhere (IACT_DATA)."
+            )
+
     def _resume(self, session_id: str) -> Live:
         with collector_paused():
             journal, contents = Journal.open(self.path_of(session_id), self._sealer())
         try:
             with collector_paused():
                 tree = read_tree(contents.records, journal.blob, strict=False)
+            if tree.workspace != "scratch":
+                self._check_apart(Path(tree.workspace))
             live = self._live(journal, tree, contents.records)
             self._tell(live, contents)
         except BaseException:

@@ -105,6 +105,10 @@ def test_sessions_are_found_by_their_name_alone(tmp_path: Path) -> None:
                     opened.path_of(name)
             with pytest.raises(UsageError, match="There is no directory"):
                 await opened.open(workspace=tmp_path / "missing")
+            (tmp_path / "link").symlink_to("/")
+            for place in (opened.path_of(session.id).parents[1], tmp_path, tmp_path / "link"):
+                with pytest.raises(UsageError, match="holds keys and journals"):
+                    await opened.open(workspace=place)
             again = await opened.open(session.id)
             assert again is not session
             assert (await again.ask("And?")).body == "Done."
