@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from core.errors import WorkspaceError
 from core.ports import AppliedAs, AppliedChange, ChangeKind, FileChange
@@ -26,6 +27,9 @@ from sandbox.live.compare import OPAQUE, Comparison, Found, ancestors, compare, 
 from sandbox.live.drop import Dropping, finish
 from sandbox.live.holders import Held, Holders
 from sandbox.live.patch import Patch
+
+_COARSE: Final = 5
+"""`CLOCK_REALTIME_COARSE` of Linux, which Python doesn't name."""
 
 
 class Overlay:
@@ -83,7 +87,7 @@ class Overlay:
             return self._renewed()
 
     def _renewed(self) -> list[str]:
-        self._moment = time.time_ns()
+        self._moment = _next_tick()
         held = self._held(mapped=any(stamp[0] != "folder" for stamp in self._base.settled.values()))
         self._sweep(held)
         self._alike()
@@ -193,7 +197,7 @@ class Overlay:
             return moment.stat().st_mtime_ns
         except OSError:
             moment.touch()
-            return time.time_ns()
+            return _next_tick()
 
     def _alike(self) -> None:
         """Let the overlay's top have the mode and owner of the directory itself."""
@@ -293,11 +297,11 @@ class Overlay:
     def _seen_first(self, change: Found) -> First:
         """What is below, and whether modules may have seen something else there when they changed it."""
         below, path = change.below, change.path
-        late = change.gone or change.replaced > self._moment
+        late = change.gone or change.replaced >= self._moment
         if self._stale:
             late = late or not self._stale.isdisjoint((path, *ancestors(path)))
         if below is not None and not stat.S_ISDIR(below.st_mode):
-            late = late or below.st_ctime_ns > self._moment
+            late = late or below.st_ctime_ns >= self._moment
             matched = self._matched.get(path)
             if matched is not None:  # a copy that could not be taken out stood before it
                 late = late or matched != print_of(below)
@@ -343,3 +347,14 @@ def _outcome(
 def _kept(stack: ExitStack, descriptor: int) -> int:
     stack.callback(os.close, descriptor)
     return descriptor
+
+
+def _next_tick() -> int:
+    """When the clock that file systems take times from next goes on; it stands still for some milliseconds at a time.
+
+    What changed before has an earlier time, and what changes from here on has this one or a later one.
+    """
+    before = time.clock_gettime_ns(_COARSE)
+    while (now := time.clock_gettime_ns(_COARSE)) == before:
+        time.sleep(0.0003)
+    return now
