@@ -350,11 +350,12 @@ def _kept(stack: ExitStack, descriptor: int) -> int:
 
 
 def _next_tick() -> int:
-    """When the clock that file systems take times from next goes on; it stands still for some milliseconds at a time.
+    """A time that all changes until now are older than, and none that is still to come.
 
-    What changed before has an earlier time, and what changes from here on has this one or a later one.
+    File systems take times from a clock that stands still for some milliseconds at a time, and some of them the exact
+    one besides: so wait until the one that stands still has come past the other.
     """
-    before = time.clock_gettime_ns(_COARSE)
-    while (now := time.clock_gettime_ns(_COARSE)) == before:
+    began = time.time_ns()
+    while (now := time.clock_gettime_ns(_COARSE)) <= began:
         time.sleep(0.0003)
     return now

@@ -256,6 +256,7 @@ class Stored:
     """A session on disk. `ends`: behind which byte each record ends."""
 
     session: str
+    key: bytes
     content: bytes
     records: list[Record]
     ends: list[int]
@@ -281,7 +282,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
     for position in range(len(content)):
         ends += [position + 1 for _ in parser.feed(content[position : position + 1])]
     assert len(ends) == len(answer.records)
-    return Stored(answer.session, content, answer.records, ends)
+    return Stored(answer.session, (data / "seal.key").read_bytes(), content, answer.records, ends)
 
 
 def _put(data: Path, stored: Stored, content: bytes) -> Path:
@@ -291,6 +292,8 @@ def _put(data: Path, stored: Stored, content: bytes) -> Path:
     directory.mkdir(parents=True)
     journal = directory / "journal.md"
     journal.write_bytes(content)
+    (data / "seal.key").write_bytes(stored.key)  # of where it was made: else it would be somebody else's
+    (data / "seal.key").chmod(0o600)
     return journal
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from core.fold.bounds import Bounds
 from core.journal.file import FILE
 from core.journal.record import GENESIS, Record, encode, timestamp
+from core.journal.seal import Sealer, open_sealer
 from core.ports import JSON
 from tests.core.tree.fakes import MANIFEST
 
@@ -21,7 +22,8 @@ _TEXT = "A sentence of **ordinary** length, with `code` in it, that says what wa
 class _Pen:
     """Appends records to a list of bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
         self.parts: list[bytes] = []
         self._steps: dict[str, int] = {}
         self._prev = GENESIS
@@ -34,7 +36,8 @@ class _Pen:
         n = self.n + 1
         step = self._steps[agent] = self._steps.get(agent, 0) + 1
         at = timestamp(_BEGIN + timedelta(milliseconds=40 * n))
-        data, self._prev = encode(Record(n, at, kind, agent, step, body, fields, prev=self._prev))
+        record = Record(n, at, kind, agent, step, body, fields, prev=self._prev)
+        data, self._prev = encode(record, self._sealer)
         self.parts.append(data)
         return n
 
@@ -69,8 +72,12 @@ def _delegates(pen: _Pen, child: str, task: int) -> None:
 
 
 def long_journal(sessions: Path, records: int, *, name: str = "20260304-050607-0a0b0c0d") -> Path:
-    """Write a journal of exactly `records` records in which every tenth task goes to a new child."""
-    pen = _Pen()
+    """Write a journal of exactly `records` records in which every tenth task goes to a new child.
+
+    It belongs to the data directory that `sessions` is in.
+    """
+    sessions.parent.mkdir(parents=True, exist_ok=True)
+    pen = _Pen(open_sealer(sessions.parent))
     models: JSON = {"smart": {"model": "scripted", "context": 1_000_000}}
     grant: JSON = {"scope": "default", "allow": [["*"]], "intent": 1}
     pen.write(
