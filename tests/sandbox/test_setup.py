@@ -166,10 +166,11 @@ def test_doctor_finds_this_machine_well(tmp_path: Path) -> None:
         "browser",
         "model",
         "versions",
+        "live",
         "data",
         "disk",
     }
-    for name in ("python", "kernel", "engine", "isolation", "versions", "data", "disk"):
+    for name in ("python", "kernel", "engine", "isolation", "versions", "live", "data", "disk"):
         assert found[name].ok, found[name]
         assert found[name].remedy == ""
 
