@@ -99,10 +99,11 @@ PARTS: Final[Mapping[str, Part]] = {
         "A look, a write, a first call and the memory of a session, at the last commit before what only looks ran in "
         "an instance of its own, and now; from the end of a turn to the outcome of its call, through the whole product "
         "with a scripted model.",
-        ("--rounds", "5"),
+        ("--rounds", "3"),
         seconds=900,
-        why="A write in a live directory waits for the disk twice more than before: what it changed is looked at, and "
-        "made real only when the intention is durable.",
+        why="In a live directory each call has the overlay show what the user changed meanwhile, which takes some "
+        "milliseconds, and a write is looked at and made real behind a durable intention. A session there starts cold: "
+        "the pool's instances have a folder of their own.",
     ),
     "gate": Part("The gate", "What a decision costs. [The gate](topics/gate.md)."),
     "scanner": Part("The scanner", "How fast a reply is read, beside markdown-it-py."),
