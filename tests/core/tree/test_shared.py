@@ -80,11 +80,12 @@ class Writing(FakeModules):
 
 @dataclass
 class Scene:
-    """A session that is played; `world` holds what its calls wait for."""
+    """A session that is played; `world` holds what its calls wait for, `holds` what agents' replies do."""
 
     script: Mapping[str, Sequence[str]]
     world: World = field(default_factory=World)
     files: Files = field(default_factory=Files)
+    holds: Mapping[str, asyncio.Event] = field(default_factory=dict)
     policy: str = ""
     approved: bool = True
     steer: Callable[[Callable[[], Tree]], Awaitable[None]] | None = None
@@ -100,7 +101,7 @@ class Scene:
         async def main() -> Path:
             async with Runtime(
                 data,
-                Models({"smart": ScriptedModel(replies(self.script))}),
+                Models({"smart": ScriptedModel(replies(self.script), holds=self.holds)}),
                 FakeHost(more=True),
                 clock=TickingClock(),
                 policies=lambda: Policies.from_toml(self.policy),
@@ -123,9 +124,9 @@ async def _run(one: Awaitable[None]) -> None:
     await one
 
 
-def beside(text: str) -> dict[str, list[str]]:
+def beside(text: str, policy: str = "") -> Scene:
     """A child that has read a page writes `text`; then its caller, which has heard nothing of it yet, reads files."""
-    return {
+    script = {
         "/": [
             "```t.write\nfirst\n```",
             "```CALL_ASYNC reader\nRead.\n```\n```CALL idle\nRest.\n```\n```t.read\nfile\n```",
@@ -133,19 +134,33 @@ def beside(text: str) -> dict[str, list[str]]:
             "Done.",
         ],
         "/reader": [FETCH, f"```t.write\n{text}\n```", "Read."],
-        "/idle": [*(f"```VAR a\n{number}\n```" for number in range(40)), "Rested."],
+        "/idle": ["Rested."],
     }
+    written = asyncio.Event()
+    scene = Scene(script, policy=policy, holds={"/idle": written})
+
+    async def steer(tree: Callable[[], Tree]) -> None:
+        def reading() -> bool:
+            reader = tree().agents.get("/reader")
+            return reader is None or reader.fresh or reader.active
+
+        while reading():  # noqa: ASYNC110 - the agents run meanwhile
+            await asyncio.sleep(0)
+        written.set()
+
+    scene.steer = steer
+    return scene
 
 
 def test_what_a_call_touched_carries_its_labels(tmp_path: Path) -> None:
-    tree = Scene(beside("Evil")).play(tmp_path).tree
+    tree = beside("Evil").play(tmp_path).tree
     assert tree.shared.files == {WEB}
     assert WEB in tree.root.table["read_1"].labels
 
 
 def test_what_a_call_did_not_touch_does_not(tmp_path: Path) -> None:
     """It was rated as writing, and left the files as they were."""
-    tree = Scene(beside("nothing")).play(tmp_path).tree
+    tree = beside("nothing").play(tmp_path).tree
     assert tree.shared.files == frozenset()
     assert WEB not in tree.root.table["read_1"].labels
 
@@ -153,8 +168,7 @@ def test_what_a_call_did_not_touch_does_not(tmp_path: Path) -> None:
 def test_without_a_version_to_compare_a_call_counts_as_touching(tmp_path: Path) -> None:
     (tmp_path / "live").mkdir()
     trusting = '[scope.default]\nfunctions = ["*"]\ntrusted = ["tool:web.*"]\n'
-    scene = Scene(beside("nothing"), policy=trusting)
-    tree = scene.play(tmp_path / "data", workspace=tmp_path / "live").tree
+    tree = beside("nothing", trusting).play(tmp_path / "data", workspace=tmp_path / "live").tree
     assert tree.shared.files == {WEB}
 
 
