@@ -13,8 +13,8 @@ What embedding needs is exported here:
 both from the user's settings.
 """
 
-from core.fold.agent import Agent
-from core.tree.runtime import Runtime
-from core.tree.session import Session
+from core.session.runtime import Runtime
+from core.session.session import Session
+from core.tree.agent import Agent
 
 __all__ = ["Agent", "Runtime", "Session"]

@@ -19,11 +19,11 @@ from typing import Final
 
 import web
 from core.errors import JournalError
-from core.fold.agent import Agent
-from core.fold.tree import Tree
 from core.journal.file import read_blob
 from core.journal.record import Record
-from core.tree.replay import Replay, replay
+from core.session.replay import Replay, replay
+from core.tree.agent import Agent
+from core.tree.tree import Tree
 from web.records import Fields, header, raw_fields, record_message
 from web.render import NONE, IsAction, looks_like_action, plain
 from web.render_process import RenderProcess

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import JournalError, ReplayMismatch
-from core.fold.happenings import happenings
 from core.journal.file import FILE, read_blob, read_journal
 from core.journal.seal import open_sealer
 from core.ports import Embedder, Happening
-from core.tree.runtime import SystemClock
+from core.session.runtime import SystemClock
+from core.tree.happenings import happenings
 from hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
 from hippocampus.consolidation import Distill
 from iact.settings import Settings

@@ -12,9 +12,9 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import UsageError
-from core.fold.bounds import Bounds
 from core.gate.clearance import ENDPOINT_SECONDS, PERSON_SECONDS
 from core.ports import Medium
+from core.tree.bounds import Bounds
 
 _ENVIRONMENT: Mapping[str, str] = {
     "IACT_DATA": "data",
@@ -50,7 +50,7 @@ _ENVIRONMENT: Mapping[str, str] = {
 
 
 class BoundSettings(BaseModel):
-    """The bounds of new sessions; see `core.fold.bounds`."""
+    """The bounds of new sessions; see `core.tree.bounds`."""
 
     model_config = ConfigDict(extra="forbid")
 

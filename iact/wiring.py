@@ -21,8 +21,8 @@ from core.modules import approval
 from core.modules.approval import Approvals
 from core.modules.door import Door
 from core.ports import Model, ModelProfile, Versions
-from core.tree.monitor import Authorities
-from core.tree.runtime import SystemClock
+from core.session.monitor import Authorities
+from core.session.runtime import SystemClock
 from iact.distilling import distiller
 from iact.memory import USER, open_memory
 from iact.settings import Settings

@@ -1,6 +1,6 @@
 """The import arrows of the architecture, read from the source of every package.
 
-Arrows point one way: `iact → web → core.tree → core.fold → the other rooms of core → core.ports → core.errors`,
+Arrows point one way: `iact → web → core.session → core.tree → the other rooms of core → core.ports → core.errors`,
 with `sandbox` and `hippocampus` beside the core, behind its ports, and `ext_modules` on the far side of
 the protocol. A new arrow is added to a table below with its reason, or the code is cut differently.
 """
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact", "examples")
 
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
-"""Rooms of the core that stand side by side, below `core.fold`."""
+"""Rooms of the core that stand side by side, below `core.tree`."""
 
 BASE = {"core.ports", "core.errors", "core.characters"}
 EVERY_ROOM = {f"core.{room}" for room in INNER}
@@ -31,19 +31,19 @@ ALLOWED: dict[str, set[str]] = {
     "core.characters": set(),
     "core.ports": {"core.errors"},
     **{f"core.{room}": BASE for room in INNER},
-    "core.fold": BASE | EVERY_ROOM,
-    "core.tree": BASE | EVERY_ROOM | {"core.fold"},
-    "core": BASE | EVERY_ROOM | {"core.fold", "core.tree"},
+    "core.tree": BASE | EVERY_ROOM,
+    "core.session": BASE | EVERY_ROOM | {"core.tree"},
+    "core": BASE | EVERY_ROOM | {"core.tree", "core.session"},
     "protos": set(),
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
     "hippocampus": set(BASE),
     "examples": set(),
     "examples.recording": BASE | EVERY_ROOM | {"core", "examples", "ext_modules"},
-    "web": BASE | EVERY_ROOM | {"core", "core.fold", "core.tree"},
+    "web": BASE | EVERY_ROOM | {"core", "core.tree", "core.session"},
     "iact": BASE
     | EVERY_ROOM
-    | {"core", "core.fold", "core.tree", "web", "sandbox", "hippocampus", "protos", "examples"},
+    | {"core", "core.tree", "core.session", "web", "sandbox", "hippocampus", "protos", "examples"},
     "iact.setup": set(),
 }
 
@@ -67,7 +67,7 @@ KNOWS_NOT: dict[str, set[str]] = {
     "core": {"docker", "chromadb", "websockets"},
     "core.language": _IMPURE,
     "core.context": _IMPURE,
-    "core.fold": _IMPURE | {"pathlib", "os", "grpc", "openai"},
+    "core.tree": _IMPURE | {"pathlib", "os", "grpc", "openai"},
     "core.plan": _IMPURE,
 }
 """Libraries that a room and what is inside it must do without: the core's borders, and the pure rooms."""
@@ -167,7 +167,11 @@ def test_every_import_follows_the_arrows() -> None:
 def test_the_source_is_really_read() -> None:
     """A guard for the test above: it must have seen rooms and arrows at all."""
     seen = {(room_of(arrow.source), room_of(arrow.target)) for arrow in first_party()}
-    assert {("sandbox", "core.ports"), ("core.journal", "core.errors"), ("core.tree", "core.journal")} <= seen
+    assert {
+        ("sandbox", "core.ports"),
+        ("core.journal", "core.errors"),
+        ("core.session", "core.journal"),
+    } <= seen
 
 
 def test_rooms_do_without_what_they_must_not_know() -> None:
@@ -220,12 +224,12 @@ def test_no_relative_imports() -> None:
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        ("core.tree", "sandbox"),
+        ("core.session", "sandbox"),
         ("core.modules", "ext_modules"),
-        ("core.journal", "core.tree"),
+        ("core.journal", "core.session"),
         ("core.gate", "core.modules"),
         ("ext_modules", "core.errors"),
-        ("sandbox", "core.tree"),
+        ("sandbox", "core.session"),
         ("sandbox", "ext_modules"),
         ("web", "iact"),
         ("web", "sandbox"),
@@ -283,4 +287,4 @@ def test_the_gate_is_asked_in_one_place() -> None:
         and node.module == "core.gate.gate"
         and {"consider", "settle", "decide"} & {alias.name for alias in node.names}
     }
-    assert askers == {"core.gate", "core.fold.decision", "iact.commands.gate"}
+    assert askers == {"core.gate", "core.tree.decision", "iact.commands.gate"}

@@ -1,7 +1,7 @@
 """The web room: one port with the page, its assets and a websocket that watches and steers sessions.
 
 It holds no state of a session: everything it sends is a journal record, rendered, or passing news
-(`core.tree.events`), and a client's place is a record number.
+(`core.session.events`), and a client's place is a record number.
 """
 
 from web.server import WebServer

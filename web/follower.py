@@ -15,10 +15,10 @@ from dataclasses import asdict
 from typing import Final
 
 from core.errors import IactError
-from core.fold.view import NodeView
 from core.journal.record import Record
 from core.ports import JSON
-from core.tree.events import Delta, Event, Notice, Output, RecordAppended, TreeChanged
+from core.session.events import Delta, Event, Notice, Output, RecordAppended, TreeChanged
+from core.tree.view import NodeView
 from web.line import Line
 from web.ports import Prices, Session
 from web.records import Fields

@@ -11,7 +11,7 @@ from typing import Final
 
 from core.language.variables import Table, Value
 from core.ports import JSON
-from core.tree.replay import SeenContext
+from core.session.replay import SeenContext
 from web.records import Fields
 from web.visible import shortened, visible
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from core.errors import UsageError
-from core.fold.tree import Tree
-from core.fold.uploads import waiting
 from core.journal.file import read_blob
 from core.journal.record import Record
 from core.language.variables import Table, Value
-from core.tree.replay import SeenContext, context, replay
+from core.session.replay import SeenContext, context, replay
+from core.tree.tree import Tree
+from core.tree.uploads import waiting
 from web.ports import Session
 from web.timeline import Node, Timeline
 

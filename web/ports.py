@@ -1,4 +1,4 @@
-"""What the web room needs of the runtime, as Protocols; `core.tree` has the real ones.
+"""What the web room needs of the runtime, as Protocols; `core.session` has the real ones.
 
 Written down here so that the room can be tested with an in-memory session and so that the seam
 between the web and the tree stays as narrow as this file.
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from core.errors import IactError
-from core.fold.pending import PendingChange
-from core.fold.tree import Tree
-from core.fold.view import NodeView
 from core.journal.record import Record
 from core.modules.catalogue import Known
 from core.ports import JSON, Memory, ModuleSource
-from core.tree.effects import Settled
-from core.tree.events import Event
+from core.session.effects import Settled
+from core.session.events import Event
+from core.tree.pending import PendingChange
+from core.tree.tree import Tree
+from core.tree.view import NodeView
 
 InjectMode = Literal["queue", "deliver", "interrupt"]
 
@@ -47,7 +47,7 @@ class SessionInfo(Protocol):
 
 
 class Effects(Protocol):
-    """The part of a session about changes of a live directory that wait; `core.tree.effects` has the real one."""
+    """The part of a session about changes of a live directory that wait; `core.session.effects` has the real one."""
 
     async def pending(self, *, fresh: bool = True) -> Mapping[str, PendingChange]: ...
     async def patch(self, path: str) -> str: ...

@@ -7,9 +7,9 @@ from typing import Annotated, Protocol
 from pydantic import Field, StringConstraints
 
 from core.errors import UsageError
-from core.fold.effects import left_json
-from core.fold.review import counts, rows
-from core.tree.effects import Settled
+from core.session.effects import Settled
+from core.tree.effects import left_json
+from core.tree.review import counts, rows
 from web.messages import Message
 from web.ports import Session
 from web.records import Fields

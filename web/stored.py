@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from core.errors import UsageError
-from core.fold.tree import Tree
-from core.fold.view import NodeView
 from core.journal.file import FILE
 from core.journal.record import Record
 from core.ports import JSON
-from core.tree.events import Event
-from core.tree.replay import Replay, replay
+from core.session.events import Event
+from core.session.replay import Replay, replay
+from core.tree.tree import Tree
+from core.tree.view import NodeView
 from web.ports import Effects, InjectMode, Recorded, Runtime
 
 EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"

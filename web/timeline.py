@@ -11,12 +11,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from core.fold import budget
-from core.fold.agent import Agent
-from core.fold.apply import take_in
-from core.fold.tree import Tree
-from core.fold.view import NodeView
 from core.journal.record import Record
+from core.tree import budget
+from core.tree.agent import Agent
+from core.tree.apply import take_in
+from core.tree.tree import Tree
+from core.tree.view import NodeView
 
 
 @dataclass(frozen=True, slots=True)

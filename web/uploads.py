@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from core.errors import UsageError
-from core.fold.uploads import LARGEST
+from core.tree.uploads import LARGEST
 
 AT_ONCE: Final = 4
 """Files that may be on their way to one server."""

@@ -12,12 +12,12 @@ from typing import Final
 from benchmarks.latency.work import ANSWER, SCHEMAS, THOUGHT, Measured, Meter, goal, tool, waves
 from benchmarks.tree.fakes import InstantHost, InstantModules
 from core import Runtime
-from core.fold.bounds import Bounds
 from core.gate.gate import Ticket
 from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.ports import ChatMessage, ModelEvent, ModelProfile, ModuleHost, Report, StreamEnd, TextDelta
+from core.tree.bounds import Bounds
 
 _WIDE: Final = 10**9
 

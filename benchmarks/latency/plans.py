@@ -16,7 +16,7 @@ from core.plan.modes import auto
 from core.plan.modes.registry import make_mode
 from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success, Waiting
 from core.ports import JSON
-from core.tree.runtime import SystemClock
+from core.session.runtime import SystemClock
 
 MODES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile")
 _INFO: Final = FunctionInfo("t.read", "Reads a part.", {"type": "object"}, idempotent=True)

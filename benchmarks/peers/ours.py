@@ -14,14 +14,14 @@ from benchmarks.peers.endpoint import FAN, WHEN_TOLD
 from benchmarks.peers.framework import KEY, Ask, Framework, main
 from benchmarks.tree.fakes import InstantHost, InstantModules
 from core import Runtime
-from core.fold.bounds import Bounds
 from core.gate.gate import Ticket
 from core.models.openai import OpenAIModel
 from core.models.roles import Models
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.ports import ModelProfile, ModuleHost, Report
-from core.tree.runtime import SystemClock
+from core.session.runtime import SystemClock
+from core.tree.bounds import Bounds
 
 _WIDE = 10**9
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.peers.endpoint import TOKENS
 from benchmarks.peers.framework import KEY, Ask, Framework, main
 from core import Session
-from core.tree.events import RecordAppended
+from core.session.events import RecordAppended
 from iact.settings import BoundSettings, Settings
 from iact.wiring import open_runtime
 

@@ -28,7 +28,7 @@ from core.plan.limits import Limits
 from core.plan.model import Node, Plan, PlanVersion, make_plan
 from core.plan.seams import Firing, Outcome, Question, Success, Waiting
 from core.plan.state import NodeChange
-from core.tree.runtime import SystemClock
+from core.session.runtime import SystemClock
 
 DONE = Success("ok")
 

@@ -18,9 +18,6 @@ from typing import Final
 from benchmarks.tail.layouts import STATIC, command, folder, printed
 from core import Runtime
 from core.context.tail import tail
-from core.fold.apply import apply
-from core.fold.bounds import Bounds
-from core.fold.tree import Tree
 from core.gate.gate import Ticket
 from core.language.variables import Table
 from core.models.roles import Models
@@ -39,8 +36,11 @@ from core.ports import (
     StreamEnd,
     TextDelta,
 )
-from core.tree.replay import replay
-from tests.core.tree.fakes import FakeHost, FakeModules, World
+from core.session.replay import replay
+from core.tree.apply import apply
+from core.tree.bounds import Bounds
+from core.tree.tree import Tree
+from tests.core.session.fakes import FakeHost, FakeModules, World
 
 Say = Callable[[Sequence[ChatMessage]], Awaitable[str]]
 """Has the server reply to a context, and measures that."""

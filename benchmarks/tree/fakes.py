@@ -12,7 +12,6 @@ from typing import Final
 
 from benchmarks.tree.measure import RESULT
 from core import Runtime
-from core.fold.bounds import Bounds
 from core.gate.gate import Ticket
 from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
@@ -29,7 +28,8 @@ from core.ports import (
     StreamEnd,
     TextDelta,
 )
-from tests.core.tree.fakes import FakeHost, FakeModules, World
+from core.tree.bounds import Bounds
+from tests.core.session.fakes import FakeHost, FakeModules, World
 
 _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)
 _WIDE: Final = 10**24

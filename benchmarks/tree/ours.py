@@ -17,7 +17,7 @@ from benchmarks.tree.measure import DONE, RESULT, TASK, TEXT, Numbers, Stopwatch
 from core import Session
 from core.journal import Journal, encode, read_journal
 from core.journal.record import Record
-from core.tree.replay import replay
+from core.session.replay import replay
 
 _AGENTS_OF_A_LONG_SESSION: Final = 50
 _BODY: Final = "A record of a usual size, as a reply or a result would be. " * 4

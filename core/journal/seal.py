@@ -8,7 +8,7 @@ data directory that no agent, module or client ever sees.
 
 A session is *ours* if every record has a valid seal; what stands before its last `adopt` record need not have one,
 since that record, itself sealed, names the SHA-256 over all bytes before it. Every other session is *foreign*: it
-can be read, and has no authority (`core.tree.adopt`).
+can be read, and has no authority (`core.session.adopt`).
 """
 
 from __future__ import annotations

@@ -1,403 +1,431 @@
-"""Effects of calls on a live directory: found after the call, applied at once or kept for a person.
+"""What calls really changed in a live directory, and what becomes of it: one transaction each time one looks.
 
-The directory is seen through an overlay (`core.ports.LiveFiles`), so a call changes nothing in it. When the last of
-the calls under way that can write has ended, the overlay is looked at, and the tree says what becomes of what is
-new (`core.fold.effects`). To apply or to drop something is written ahead: a crash in the middle is finished when the
-session is opened again, which is harmless because applying is. Calls that overlap are looked at together, since
-nobody can tell whose a change is.
+After a call that could write, the session looks at the overlay. What is new there is one transaction: applied as a
+whole at once if its highest impact is within the rights of every agent that could have caused it and nothing else
+speaks against it, else it waits as a whole for a person. What a look saw is an outcome; everything that follows from
+it is derived here, live as well as on replay, so a forged judgement is named.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import Final, TypeVar
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeVar, cast, get_args
 
-from core.errors import UsageError, WorkspaceError
-from core.fold.effects import Look, difference, left_json, listed, look_fields, parents, weigh
-from core.fold.pending import After, Intention, PendingChange
+from core.errors import ReplayMismatch
+from core.gate.effects import Effect, highest, rate
+from core.gate.gate import ASK_FROM
+from core.gate.provenance import join
 from core.journal.record import Record
-from core.ports import JSON, AppliedChange, LiveFiles, OpenLive
-from core.tree.live import Live
+from core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState, FileType
+from core.tree import origin
+from core.tree.agent import Agent, Pending
+from core.tree.checking import expect
+from core.tree.pending import After, Held, Intention, LiveFolder, PendingChange, Work
+from core.tree.tree import Tree
 
-STORE: Final = "live"
-"""The name of the overlay's store in a session's directory."""
-_CODE: Final = "live"
-_PATCH: Final = 200_000
-"""Characters of one file's diff."""
+INLINE: Final = 16_384
+"""Bytes of a list of changes or paths that stand in a record itself; a longer one is a blob."""
 
-_Result = TypeVar("_Result")
+_NAMED: Final = 3
+"""So many names stand in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What became of changes that a person applied or dropped. `record`: that tells so; `done`: paths; `left`: with reasons.
+class Look:
+    """What a look at the overlay saw. `seen`: the last record before it. `changes`: what differs from what was known.
 
-    `notes`: what there is to know of some that were applied.
+    `gone`: what waited and does not differ from the directory any more.
     """
 
-    record: Record
-    done: tuple[str, ...]
-    left: tuple[AppliedChange, ...]
-    notes: tuple[AppliedChange, ...] = ()
+    after: After
+    seen: int
+    changes: tuple[FileChange, ...]
+    gone: tuple[str, ...] = ()
 
 
-async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> Effects:
-    """The effects of a session that works in `folder`, seen through an overlay where there can be one.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What follows from a look. `fresh`: the transaction; `restated`: what waits already, seen against a directory that moved."""
 
-    Whether there is one is recorded when that changes, since it decides how calls are rated.
-    """
-    tree = live.tree
-    if tree.workspace == "scratch" or open_live is None:
-        if tree.live.overlay:
-            _record_overlay(live, value=False)
-        return Effects(live, None)
-    try:
-        files = await asyncio.to_thread(open_live, folder, live.journal.directory / STORE)
-    except WorkspaceError as error:
-        text = (
-            f"Changes in {folder} can't be kept apart for review: {error} Until then every call that could write"
-            " there counts as impact 2, so it needs intent 2 or is denied."
+    works: tuple[Work, ...]
+    fresh: Mapping[str, PendingChange]
+    restated: tuple[FileChange, ...]
+    effect: Effect
+    held: Held
+    reason: str
+
+    @property
+    def applies(self) -> bool:
+        """Whether the transaction is applied at once."""
+        return bool(self.fresh) and not self.held
+
+    def fields(self) -> dict[str, JSON]:
+        """What the record says of it."""
+        found: dict[str, JSON] = {"calls": [work.n for work in self.works]}
+        if self.fresh:
+            found |= {"impact": self.effect.impact, "why": self.effect.why, "apply": self.applies}
+        if self.held:
+            found |= {"held": self.held, "reason": self.reason}
+        return found
+
+
+# --- what follows from a look -----------------------------------------------------------------------------
+
+
+def begin(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
+    """A call is about to be made; if it can write in a live directory, what it leaves there is its own."""
+    impact = record.fields.get("impact")
+    if not tree.live.overlay or not isinstance(impact, int | float) or impact <= 0:
+        return
+    function = record.text("function")
+    loaded = tree.modules.get(function.split(".", 1)[0])
+    if loaded is not None and loaded.manifest.needs.workspace == "write":
+        labels = origin.written(tree, agent, pending)
+        tree.live.working[record.n] = Work(record.n, agent.path, function, labels)
+
+
+def unchanged(tree: Tree, record: Record) -> None:
+    """A call's result says that it, and all before it, left nothing new in the overlay."""
+    until = record.number("unchanged")
+    for n in [one for one in tree.live.working if one <= until]:
+        del tree.live.working[n]
+
+
+def difference(
+    folder: LiveFolder, changes: Iterable[FileChange]
+) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
+    """What is new since the last look, and what waited and is gone."""
+    known, found = folder.pending, {one.path: one for one in changes}
+    fresh = tuple(one for path, one in found.items() if path not in known or known[path].change != one)
+    return fresh, tuple(path for path in known if path not in found)
+
+
+def weigh(tree: Tree, look: Look, n: int) -> Verdict:
+    """Judge what a look saw. `n`: the record that tells of it."""
+    folder = tree.live
+    works = tuple(work for work in folder.working.values() if work.n <= look.seen)
+    fresh = [one for one in look.changes if not _waits(folder, one)]
+    effects = {one.path: rate(one, folder.own.get(one.path), tree.policy) for one in fresh}
+    worst = highest(effects.values())
+    where = next((path for path, one in effects.items() if one is worst), "")
+    effect = replace(worst, why=f"{where}: {worst.why}") if where else worst
+    held, reason = _held(tree, look, works, fresh, effect) if fresh else ("", "")
+    agents = tuple(sorted({work.agent for work in works}))
+    labels, calls = join(work.labels for work in works), tuple(work.n for work in works)
+    changed = {}
+    for one in fresh:
+        before = folder.pending.get(one.path)
+        changed[one.path] = PendingChange(
+            one, effects[one.path], n, held, reason,
+            _union(before.calls if before else (), calls),
+            _union(before.agents if before else (), agents),
+            labels | (before.labels if before else frozenset()),
+        )  # fmt: skip
+    return Verdict(
+        works, changed, tuple(one for one in look.changes if _waits(folder, one)), effect, held, reason
+    )
+
+
+def _waits(folder: LiveFolder, change: FileChange) -> bool:
+    """Whether this very change waits already, whatever became of what is below it."""
+    known = folder.pending.get(change.path)
+    return known is not None and known.change.now == change.now
+
+
+_Item = TypeVar("_Item", int, str)
+
+
+def _union(one: tuple[_Item, ...], other: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys(one + other))
+
+
+def _held(
+    tree: Tree, look: Look, works: tuple[Work, ...], fresh: list[FileChange], effect: Effect
+) -> tuple[Held, str]:
+    """What keeps a transaction from being applied at once, and the sentence for people."""
+    if tree.lockdown or tree.policy.lockdown:
+        return "lockdown", "Everything is locked down."
+    # What an agent left running behind its calls can have changed something, too.
+    writers = tuple(sorted({agent for _, agent in tree.shared.busy if agent in tree.agents}))
+    if look.after == "open" or not (works or writers):
+        return "unasked", "It was found in the overlay, and no call that ended accounts for it."
+    for agent, function, limit in _limits(tree, works, writers):
+        if effect.impact > limit:
+            what = (
+                f"the intent of {agent} is {limit:g}"
+                if not function
+                else f"{agent} may do {limit:g} with {function}"
+            )
+            return "impact", f"The changes have impact {effect.impact:g}, and {what}."
+    strange = origin.strange(tree, _labels(tree, works, writers))
+    if effect.impact >= ASK_FROM and strange:
+        return (
+            "provenance",
+            f"The changes have impact {effect.impact:g} and are touched by {_names(strange)}.",
         )
-        live.record("notice", "/", {"level": "warning", "code": _CODE}, text)
-        if tree.live.overlay:
-            _record_overlay(live, value=False)
-        return Effects(live, None)
-    if not tree.live.overlay:
-        _record_overlay(live, value=True)
-    return Effects(live, files)
+    met = [one.path for one in fresh if one.conflict]
+    if met:
+        return "conflict", f"Somebody changed {_names(met)} in the directory meanwhile."
+    met = _touching(tree.live.pending, [one.path for one in fresh])
+    if met:
+        return "pending", f"It builds on changes that wait already: {_names(met)}."
+    return "", ""
 
 
-def _record_overlay(live: Live, *, value: bool) -> None:
-    live.record("control", "/", {"op": "overlay", "by": "core", "value": value})
+def _limits(
+    tree: Tree, works: tuple[Work, ...], writers: tuple[str, ...]
+) -> Iterable[tuple[str, str, float]]:
+    """Who could have caused a change, and how much each may do. A function is named where its cap is what counts."""
+    for work in works:
+        grant = tree.grant_of(work.agent)
+        cap = grant.scope.cap(work.function)
+        yield work.agent, work.function if cap < grant.intent else "", min(grant.intent, cap)
+    for agent in writers:
+        yield agent, "", tree.grant_of(agent).intent
 
 
-class Underway:
-    """One call that sees the directory. Made before its record is, so that no look takes the record for an older one."""
-
-    def __init__(self, effects: Effects, *, works: bool) -> None:
-        self._effects = effects
-        self._works = works
-        self._open = False
-
-    def __enter__(self) -> Underway:
-        self._open = True
-        self._effects.enter(works=self._works)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._leave()
-
-    async def begin(self) -> None:
-        """The call is about to be made."""
-        await self._effects.refresh()
-
-    async def end(self, agent: str) -> dict[str, JSON]:
-        """The call has ended; gives what its result's record says of its effects."""
-        self._leave()
-        return await self._effects.ended(agent) if self._works else {}
-
-    def _leave(self) -> None:
-        if self._open:
-            self._open = False
-            self._effects.leave(works=self._works)
+def _labels(tree: Tree, works: tuple[Work, ...], writers: tuple[str, ...]) -> frozenset[str]:
+    agents = {work.agent for work in works} | set(writers)
+    read = [tree.agents[path].labels for path in agents if path in tree.agents]
+    return join([*(work.labels for work in works), *read])
 
 
-class Effects:
-    """The effects of one session's calls. `files`: the overlay; None: there is none, and nothing is done here."""
-
-    def __init__(self, live: Live, files: LiveFiles | None) -> None:
-        self._live = live
-        self._files = files
-        self._lock = asyncio.Lock()
-        self._calls = self._works = 0
-        self._told: set[str] = set()
-        self._recovered = False
-
-    @property
-    def on(self) -> bool:
-        """Whether there is an overlay."""
-        return self._files is not None
-
-    @property
-    def folder(self) -> Path | None:
-        """What modules get as their workspace, if there is an overlay."""
-        return self._files.folder if self._files is not None else None
-
-    # --- around calls ---------------------------------------------------------------------------
-
-    def underway(self, *, works: bool) -> Underway:
-        """To be entered before a call's record is made. `works`: it can write."""
-        return Underway(self, works=works)
-
-    def enter(self, *, works: bool) -> None:
-        """A call is under way."""
-        self._calls += 1
-        self._works += works
-
-    def leave(self, *, works: bool) -> None:
-        """It is not any more."""
-        self._calls -= 1
-        self._works -= works
-
-    async def refresh(self) -> None:
-        """Let modules see what changed in the directory, unless a call is in the middle of looking at it."""
-        if self._files is None:
-            return
-        async with self._lock:
-            if self._calls == 1:
-                try:
-                    stale = await self._run(self._files.refresh)
-                except WorkspaceError as error:
-                    self._tell(str(error))
-                    return
-                if stale:
-                    what = f"{stale[0]!r}" + (f" and {len(stale) - 1} more" if len(stale) > 1 else "")
-                    self._tell(f"Agents see {what} as it was earlier, because a background job holds it.")
-
-    async def ended(self, agent: str) -> dict[str, JSON]:
-        """A call that could write has ended; the last of those that overlap looks at what all of them did."""
-        if self._files is None or self._works:
-            return {}
-        async with self._lock:
-            if self._works:
-                return {}
-            seen = self._live.tree.records
-            try:
-                fresh = await self._look(self._files, "call", agent)
-            except WorkspaceError as error:
-                self._tell(str(error))
-                return {}
-            return {} if fresh else {"unchanged": seen}
-
-    async def recover(self) -> None:
-        """Finish what a crash cut off, and take in what was written and never looked at."""
-        if self._files is None:
-            return
-        async with self._lock:
-            try:
-                await self._recover(self._files)
-            except WorkspaceError as error:
-                self._tell(str(error))
-
-    async def _recover(self, files: LiveFiles) -> None:
-        if not self._recovered:
-            await self._look(files, "open", "/")
-            self._recovered = True
-
-    # --- for a person ---------------------------------------------------------------------------
-
-    async def pending(self, *, fresh: bool = True) -> Mapping[str, PendingChange]:
-        """What waits, by path, as it is now unless a call is in the middle of changing it.
-
-        Not `fresh`: as it was seen last, which costs nothing.
-
-        Raises:
-            WorkspaceError: the overlay can't be read.
-        """
-        if self._files is not None and fresh:
-            async with self._lock:
-                await self._look_for_person(self._files)
-        return dict(self._live.tree.pending)
-
-    async def patch(self, path: str, *, most: int = _PATCH) -> str:
-        """The change of one path that waits, as a unified diff.
-
-        Raises:
-            UsageError: nothing waits there.
-            WorkspaceError: it can't be read.
-        """
-        if path not in self._live.tree.pending:
-            raise UsageError(f"Nothing waits at {path!r}; see iact workspace pending.")
-        files = self._overlay()
-        async with self._lock:
-            return await self._run(lambda: files.patch(path, most=most))
-
-    async def apply(
-        self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
-    ) -> Settled:
-        """Make what waits real: these paths, with all that is in them and what they need, or everything (None).
-
-        `force`: also over what somebody changed in the directory meanwhile. `since`: the last record that the person
-        had seen; what changed after that is not applied unseen.
-
-        Raises:
-            UsageError: nothing waits at a path, or it changed after `since`.
-            WorkspaceError: the overlay can't be read.
-        """
-        return await self._intend("apply", paths, force=force, since=since)
-
-    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> Settled:
-        """Let paths be again what they are in the directory; as `apply`."""
-        return await self._intend("drop", paths, force=False, since=since)
-
-    async def close(self) -> None:
-        """Take the overlay away; what waits is there again when the session is opened again."""
-        if self._files is not None:
-            async with self._lock:
-                with suppress(WorkspaceError):
-                    await self._run(self._files.close)
-
-    def _overlay(self) -> LiveFiles:
-        if self._files is None:
-            raise UsageError("This session has no overlay of a directory, so no changes wait in it.")
-        return self._files
-
-    async def _intend(
-        self, op: str, paths: Sequence[str] | None, *, force: bool, since: int | None
-    ) -> Settled:
-        files, live = self._overlay(), self._live
-        if live.failure is not None:
-            raise live.failure
-        async with self._lock:
-            await self._look_for_person(files)
-            chosen = choose(live.tree.pending, paths, dropping=op == "drop")
-            _check_seen(live.tree.pending, chosen, since)
-            blobs: dict[str, bytes] = {}
-            fields: dict[str, JSON] = {"op": op, "by": "user", "paths": listed(chosen, blobs)}
-            if force:
-                fields["force"] = True
-            await live.durable(live.record("control", "/", fields, "", blobs))
-            settled = await self._finish(files)
-            assert settled is not None
-            await live.durable(settled.record)
-            return settled
-
-    # --- the overlay ----------------------------------------------------------------------------
-
-    async def _look_for_person(self, files: LiveFiles) -> None:
-        """While a call is writing, what it does is half done, and looked at when it has ended."""
-        await self._recover(files)
-        if not self._works:
-            await self._look(files, "person", "/")
-
-    async def _look(self, files: LiveFiles, after: After, agent: str) -> bool:
-        """Look at the overlay, record what is new, and apply what may be; whether there was something."""
-        live, tree = self._live, self._live.tree
-        await self._finish(files)
-        seen = tree.records
-        changes, gone = difference(tree.live, await self._run(files.changes))
-        if not changes and not gone:
-            return False
-        look = Look(after, seen, changes, gone)
-        fields, blobs = look_fields(look)
-        verdict = weigh(tree, look, tree.records + 1)
-        record = live.record("effects", agent, {**fields, **verdict.fields()}, "", blobs)
-        if verdict.applies:
-            await live.durable(record)
-            await self._finish(files)
-        live.changed()
-        return True
-
-    async def _finish(self, files: LiveFiles) -> Settled | None:
-        """Carry out what was written ahead, if there is something, and record what came of it."""
-        intended = self._live.tree.live.intended
-        if intended is None:
-            return None
-        paths = list(intended.changes)
-        try:
-            if intended.op == "drop":
-                await self._run(lambda: files.drop(paths))
-                outcomes: Sequence[AppliedChange] = [AppliedChange(path, "applied") for path in paths]
-            else:
-                outcomes = await self._run(lambda: _apply(files, intended))
-        except WorkspaceError as error:
-            outcomes = [AppliedChange(path, "failed", str(error)) for path in paths]
-        left = _left(paths, outcomes)
-        notes = [one for one in outcomes if one.outcome == "applied" and one.why]
-        blobs: dict[str, bytes] = {}
-        fields: dict[str, JSON] = {"of": intended.n}
-        for name, some in (("left", left), ("notes", notes)):
-            if some:
-                fields[name] = listed(left_json(some), blobs)
-        record = self._live.record("settle", "/", fields, "", blobs)
-        self._live.changed()
-        kept = {one.path for one in left}
-        return Settled(record, tuple(path for path in paths if path not in kept), tuple(left), tuple(notes))
-
-    async def _run(self, work: Callable[[], _Result]) -> _Result:
-        """Do blocking work on the overlay. It is used by one caller at a time, so nobody leaves before it is done."""
-        thread = asyncio.get_running_loop().run_in_executor(None, work)
-        try:
-            return await asyncio.shield(thread)
-        except asyncio.CancelledError:
-            await asyncio.wait([thread])
-            thread.exception()
-            raise
-
-    def _tell(self, text: str) -> None:
-        """Tell people what went wrong, once."""
-        if text not in self._told:
-            self._told.add(text)
-            self._live.record("notice", "/", {"level": "warning", "code": _CODE}, text)
+def _touching(pending: Mapping[str, PendingChange], paths: Iterable[str]) -> list[str]:
+    """The paths of something that waits, or in it, or around it."""
+    around = {above for one in pending for above in parents(one)}
+    return [
+        path
+        for path in paths
+        if path in pending or path in around or any(above in pending for above in parents(path))
+    ]
 
 
-def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:
-    """Apply what was meant: not what else there may be by now, after a crash or from a process that went on."""
-    now = {one.path: one.now for one in files.changes()}
-    later = [path for path, item in intended.changes.items() if path in now and now[path] != item.change.now]
-    again = "It changed again before it was applied; look at it once more."
-    paths = [path for path in intended.changes if path not in later]
-    outcomes = files.apply(paths, force=sorted(intended.force)) if paths else ()
-    return [*outcomes, *(AppliedChange(path, "failed", again) for path in later)]
+def parents(path: str) -> Iterable[str]:
+    """The folders that a path lies in, the nearest first."""
+    while "/" in path:
+        path = path.rsplit("/", 1)[0]
+        yield path
 
 
-def _left(paths: Iterable[str], outcomes: Iterable[AppliedChange]) -> list[AppliedChange]:
-    """What was not applied; a path of which nothing was said was not."""
-    said = {one.path: one for one in outcomes}
-    silent = "The overlay did not say what became of it."
-    found = [said.get(path, AppliedChange(path, "failed", silent)) for path in paths]
-    return [one for one in found if one.outcome != "applied"]
+def _names(many: Iterable[str]) -> str:
+    names = sorted(many)
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def choose(
-    pending: Mapping[str, PendingChange], paths: Sequence[str] | None, *, dropping: bool = False
-) -> list[str]:
-    """The pending paths that a person means: each with all that is in it, and with what it can't be without.
+# --- the rules of the fold --------------------------------------------------------------------------------
 
-    What is in a new folder needs the folder; a folder can't be deleted without what is in it. Dropping is the other
-    way about: without a new folder there is nothing in it, and what stays keeps its folder.
+
+def changed(tree: Tree, record: Record) -> None:
+    """An `effects` record: somebody looked at the overlay, and something was new."""
+    folder, look = tree.live, look_of(tree, record)
+    expect(
+        tree, record, folder.overlay and folder.intended is None, "looks at an overlay that is not at rest"
+    )
+    expect(tree, record, 0 < look.seen < record.n, f"looks back from record {look.seen}")
+    news = all(path in folder.pending for path in look.gone) and all(
+        one.path not in folder.pending or folder.pending[one.path].change != one for one in look.changes
+    )
+    expect(tree, record, news, "tells what was known")
+    verdict = weigh(tree, look, record.n)
+    for name, value in {"calls": [], "impact": None, "why": None, "apply": None, "held": None, "reason": None,
+                        **verdict.fields()}.items():  # fmt: skip
+        if record.fields.get(name) != value:
+            expect(
+                tree, record, False, f"has {name} {record.fields.get(name)!r}, where the core says {value!r}"
+            )
+    for work in verdict.works:
+        origin.touch_files(tree, work.labels)
+        del folder.working[work.n]
+    for path in look.gone:
+        folder.pending.pop(path, None)
+    for one in verdict.restated:
+        folder.pending[one.path] = replace(folder.pending[one.path], change=one, n=record.n)
+    if verdict.applies:
+        folder.intended = Intention(record.n, "apply", verdict.fresh)
+    else:
+        folder.pending.update(verdict.fresh)
+
+
+def intend(tree: Tree, record: Record) -> None:
+    """A person applies or drops what waits; what comes of it is told by the next `settle`."""
+    folder, op = tree.live, record.text("op")
+    paths = _paths(tree, record, "paths")
+    known = all(path in folder.pending for path in paths)
+    expect(tree, record, known and folder.intended is None, f"means to {op} what does not wait")
+    changes = {path: folder.pending[path] for path in paths if path in folder.pending}
+    force = frozenset(paths) if record.fields.get("force") is True else frozenset()
+    folder.intended = Intention(record.n, "drop" if op == "drop" else "apply", changes, force)
+
+
+def settle(tree: Tree, record: Record) -> None:
+    """What became of what was written ahead."""
+    folder, intended = tree.live, tree.live.intended
+    expect(
+        tree,
+        record,
+        intended is not None and intended.n == record.number("of"),
+        "settles what nobody meant to do",
+    )
+    if intended is None:
+        return
+    left = {one.path: one for one in left_of(tree, record)}
+    expect(tree, record, left.keys() <= intended.changes.keys(), "leaves what nobody meant to do")
+    for path, item in intended.changes.items():
+        if path in left:
+            conflict = left[path].outcome == "conflict"
+            folder.pending[path] = replace(
+                item, change=replace(item.change, conflict=conflict or item.change.conflict), n=record.n,
+                held="conflict" if conflict else "failed", reason=left[path].why,
+            )  # fmt: skip
+            continue
+        folder.pending.pop(path, None)
+        if intended.op == "apply":
+            _own(folder, item.change)
+    folder.intended = None
+
+
+def _own(folder: LiveFolder, change: FileChange) -> None:
+    """What was applied is the session's own if it is new, or was its own before."""
+    if change.now is None:
+        folder.own.pop(change.path, None)
+    elif change.kind == "add" or change.path in folder.own:
+        folder.own[change.path] = change.now
+
+
+# --- as records have it -----------------------------------------------------------------------------------
+
+
+def look_fields(look: Look) -> tuple[dict[str, JSON], dict[str, bytes]]:
+    """What an `effects` record says of a look, and the blobs that it names."""
+    fields: dict[str, JSON] = {"after": look.after, "seen": look.seen}
+    blobs: dict[str, bytes] = {}
+    fields["changes"] = listed([change_json(one) for one in look.changes], blobs)
+    if look.gone:
+        fields["gone"] = listed(look.gone, blobs)
+    return fields, blobs
+
+
+def listed(items: Sequence[JSON], blobs: dict[str, bytes]) -> JSON:
+    """A list as a record has it: itself, or the name of a blob if it is long."""
+    data = json.dumps(items, ensure_ascii=False, separators=(",", ":")).encode()
+    if len(data) <= INLINE:
+        return list(items)
+    digest = hashlib.sha256(data).hexdigest()
+    blobs[digest] = data
+    return {"sha256": digest, "size": len(data)}
+
+
+def look_of(tree: Tree, record: Record) -> Look:
+    """A look as an `effects` record has it.
 
     Raises:
-        UsageError: nothing waits at a path, or nothing waits at all.
+        ReplayMismatch: it holds something that is none.
     """
-    if not pending:
-        raise UsageError("No changes wait in this session.")
-    if paths is None:
-        return list(pending)
-    wanted = {one.rstrip("/") for one in paths}
-    chosen: set[str] = set()
-    met: set[str] = set()
-    for path in pending:
-        if found := wanted.intersection((path, *parents(path))):
-            chosen.add(path)
-            met |= found
-    if missing := sorted(wanted - met):
-        raise UsageError(f"Nothing waits at {missing[0]!r}; see iact workspace pending.")
-    needed = {
-        above
-        for one in chosen
-        for above in parents(one)
-        if above in pending and _leaves_a_folder(pending[above]) is not dropping
-    }
-    return [one for one in pending if one in chosen or one in needed]
+    after = record.text("after")
+    if after not in get_args(After):
+        raise _malformed(record, "after")
+    items = _listed(tree, record, "changes")
+    changes = [change_from_json(one) for one in items]
+    if any(one is None for one in changes):
+        raise _malformed(record, "changes")
+    return Look(
+        cast(After, after),
+        record.number("seen"),
+        tuple(one for one in changes if one is not None),
+        _paths(tree, record, "gone"),
+    )
 
 
-def _leaves_a_folder(item: PendingChange) -> bool:
-    return item.change.now is not None and item.change.now.type == "folder"
+def left_of(tree: Tree, record: Record) -> list[AppliedChange]:
+    """The paths that a `settle` record says were left as they are."""
+    found: list[AppliedChange] = []
+    for one in _listed(tree, record, "left"):
+        if isinstance(one, dict):
+            outcome: Literal["conflict", "failed"] = (
+                "conflict" if one.get("outcome") == "conflict" else "failed"
+            )
+            found.append(AppliedChange(str(one.get("path", "")), outcome, str(one.get("why", ""))))
+    return found
 
 
-def _check_seen(pending: Mapping[str, PendingChange], chosen: Sequence[str], since: int | None) -> None:
-    late = [path for path in chosen if since is not None and pending[path].n > since]
-    if late:
-        raise UsageError(
-            f"{late[0]!r} changed again after you looked at it"
-            + (f", and {len(late) - 1} more paths" if len(late) > 1 else "")
-            + "; look at the changes again, then apply or drop them."
-        )
+def left_json(left: Iterable[AppliedChange]) -> list[JSON]:
+    """As a `settle` record has them."""
+    return [{"path": one.path, "outcome": one.outcome, "why": one.why} for one in left]
+
+
+def change_json(change: FileChange) -> dict[str, JSON]:
+    """A change as records and clients have it."""
+    found: dict[str, JSON] = {"path": change.path, "kind": change.kind}
+    for name, state in (("was", change.was), ("now", change.now)):
+        if state is not None:
+            found[name] = _state_json(state)
+    if change.conflict:
+        found["conflict"] = True
+    return found
+
+
+def _state_json(state: FileState) -> dict[str, JSON]:
+    # "content" and not "sha256": a record names blobs by that, and a file of the user's is none.
+    found: dict[str, JSON] = {"type": state.type, "mode": state.mode}
+    more: dict[str, JSON] = {"size": state.size, "content": state.sha256, "target": state.target}
+    return found | {name: value for name, value in more.items() if value}
+
+
+def change_from_json(data: JSON) -> FileChange | None:
+    """Back from a record; None if it is malformed."""
+    if not isinstance(data, dict):
+        return None
+    path, kind, conflict = data.get("path"), data.get("kind"), data.get("conflict", False)
+    if not isinstance(path, str) or kind not in get_args(ChangeKind) or not isinstance(conflict, bool):
+        return None
+    was, now = _state(data.get("was")), _state(data.get("now"))
+    there = {"add": (False, True), "modify": (True, True), "delete": (True, False)}[str(kind)]
+    if ((was is not None), (now is not None)) != there:
+        return None
+    return FileChange(path, cast(ChangeKind, kind), was, now, conflict)
+
+
+def _state(data: JSON) -> FileState | None:
+    if not isinstance(data, dict) or data.get("type") not in get_args(FileType):
+        return None
+    mode, size = data.get("mode"), data.get("size", 0)
+    content, target = data.get("content", ""), data.get("target", "")
+    if not (
+        isinstance(mode, int)
+        and isinstance(size, int)
+        and isinstance(content, str)
+        and isinstance(target, str)
+    ):
+        return None
+    return FileState(cast(FileType, data.get("type")), mode, size, content, target)
+
+
+def _paths(tree: Tree, record: Record, name: str) -> tuple[str, ...]:
+    items = _listed(tree, record, name)
+    if not all(isinstance(one, str) for one in items):
+        raise _malformed(record, name)
+    return tuple(str(one) for one in items)
+
+
+def _listed(tree: Tree, record: Record, name: str) -> list[JSON]:
+    """A list in a record: in the field itself, or in a blob that the field names."""
+    value = record.fields.get(name, [])
+    if isinstance(value, dict):
+        digest = value.get("sha256")
+        try:
+            value = json.loads(tree.blobs(digest)) if isinstance(digest, str) else None
+        except (ValueError, RecursionError):
+            value = None
+    if not isinstance(value, list):
+        raise _malformed(record, name)
+    return value
+
+
+def _malformed(record: Record, name: str) -> ReplayMismatch:
+    return ReplayMismatch(
+        f"Record {record.n} ({record.kind}) differs: its field {name!r} is malformed.", n=record.n
+    )

@@ -1,4 +1,4 @@
-"""Writes `states.md` beside itself, from the tables in `core.fold.states`: python -m docs.reference.states"""
+"""Writes `states.md` beside itself, from the tables in `core.tree.states`: python -m docs.reference.states"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from core.fold.states import LATCHES, TRANSITIONS, Transition
+from core.tree.states import LATCHES, TRANSITIONS, Transition
 
 PAGE: Final = Path(__file__).with_suffix(".md")
 
@@ -25,10 +25,10 @@ _MEANINGS: Final = {
 _HEAD: Final = """\
 # States
 
-<!-- Written by docs/reference/states.py from core/fold/states.py; change that and run: python -m docs.reference.states -->
+<!-- Written by docs/reference/states.py from core/tree/states.py; change that and run: python -m docs.reference.states -->
 
 What the tree shows of an agent, and what changes it. The tables are data in the program
-(`core/fold/states.py`), and its tests find every change in recorded sessions in them.
+(`core/tree/states.py`), and its tests find every change in recorded sessions in them.
 """
 
 _GUARDS: Final = """\

@@ -13,16 +13,16 @@ from typing import Final
 
 import examples
 from core.errors import JournalCorrupt, JournalError, UsageError
-from core.fold.agent import Agent
-from core.fold.plan_report import plan_json
-from core.fold.plan_run import PlanRun
-from core.fold.tree import Tree
 from core.journal.file import FILE, read_blob
 from core.journal.reader import Reader
 from core.journal.record import Record, blobs_of
 from core.journal.seal import NOBODY, open_sealer, read_sealer
-from core.tree import fork as forking
-from core.tree import replay as replaying
+from core.session import fork as forking
+from core.session import replay as replaying
+from core.tree.agent import Agent
+from core.tree.plan_report import plan_json
+from core.tree.plan_run import PlanRun
+from core.tree.tree import Tree
 from iact.settings import Settings
 from web.visible import visible, without_escapes
 

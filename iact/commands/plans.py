@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import IactError, SandboxError, UsageError
-from core.fold.plan_aim import Functions, way_of
-from core.fold.plan_report import result_json
 from core.gate.level import level
 from core.journal.file import FILE
 from core.language.actions import Registry
@@ -27,7 +25,9 @@ from core.plan.state import NodeRecord
 from core.plan.validate import PlanInvalid
 from core.plan.validate import check as validate
 from core.ports import JSON
-from core.tree.replay import replay
+from core.session.replay import replay
+from core.tree.plan_aim import Functions, way_of
+from core.tree.plan_report import result_json
 from iact.commands import catalogue, journals
 from iact.commands.asking import Asking
 from iact.commands.plan_drawing import draw, edges_of, layers_of, work_of

@@ -9,8 +9,8 @@ from typing import Final
 
 from core import Session
 from core.errors import IactError
-from core.fold.review import rows
-from core.tree.effects import Settled
+from core.session.effects import Settled
+from core.tree.review import rows
 from iact.commands.reviews import Row, count_all, how, listing
 
 _MOST: Final = 40

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from core.errors import UsageError
-from core.fold.review import counts, rows
 from core.journal import read_journal
 from core.journal.seal import open_sealer
 from core.ports import JSON
-from core.tree.at_rest import NO_OVERLAY, effects_at_rest
-from core.tree.effects import Effects
-from core.tree.replay import replay
-from core.tree.runtime import SystemClock
+from core.session.at_rest import NO_OVERLAY, effects_at_rest
+from core.session.effects import Effects
+from core.session.replay import replay
+from core.session.runtime import SystemClock
+from core.tree.review import counts, rows
 from iact.address import NoServer
 from iact.commands import remote
 from iact.commands.workspace import directory_of
@@ -31,7 +31,7 @@ from web.records import Fields
 from web.review import settled
 
 Row = Mapping[str, JSON]
-"""A change that waits, as `core.fold.review.rows` gives it."""
+"""A change that waits, as `core.tree.review.rows` gives it."""
 
 _Result = TypeVar("_Result")
 

@@ -12,8 +12,8 @@ from core.errors import IactError, UsageError
 from core.gate.level import level
 from core.journal.record import Record
 from core.ports import Usage
-from core.tree.events import Notice, RecordAppended
-from core.tree.watch import Lagging
+from core.session.events import Notice, RecordAppended
+from core.session.watch import Lagging
 from iact.commands.asking import Asking, is_question
 from iact.commands.reviewing import review
 from iact.settings import Settings

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 from core.journal.file import FILE
 from core.journal.seal import open_sealer
-from core.tree import adopt as adopting
-from core.tree.fork import new_session
-from core.tree.listing import SessionInfo, listed
+from core.session import adopt as adopting
+from core.session.fork import new_session
+from core.session.listing import SessionInfo, listed
 from iact.commands.journals import find
 from iact.settings import Settings
 from web.visible import visible, without_escapes

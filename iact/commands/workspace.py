@@ -12,8 +12,8 @@ from core.errors import ForeignSession, IactError, UsageError
 from core.journal import read_journal
 from core.journal.seal import open_sealer
 from core.ports import JSON, Versions
-from core.tree.fork import STORE
-from core.tree.workspace import find_version, restore_at_rest, versions_of
+from core.session.fork import STORE
+from core.session.workspace import find_version, restore_at_rest, versions_of
 from iact.address import NoServer
 from iact.commands import remote
 from iact.settings import Settings

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from core.fold.agent import Agent
-from core.fold.tree import Tree
 from core.journal import Record, read_journal
 from core.language.scanner import scan
-from core.tree.replay import replay
+from core.session.replay import replay
+from core.tree.agent import Agent
+from core.tree.tree import Tree
 from tests import prefix
 from tests.endpoint import Request
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import JournalCorrupt
-from core.fold.apply import read_tree
 from core.journal import FORMAT, Journal, Parser, Record, encode, read_journal
+from core.tree.apply import read_tree
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
 from tests.acceptance.product import NO_MODULES, Product, Ran

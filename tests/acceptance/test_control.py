@@ -17,8 +17,8 @@ import pytest
 
 from core import Runtime, Session
 from core.journal import Record
-from core.tree.events import RecordAppended
-from core.tree.session import InjectMode
+from core.session.events import RecordAppended
+from core.session.session import InjectMode
 from iact.settings import load
 from iact.wiring import open_runtime
 from sandbox import owner

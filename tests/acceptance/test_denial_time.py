@@ -12,7 +12,7 @@ from typing import Final
 
 from core.journal import Record
 from tests.acceptance.conftest import Stage
-from tests.core.tree.test_gate import distance
+from tests.core.session.test_gate import distance
 
 CALLS: Final = 40
 """Of each kind."""

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from core.errors import IactError
 from core.journal import Record, read_journal
 from core.journal.record import blobs_of
-from core.tree.replay import replay
+from core.session.replay import replay
 from examples import EXAMPLES, HERE, Example
 from tests.acceptance.conftest import Stage, stage
 from tests.acceptance.product import NO_MODULES, acknowledged

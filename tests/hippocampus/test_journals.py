@@ -9,13 +9,13 @@ from functools import partial
 import pytest
 
 from core.errors import MemoryUnavailable, UsageError
-from core.fold.happenings import happenings
 from core.journal.file import read_blob, read_journal
 from core.ports import Happening
+from core.tree.happenings import happenings
 from iact.commands import memory
 from iact.settings import Settings
-from tests.core.tree.fakes import FakeHost, replies, runtime
-from tests.core.tree.memories import FakeMemory
+from tests.core.session.fakes import FakeHost, replies, runtime
+from tests.core.session.memories import FakeMemory
 
 _CALL = "```CALL web role=searcher\nWhere can the party be?\n```"
 _FIND = "```web.fetch\nparks\n```"

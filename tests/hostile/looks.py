@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import IactError
-from core.fold.bounds import Bounds
-from core.fold.happenings import happenings
 from core.gate.policy import OPEN
 from core.journal.file import read_blob, read_journal
 from core.models.roles import Models
-from core.tree import adopt as adopting
-from core.tree.fork import new_session
-from core.tree.replay import replay
+from core.session import adopt as adopting
+from core.session.fork import new_session
+from core.session.replay import replay
+from core.tree.bounds import Bounds
+from core.tree.happenings import happenings
 from iact import export
 from iact.commands import gate, journals
 from iact.settings import Settings
 from sandbox.versions import GitVersions
-from tests.core.tree.fakes import ScriptedModel
+from tests.core.session.fakes import ScriptedModel
 from tests.sealing import SEALER
 from web.records import record_message
 from web.timeline import Timeline

@@ -12,7 +12,7 @@ import pytest
 from core.errors import IactError, JournalCorrupt, JournalError
 from core.journal.file import FILE, read_journal
 from core.ports import JSON
-from core.tree.replay import replay
+from core.session.replay import replay
 from iact.settings import Settings, load
 from tests.hostile.crafted import PLACES, Change, chain, changes, crafted, header_of
 from tests.hostile.looks import look, looks

@@ -21,11 +21,11 @@ import pytest
 
 from core.errors import ForeignSession
 from core.journal.file import FILE, read_journal
-from core.tree.replay import replay
+from core.session.replay import replay
 from iact.commands import journals, sessions, workspace
 from iact.settings import Settings, load
 from sandbox.versions import GitVersions
-from tests.core.tree.fakes import ScriptedModel, World, replies, runtime
+from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.hostile.crafted import chain
 from tests.hostile.folders import ATTACKS, SECRET, Bait, make, old_store, version_in
 from tests.hostile.looks import look, looks

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.core.tree.fakes import ScriptedModel, World, replies, runtime
-from tests.core.tree.test_control import until
+from tests.core.session.fakes import ScriptedModel, World, replies, runtime
+from tests.core.session.test_control import until
 
 HOSTILE = """\
 Look: <script>document.title = "owned"</script> <img src=x onerror=alert(1)> ![pic](https://evil.example/x.png)

@@ -12,7 +12,7 @@ from core.models.openai import OpenAIModel
 from core.models.roles import Models
 from core.ports import ModelProfile
 from iact.distilling import distiller
-from tests.core.tree.fakes import ScriptedModel, TickingClock, replies
+from tests.core.session.fakes import ScriptedModel, TickingClock, replies
 from tests.endpoint import Endpoint
 
 

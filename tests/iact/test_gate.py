@@ -14,8 +14,8 @@ from core.gate import policy_file
 from core.journal import read_journal
 from iact.commands import gate
 from iact.settings import Settings, load
-from tests.core.tree.fakes import replies, runtime
-from tests.core.tree.test_clearance import question
+from tests.core.session.fakes import replies, runtime
+from tests.core.session.test_clearance import question
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
-from core.fold.bounds import Bounds
 from core.journal.file import FILE
 from core.journal.record import FORMAT
 from core.language.labels import SUMMARIZE
-from core.tree.session import Session
-from tests.core.tree.fakes import Asked, Script, ScriptedModel, World, replies, runtime
+from core.session.session import Session
+from core.tree.bounds import Bounds
+from tests.core.session.fakes import Asked, Script, ScriptedModel, World, replies, runtime
 
 PLACE = Path(__file__).parent
 

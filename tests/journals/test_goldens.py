@@ -11,8 +11,8 @@ import pytest
 from core.errors import ReplayMismatch
 from core.journal.file import FILE, read_journal
 from core.journal.record import FORMAT
-from core.tree.replay import Replay, replay
-from tests.core.tree.fakes import ScriptedModel, replies, runtime
+from core.session.replay import Replay, replay
+from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.journals.record import PLACE, SCENES
 from tests.sealing import seal
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import IactError, JournalLocked, UsageError
-from core.fold.pending import PendingChange
-from core.fold.tree import Tree
-from core.fold.view import AgentState, NodeView
 from core.journal.record import Record
 from core.modules.catalogue import Known
 from core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
-from core.tree.effects import Settled
-from core.tree.events import Delta, Event, Output, RecordAppended, TreeChanged
+from core.session.effects import Settled
+from core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
+from core.tree.pending import PendingChange
+from core.tree.tree import Tree
+from core.tree.view import AgentState, NodeView
 from examples import EXAMPLES
 from web.ports import Finding, InjectMode, Prices, Recorded
 

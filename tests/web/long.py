@@ -8,12 +8,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from core.fold.bounds import Bounds
 from core.journal.file import FILE
 from core.journal.record import GENESIS, Record, encode, timestamp
 from core.journal.seal import Sealer, open_sealer
 from core.ports import JSON
-from tests.core.tree.fakes import MANIFEST
+from core.tree.bounds import Bounds
+from tests.core.session.fakes import MANIFEST
 
 _BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 _TEXT = "A sentence of **ordinary** length, with `code` in it, that says what was found in step {}.\n\n- one\n- two\n"

@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 
 from core.modules.catalogue import Known
 from core.ports import CatalogueEntry
-from tests.core.tree.fakes import replies, runtime
+from tests.core.session.fakes import replies, runtime
 from tests.web.browser import browsing
 from tests.web.fake import FakeSession
 from tests.web.scene import busy_session

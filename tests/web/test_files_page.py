@@ -9,11 +9,11 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from core.tree.runtime import Runtime
-from core.tree.session import Session
+from core.session.runtime import Runtime
+from core.session.session import Session
 from iact.around import Around
 from iact.settings import Settings
-from tests.core.tree.fakes import replies, runtime
+from tests.core.session.fakes import replies, runtime
 from tests.web.browser import Browsing, browsing
 from tests.web.test_page import run
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from core.errors import ForeignSession
 from core.journal import read_journal
 from core.journal.seal import KEY
-from core.tree.replay import replay
+from core.session.replay import replay
 from examples import EXAMPLES
-from tests.core.tree.fakes import ScriptedModel, replies, runtime
+from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.sealing import SEALER
 from tests.web.dialling import dial, run, send, until
 from tests.web.fake import FakeAround

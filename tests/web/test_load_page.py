@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from tests.core.tree.fakes import replies, runtime
+from tests.core.session.fakes import replies, runtime
 from tests.web.browser import browsing
 from tests.web.fake import FakeSession, node
 from tests.web.long import long_journal

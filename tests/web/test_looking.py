@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.language.variables import Table, Value, text_value
-from core.tree.replay import SeenContext, SeenMessage
+from core.session.replay import SeenContext, SeenMessage
 from web.looking import content_fields, context_fields, table_fields
 from web.records import Fields
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from playwright.async_api import expect
 
 from core.ports import Recalled
-from tests.core.tree.memories import FakeMemory
+from tests.core.session.memories import FakeMemory
 from tests.web.browser import browsing
 from tests.web.fake import FakeRuntime
 from tests.web.test_page import run

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.core.tree.memories import WISH, FakeMemory
+from tests.core.session.memories import WISH, FakeMemory
 from tests.web.fake import FakeRuntime
 from web.server import WebServer
 

@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from core.modules.catalogue import Known
 from core.ports import CatalogueEntry
-from tests.core.tree.fakes import MANIFEST
+from tests.core.session.fakes import MANIFEST
 from tests.web.test_page import run, stage
 
 

@@ -18,7 +18,7 @@ from playwright.async_api import expect
 
 from core.errors import JournalUnwritable, UsageError
 from core.ports import JSON
-from core.tree.events import Notice
+from core.session.events import Notice
 from tests.web.browser import Browsing, browsing
 from tests.web.fake import LABEL, FakeAround, FakeRuntime, FakeSession, node
 from tests.web.scene import busy_session

@@ -15,10 +15,10 @@ from websockets.asyncio.client import ClientConnection
 
 from core.journal import read_journal
 from core.ports import ChatMessage
-from core.tree.replay import context, replay
-from core.tree.runtime import Runtime
-from core.tree.session import Session
-from tests.core.tree.fakes import ScriptedModel, replies, runtime
+from core.session.replay import context, replay
+from core.session.runtime import Runtime
+from core.session.session import Session
+from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.web.dialling import Message, dial, numbers, run, send, until
 from tests.web.long import long_journal
 from web import WebServer

@@ -12,9 +12,9 @@ import pytest
 from playwright.async_api import Page, expect
 
 from core.journal import read_journal
-from core.tree.runtime import Runtime
-from core.tree.session import Session
-from tests.core.tree.fakes import replies, runtime
+from core.session.runtime import Runtime
+from core.session.session import Session
+from tests.core.session.fakes import replies, runtime
 from tests.web.browser import Browsing, browsing
 from tests.web.long import long_journal
 from tests.web.test_page import run

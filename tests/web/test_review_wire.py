@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.fold.pending import PendingChange
 from core.gate.effects import Effect
 from core.ports import AppliedChange, FileChange, FileState
+from core.tree.pending import PendingChange
 from tests.web.dialling import dial, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from web import WebServer

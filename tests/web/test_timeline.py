@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.fold.apply import apply
-from core.fold.tree import Tree
 from core.journal.record import Record
-from core.tree.replay import replay
-from tests.core.tree.test_random import Story, live
+from core.session.replay import replay
+from core.tree.apply import apply
+from core.tree.tree import Tree
+from tests.core.session.test_random import Story, live
 from tests.web.long import long_journal
 from web.timeline import Timeline, node_of
 

@@ -17,7 +17,7 @@ from core.models.openai import OpenAIModel
 from core.models.structured import FORMS, Form, Formed, Ladder, Structured, structured
 from core.ports import JSON, ChatMessage, Model, ModelProfile
 from tests.core.models.clock import VirtualClock
-from tests.core.tree.fakes import ScriptedModel
+from tests.core.session.fakes import ScriptedModel
 from tests.endpoint import Endpoint, HttpError, Reply, Request
 
 ASK = [ChatMessage("system", "You judge."), ChatMessage("user", "Is it good?")]

@@ -14,7 +14,7 @@ from core.gate.grant import DEFAULT_SCOPE, Grant
 from core.language.variables import text_value
 from core.modules.client import ArtifactChunk
 from core.modules.door import Door, FunctionCall
-from tests.core.tree.fakes import FakeHost
+from tests.core.session.fakes import FakeHost
 
 GOOD = FunctionCall("/", "t.read", 1, {"text": "a"}, {"more": text_value("b")}, 60)
 

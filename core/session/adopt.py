@@ -1,0 +1,255 @@
+"""Adopts a session that this installation did not make: a session of one's own with its records, and none of its say.
+
+A journal decides in which directory agents work, how much they may do, and what is carried out next. So one from
+elsewhere is never opened. Adopting makes a new session: the records are copied byte for byte, and behind them stands
+one `adopt` record, sealed, with the SHA-256 over all that it follows and the adopter's own terms; what that changes in
+the tree is in `core.tree.adoption`. Files are copied into a scratch workspace, by descriptor and bounded; blobs are
+copied and must be what their names say; versions are imported object by object. The directory in which the session
+worked is never opened.
+
+Nothing of the source is trusted, and it may change while it is read: the journal is copied first, and what is checked
+and folded is the copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from core.errors import JournalError, JournalUnwritable, UsageError, WorkspaceError
+from core.gate.grant import Grant
+from core.gate.level import level
+from core.gate.policy import Policy
+from core.gate.policy_file import policy_json
+from core.journal.file import FILE, open_journal, open_regular, read_blob, sync_directory
+from core.journal.reader import Reader
+from core.journal.record import FORMAT, Record, blobs_of, encode, timestamp
+from core.journal.seal import Sealer
+from core.models.roles import Models
+from core.ports import JSON, Versions
+from core.session.collecting import collector_paused
+from core.session.copying import Room, copy_tree, transfer
+from core.session.fork import STORE, workshop
+from core.tree.apply import read_tree, take_in
+from core.tree.bounds import Bounds
+from core.tree.roles import Role
+
+LARGEST_JOURNAL: Final = 1 << 30
+"""Bytes of a journal that can be adopted."""
+BLOBS: Final = 1 << 30
+FILES: Final = 1 << 30
+"""Bytes of blobs, and of the workspace's files, that come along; what is beyond is left out."""
+ENTRIES: Final = 50_000
+"""Blobs, and entries of the workspace, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A session that was made. `left_out`: how many files, blobs and objects of versions did not come along."""
+
+    session: str
+    directory: Path
+    source: str
+    at: int
+    left_out: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms the new session goes on: the adopter's, as fields of the `adopt` record."""
+
+    fields: Mapping[str, JSON]
+
+    @staticmethod
+    def of(policy: Policy, intent: float | str, bounds: Bounds, models: Models) -> Terms:
+        """Terms as those of a new session.
+
+        Raises:
+            UsageError: there is no such level of intent.
+        """
+        granted = level(intent, dict(policy.levels))
+        roles: dict[str, JSON] = {name: Role.of(models.profile(name)).to_json() for name in models.roles()}
+        return Terms(
+            {
+                "format": FORMAT,
+                "models": roles,
+                "grant": Grant(policy.scope(), granted).to_json(),
+                "policy": policy_json(policy),
+                "bounds": bounds.to_json(),
+            }
+        )
+
+
+def adopt(
+    sessions: Path,
+    source: Path,
+    at: int | None,
+    *,
+    session: str,
+    now: datetime,
+    terms: Terms,
+    sealer: Sealer,
+    versions: Versions | None = None,
+) -> Adopted:
+    """Make session `session` in the directory `sessions` of records 1…`at` (default: all) of `source`.
+
+    `source`: a journal's file or its session's directory.
+
+    Raises:
+        UsageError: it has no record `at`.
+        JournalError: its journal can't be read, is damaged or too large, or says what can't be.
+        JournalUnwritable: the new session can't be stored; nothing of it is left.
+    """
+    file = source / FILE if source.is_dir() else source
+    try:
+        with workshop(sessions, session) as place:
+            for folder in (place, place / "blobs", place / "workspace"):
+                folder.mkdir(mode=0o700 if folder == place else 0o777)
+            records = _take_journal(file, place / FILE, at)
+            left_out = {
+                "files": _take_files(file.parent / "workspace", place / "workspace"),
+                "blobs": _take_blobs(records, file.parent / "blobs", place / "blobs"),
+                "versions": _take_versions(versions, file.parent / STORE, place / STORE),
+            }
+            origin = _write(place, records, session, now, terms, sealer, left_out)
+            place.rename(sessions / session)
+            sync_directory(sessions)
+    except OSError as error:
+        raise JournalUnwritable(
+            f"The session can't be stored in {sessions} ({error.strerror}); nothing of it was kept."
+        ) from error
+    return Adopted(session, sessions / session, origin, records[-1].n, left_out)
+
+
+def _take_journal(file: Path, target: Path, at: int | None) -> list[Record]:
+    """Copy the journal up to record `at`; gives the records of the copy."""
+    with open_journal(file) as reading, target.open("xb") as writing:
+        size = os.fstat(reading.fileno()).st_size
+        if size > LARGEST_JOURNAL:
+            most = f"{LARGEST_JOURNAL >> 20} MiB"
+            raise JournalError(
+                f"The journal {file} has {size:,} bytes; one of more than {most} can't be adopted."
+            )
+        os.fchmod(writing.fileno(), 0o600)
+        transfer(reading.fileno(), writing.fileno(), size)
+    reader, records = Reader(target), list[Record]()
+    with collector_paused():
+        for record in reader.read():
+            records.append(record)
+            if record.n == at:
+                break
+    if not records or (at is not None and records[-1].n != at):
+        have = f"it has 1 to {len(records)}" if records else "it holds none"
+        raise UsageError(f"There is no record {at or 1} to adopt {file} at; {have}.")
+    os.truncate(target, reader.offset)
+    return records
+
+
+def _write(
+    place: Path,
+    records: list[Record],
+    session: str,
+    now: datetime,
+    terms: Terms,
+    sealer: Sealer,
+    left_out: Mapping[str, int],
+) -> str:
+    """Append the `adopt` record, if the tree can take it; gives the id of the session that it comes from."""
+    file, last = place / FILE, records[-1]
+    with collector_paused():
+        tree = read_tree(records, _some(partial(read_blob, place)), strict=False)
+    with file.open("rb") as stream:
+        before = hashlib.file_digest(stream, "sha256").hexdigest()
+    fields: dict[str, JSON] = {
+        "from": tree.session,
+        "after": last.n,
+        "session": session,
+        "sha256": before,
+        "by": "user",
+        "workspace": "current" if (place / "workspace").is_dir() else "none",
+        **terms.fields,
+    }
+    if any(left_out.values()):
+        fields["left_out"] = {name: count for name, count in left_out.items() if count}
+    record = Record(last.n + 1, timestamp(now), "adopt", "/", tree.root.step + 1, "", fields, last.digest)
+    source = tree.session
+    data, _ = encode(record, sealer)
+    take_in(tree, record)
+    with file.open("ab") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    sync_directory(place)
+    return source
+
+
+def _some(read: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """Reads blobs of which some may have been left out."""
+
+    def found(digest: str) -> bytes:
+        try:
+            return read(digest)
+        except JournalError:
+            return b""
+
+    return found
+
+
+# --- what comes along ---------------------------------------------------------------------------------------
+
+
+def _take_files(source: Path, target: Path) -> int:
+    try:
+        return copy_tree(source, target, Room(FILES, ENTRIES, owned=False))
+    except FileNotFoundError:
+        return 0
+    except (NotADirectoryError, PermissionError):
+        return 1  # a link, no folder, or not ours to read
+
+
+def _take_blobs(records: Iterable[Record], source: Path, target: Path) -> int:
+    """Copy the blobs that the records name, as far as they are what their names say."""
+    wanted = frozenset[str]().union(*(blobs_of(record) for record in records))
+    room, left_out = Room(BLOBS, ENTRIES), 0
+    if source.is_symlink():
+        return len(wanted)
+    for digest in sorted(wanted):
+        left_out += not _take_blob(source / digest, target / digest, room)
+    sync_directory(target)
+    return left_out
+
+
+def _take_blob(source: Path, target: Path, room: Room) -> bool:
+    try:
+        reading = open_regular(source)
+    except OSError:
+        return False
+    with reading:
+        size = os.fstat(reading.fileno()).st_size
+        if not room.take(size):
+            return False
+        with target.open("xb") as writing:
+            transfer(reading.fileno(), writing.fileno(), size)
+            writing.flush()
+            os.fsync(writing.fileno())
+    with target.open("rb") as stream:
+        right = hashlib.file_digest(stream, "sha256").hexdigest() == target.name
+    if not right:
+        target.unlink()
+    return right
+
+
+def _take_versions(versions: Versions | None, source: Path, target: Path) -> int:
+    """Import what can be had of the workspace's versions; without them the session goes on all the same."""
+    if versions is None or not os.path.lexists(source):
+        return 0
+    try:
+        return versions.bring(source, target)
+    except WorkspaceError:
+        return 1

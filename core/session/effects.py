@@ -1,0 +1,403 @@
+"""Effects of calls on a live directory: found after the call, applied at once or kept for a person.
+
+The directory is seen through an overlay (`core.ports.LiveFiles`), so a call changes nothing in it. When the last of
+the calls under way that can write has ended, the overlay is looked at, and the tree says what becomes of what is
+new (`core.tree.effects`). To apply or to drop something is written ahead: a crash in the middle is finished when the
+session is opened again, which is harmless because applying is. Calls that overlap are looked at together, since
+nobody can tell whose a change is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, TypeVar
+
+from core.errors import UsageError, WorkspaceError
+from core.journal.record import Record
+from core.ports import JSON, AppliedChange, LiveFiles, OpenLive
+from core.session.live import Live
+from core.tree.effects import Look, difference, left_json, listed, look_fields, parents, weigh
+from core.tree.pending import After, Intention, PendingChange
+
+STORE: Final = "live"
+"""The name of the overlay's store in a session's directory."""
+_CODE: Final = "live"
+_PATCH: Final = 200_000
+"""Characters of one file's diff."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of changes that a person applied or dropped. `record`: that tells so; `done`: paths; `left`: with reasons.
+
+    `notes`: what there is to know of some that were applied.
+    """
+
+    record: Record
+    done: tuple[str, ...]
+    left: tuple[AppliedChange, ...]
+    notes: tuple[AppliedChange, ...] = ()
+
+
+async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> Effects:
+    """The effects of a session that works in `folder`, seen through an overlay where there can be one.
+
+    Whether there is one is recorded when that changes, since it decides how calls are rated.
+    """
+    tree = live.tree
+    if tree.workspace == "scratch" or open_live is None:
+        if tree.live.overlay:
+            _record_overlay(live, value=False)
+        return Effects(live, None)
+    try:
+        files = await asyncio.to_thread(open_live, folder, live.journal.directory / STORE)
+    except WorkspaceError as error:
+        text = (
+            f"Changes in {folder} can't be kept apart for review: {error} Until then every call that could write"
+            " there counts as impact 2, so it needs intent 2 or is denied."
+        )
+        live.record("notice", "/", {"level": "warning", "code": _CODE}, text)
+        if tree.live.overlay:
+            _record_overlay(live, value=False)
+        return Effects(live, None)
+    if not tree.live.overlay:
+        _record_overlay(live, value=True)
+    return Effects(live, files)
+
+
+def _record_overlay(live: Live, *, value: bool) -> None:
+    live.record("control", "/", {"op": "overlay", "by": "core", "value": value})
+
+
+class Underway:
+    """One call that sees the directory. Made before its record is, so that no look takes the record for an older one."""
+
+    def __init__(self, effects: Effects, *, works: bool) -> None:
+        self._effects = effects
+        self._works = works
+        self._open = False
+
+    def __enter__(self) -> Underway:
+        self._open = True
+        self._effects.enter(works=self._works)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+
+    async def begin(self) -> None:
+        """The call is about to be made."""
+        await self._effects.refresh()
+
+    async def end(self, agent: str) -> dict[str, JSON]:
+        """The call has ended; gives what its result's record says of its effects."""
+        self._leave()
+        return await self._effects.ended(agent) if self._works else {}
+
+    def _leave(self) -> None:
+        if self._open:
+            self._open = False
+            self._effects.leave(works=self._works)
+
+
+class Effects:
+    """The effects of one session's calls. `files`: the overlay; None: there is none, and nothing is done here."""
+
+    def __init__(self, live: Live, files: LiveFiles | None) -> None:
+        self._live = live
+        self._files = files
+        self._lock = asyncio.Lock()
+        self._calls = self._works = 0
+        self._told: set[str] = set()
+        self._recovered = False
+
+    @property
+    def on(self) -> bool:
+        """Whether there is an overlay."""
+        return self._files is not None
+
+    @property
+    def folder(self) -> Path | None:
+        """What modules get as their workspace, if there is an overlay."""
+        return self._files.folder if self._files is not None else None
+
+    # --- around calls ---------------------------------------------------------------------------
+
+    def underway(self, *, works: bool) -> Underway:
+        """To be entered before a call's record is made. `works`: it can write."""
+        return Underway(self, works=works)
+
+    def enter(self, *, works: bool) -> None:
+        """A call is under way."""
+        self._calls += 1
+        self._works += works
+
+    def leave(self, *, works: bool) -> None:
+        """It is not any more."""
+        self._calls -= 1
+        self._works -= works
+
+    async def refresh(self) -> None:
+        """Let modules see what changed in the directory, unless a call is in the middle of looking at it."""
+        if self._files is None:
+            return
+        async with self._lock:
+            if self._calls == 1:
+                try:
+                    stale = await self._run(self._files.refresh)
+                except WorkspaceError as error:
+                    self._tell(str(error))
+                    return
+                if stale:
+                    what = f"{stale[0]!r}" + (f" and {len(stale) - 1} more" if len(stale) > 1 else "")
+                    self._tell(f"Agents see {what} as it was earlier, because a background job holds it.")
+
+    async def ended(self, agent: str) -> dict[str, JSON]:
+        """A call that could write has ended; the last of those that overlap looks at what all of them did."""
+        if self._files is None or self._works:
+            return {}
+        async with self._lock:
+            if self._works:
+                return {}
+            seen = self._live.tree.records
+            try:
+                fresh = await self._look(self._files, "call", agent)
+            except WorkspaceError as error:
+                self._tell(str(error))
+                return {}
+            return {} if fresh else {"unchanged": seen}
+
+    async def recover(self) -> None:
+        """Finish what a crash cut off, and take in what was written and never looked at."""
+        if self._files is None:
+            return
+        async with self._lock:
+            try:
+                await self._recover(self._files)
+            except WorkspaceError as error:
+                self._tell(str(error))
+
+    async def _recover(self, files: LiveFiles) -> None:
+        if not self._recovered:
+            await self._look(files, "open", "/")
+            self._recovered = True
+
+    # --- for a person ---------------------------------------------------------------------------
+
+    async def pending(self, *, fresh: bool = True) -> Mapping[str, PendingChange]:
+        """What waits, by path, as it is now unless a call is in the middle of changing it.
+
+        Not `fresh`: as it was seen last, which costs nothing.
+
+        Raises:
+            WorkspaceError: the overlay can't be read.
+        """
+        if self._files is not None and fresh:
+            async with self._lock:
+                await self._look_for_person(self._files)
+        return dict(self._live.tree.pending)
+
+    async def patch(self, path: str, *, most: int = _PATCH) -> str:
+        """The change of one path that waits, as a unified diff.
+
+        Raises:
+            UsageError: nothing waits there.
+            WorkspaceError: it can't be read.
+        """
+        if path not in self._live.tree.pending:
+            raise UsageError(f"Nothing waits at {path!r}; see iact workspace pending.")
+        files = self._overlay()
+        async with self._lock:
+            return await self._run(lambda: files.patch(path, most=most))
+
+    async def apply(
+        self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
+    ) -> Settled:
+        """Make what waits real: these paths, with all that is in them and what they need, or everything (None).
+
+        `force`: also over what somebody changed in the directory meanwhile. `since`: the last record that the person
+        had seen; what changed after that is not applied unseen.
+
+        Raises:
+            UsageError: nothing waits at a path, or it changed after `since`.
+            WorkspaceError: the overlay can't be read.
+        """
+        return await self._intend("apply", paths, force=force, since=since)
+
+    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> Settled:
+        """Let paths be again what they are in the directory; as `apply`."""
+        return await self._intend("drop", paths, force=False, since=since)
+
+    async def close(self) -> None:
+        """Take the overlay away; what waits is there again when the session is opened again."""
+        if self._files is not None:
+            async with self._lock:
+                with suppress(WorkspaceError):
+                    await self._run(self._files.close)
+
+    def _overlay(self) -> LiveFiles:
+        if self._files is None:
+            raise UsageError("This session has no overlay of a directory, so no changes wait in it.")
+        return self._files
+
+    async def _intend(
+        self, op: str, paths: Sequence[str] | None, *, force: bool, since: int | None
+    ) -> Settled:
+        files, live = self._overlay(), self._live
+        if live.failure is not None:
+            raise live.failure
+        async with self._lock:
+            await self._look_for_person(files)
+            chosen = choose(live.tree.pending, paths, dropping=op == "drop")
+            _check_seen(live.tree.pending, chosen, since)
+            blobs: dict[str, bytes] = {}
+            fields: dict[str, JSON] = {"op": op, "by": "user", "paths": listed(chosen, blobs)}
+            if force:
+                fields["force"] = True
+            await live.durable(live.record("control", "/", fields, "", blobs))
+            settled = await self._finish(files)
+            assert settled is not None
+            await live.durable(settled.record)
+            return settled
+
+    # --- the overlay ----------------------------------------------------------------------------
+
+    async def _look_for_person(self, files: LiveFiles) -> None:
+        """While a call is writing, what it does is half done, and looked at when it has ended."""
+        await self._recover(files)
+        if not self._works:
+            await self._look(files, "person", "/")
+
+    async def _look(self, files: LiveFiles, after: After, agent: str) -> bool:
+        """Look at the overlay, record what is new, and apply what may be; whether there was something."""
+        live, tree = self._live, self._live.tree
+        await self._finish(files)
+        seen = tree.records
+        changes, gone = difference(tree.live, await self._run(files.changes))
+        if not changes and not gone:
+            return False
+        look = Look(after, seen, changes, gone)
+        fields, blobs = look_fields(look)
+        verdict = weigh(tree, look, tree.records + 1)
+        record = live.record("effects", agent, {**fields, **verdict.fields()}, "", blobs)
+        if verdict.applies:
+            await live.durable(record)
+            await self._finish(files)
+        live.changed()
+        return True
+
+    async def _finish(self, files: LiveFiles) -> Settled | None:
+        """Carry out what was written ahead, if there is something, and record what came of it."""
+        intended = self._live.tree.live.intended
+        if intended is None:
+            return None
+        paths = list(intended.changes)
+        try:
+            if intended.op == "drop":
+                await self._run(lambda: files.drop(paths))
+                outcomes: Sequence[AppliedChange] = [AppliedChange(path, "applied") for path in paths]
+            else:
+                outcomes = await self._run(lambda: _apply(files, intended))
+        except WorkspaceError as error:
+            outcomes = [AppliedChange(path, "failed", str(error)) for path in paths]
+        left = _left(paths, outcomes)
+        notes = [one for one in outcomes if one.outcome == "applied" and one.why]
+        blobs: dict[str, bytes] = {}
+        fields: dict[str, JSON] = {"of": intended.n}
+        for name, some in (("left", left), ("notes", notes)):
+            if some:
+                fields[name] = listed(left_json(some), blobs)
+        record = self._live.record("settle", "/", fields, "", blobs)
+        self._live.changed()
+        kept = {one.path for one in left}
+        return Settled(record, tuple(path for path in paths if path not in kept), tuple(left), tuple(notes))
+
+    async def _run(self, work: Callable[[], _Result]) -> _Result:
+        """Do blocking work on the overlay. It is used by one caller at a time, so nobody leaves before it is done."""
+        thread = asyncio.get_running_loop().run_in_executor(None, work)
+        try:
+            return await asyncio.shield(thread)
+        except asyncio.CancelledError:
+            await asyncio.wait([thread])
+            thread.exception()
+            raise
+
+    def _tell(self, text: str) -> None:
+        """Tell people what went wrong, once."""
+        if text not in self._told:
+            self._told.add(text)
+            self._live.record("notice", "/", {"level": "warning", "code": _CODE}, text)
+
+
+def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:
+    """Apply what was meant: not what else there may be by now, after a crash or from a process that went on."""
+    now = {one.path: one.now for one in files.changes()}
+    later = [path for path, item in intended.changes.items() if path in now and now[path] != item.change.now]
+    again = "It changed again before it was applied; look at it once more."
+    paths = [path for path in intended.changes if path not in later]
+    outcomes = files.apply(paths, force=sorted(intended.force)) if paths else ()
+    return [*outcomes, *(AppliedChange(path, "failed", again) for path in later)]
+
+
+def _left(paths: Iterable[str], outcomes: Iterable[AppliedChange]) -> list[AppliedChange]:
+    """What was not applied; a path of which nothing was said was not."""
+    said = {one.path: one for one in outcomes}
+    silent = "The overlay did not say what became of it."
+    found = [said.get(path, AppliedChange(path, "failed", silent)) for path in paths]
+    return [one for one in found if one.outcome != "applied"]
+
+
+def choose(
+    pending: Mapping[str, PendingChange], paths: Sequence[str] | None, *, dropping: bool = False
+) -> list[str]:
+    """The pending paths that a person means: each with all that is in it, and with what it can't be without.
+
+    What is in a new folder needs the folder; a folder can't be deleted without what is in it. Dropping is the other
+    way about: without a new folder there is nothing in it, and what stays keeps its folder.
+
+    Raises:
+        UsageError: nothing waits at a path, or nothing waits at all.
+    """
+    if not pending:
+        raise UsageError("No changes wait in this session.")
+    if paths is None:
+        return list(pending)
+    wanted = {one.rstrip("/") for one in paths}
+    chosen: set[str] = set()
+    met: set[str] = set()
+    for path in pending:
+        if found := wanted.intersection((path, *parents(path))):
+            chosen.add(path)
+            met |= found
+    if missing := sorted(wanted - met):
+        raise UsageError(f"Nothing waits at {missing[0]!r}; see iact workspace pending.")
+    needed = {
+        above
+        for one in chosen
+        for above in parents(one)
+        if above in pending and _leaves_a_folder(pending[above]) is not dropping
+    }
+    return [one for one in pending if one in chosen or one in needed]
+
+
+def _leaves_a_folder(item: PendingChange) -> bool:
+    return item.change.now is not None and item.change.now.type == "folder"
+
+
+def _check_seen(pending: Mapping[str, PendingChange], chosen: Sequence[str], since: int | None) -> None:
+    late = [path for path in chosen if since is not None and pending[path].n > since]
+    if late:
+        raise UsageError(
+            f"{late[0]!r} changed again after you looked at it"
+            + (f", and {len(late) - 1} more paths" if len(late) > 1 else "")
+            + "; look at the changes again, then apply or drop them."
+        )

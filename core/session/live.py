@@ -1,0 +1,176 @@
+"""The recording door: what happens in a running session is appended to its journal, then applied.
+
+`record` is the only way in which a live tree changes. Watchers are told of a record when it is
+durable, so nobody ever sees what a crash could take back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from core.errors import IactError
+from core.journal.file import Journal
+from core.journal.record import Kind, Record, timestamp
+from core.ports import JSON, Clock
+from core.session.events import Delta, Event, Notice, RecordAppended, TreeChanged
+from core.session.watch import Watcher
+from core.tree.agent import Agent
+from core.tree.apply import apply
+from core.tree.tree import Tree
+
+_INLINE: Final = 16_384
+"""Bytes of a result that stand in the log itself; longer ones become blobs."""
+
+
+class Live:
+    """A tree with its journal and its watchers. `records`: all that are durable, in order."""
+
+    def __init__(self, journal: Journal, tree: Tree, clock: Clock, records: list[Record]) -> None:
+        self.journal: Final = journal
+        self.tree: Final = tree
+        self.clock: Final = clock
+        self.records: Final = records
+        self.failure: IactError | None = None
+        self.closed = False
+        self.writing: dict[str, str] = {}
+        """What each agent's model has written so far in the generation under way."""
+        self.on_applied: list[Callable[[Record], None]] = []
+        self.on_durable: list[Callable[[Record], None]] = []
+        """Told of every record, in order: when the tree has taken it in, and when it is on disk."""
+        self._watchers: set[Watcher] = set()
+        self._stale = False
+        self.grew = asyncio.Event()
+        self._moved: asyncio.Event | None = None
+        journal.on_durable = self._durable
+
+    def record(
+        self,
+        kind: Kind,
+        agent: str,
+        fields: Mapping[str, JSON] | None = None,
+        body: str = "",
+        blobs: Mapping[str, bytes] | None = None,
+        *,
+        at: str = "",
+    ) -> Record:
+        """Append a record about `agent` and apply it; it is durable when `durable(record)` returns.
+
+        `at`: its time, if that was looked at before; default: now.
+
+        Raises:
+            JournalUnwritable: the session has stopped.
+        """
+        known = self.tree.agents.get(agent)
+        step = known.step + 1 if known is not None else 1
+        at = at or timestamp(self.clock.now())
+        record = self.journal.append(kind, agent, step, at, fields or {}, body, blobs)
+        apply(self.tree, record)
+        for tell in self.on_applied:
+            tell(record)
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None
+        return record
+
+    async def moved(self) -> None:
+        """Wait until the tree changes."""
+        if self._moved is None:
+            self._moved = asyncio.Event()
+        await self._moved.wait()
+
+    async def durable(self, record: Record) -> Record:
+        """Wait until `record` is on disk."""
+        await self.journal.durable(record.n)
+        return record
+
+    def watch(self) -> Watcher:
+        """A new watcher; it first gets the text that agents are writing at this moment."""
+        first = [Delta(agent, text, restart=True) for agent, text in self.writing.items() if text]
+        return Watcher(self._watchers, tuple(first))
+
+    def publish(self, event: Event) -> None:
+        """Tell every watcher."""
+        for watcher in self._watchers:
+            watcher.offer(event)
+
+    def changed(self) -> None:
+        """A node's state changed in a way that no record tells."""
+        if self._watchers and not self._stale:
+            self._stale = True
+            asyncio.get_running_loop().call_soon(self._show_tree)
+
+    def _show_tree(self) -> None:
+        self._stale = False
+        self.publish(TreeChanged(self.tree.views()))
+
+    def _durable(self, records: Sequence[Record]) -> None:
+        self.records.extend(records)
+        if self.journal.failed is not None:
+            self.stop(self.journal.failed)
+        for record in records:
+            for tell in self.on_durable:
+                tell(record)
+            self.publish(RecordAppended(record))
+        self.changed()
+        self._wake()
+
+    def elapsed(self, agent: Agent, now: datetime) -> float:
+        """Seconds since the agent's activation began, less those in which a latch above it was closed."""
+        began = _time(agent.began)
+        spans: list[tuple[datetime, datetime]] = []
+        path = agent.path
+        while path != "user":
+            above = self.tree.agents[path]
+            spans += [
+                (max(began, _time(shut)), _time(opened) if opened else now) for shut, opened in above.latches
+            ]
+            path = above.caller
+        stood, until = 0.0, began
+        for start, end in sorted(spans):
+            stood += max(0.0, (end - max(start, until)).total_seconds())
+            until = max(until, end)
+        return (now - began).total_seconds() - stood
+
+    def stop(self, error: IactError) -> None:
+        """The session can't go on: whoever watches it or waits for an answer is told."""
+        if self.failure is None:
+            self.failure = error
+            self.publish(Notice(str(error)))
+        self._wake()
+
+    def end(self) -> None:
+        """Record that the session is closed, unless nothing happened since it was before.
+
+        Raises:
+            JournalUnwritable: the session has stopped.
+        """
+        if not self.tree.closed:
+            self.record("close", "/")
+
+    def close(self) -> None:
+        """End every watcher's stream."""
+        self.closed = True
+        for watcher in self._watchers:
+            watcher.close()
+        self._wake()
+
+    def _wake(self) -> None:
+        self.grew.set()
+        self.grew = asyncio.Event()
+
+
+def _time(at: str) -> datetime:
+    return datetime.fromisoformat(at)
+
+
+def stored(text: str) -> tuple[str, dict[str, JSON], dict[str, bytes]]:
+    """How a result's text stands in the journal: (body, extra fields, blobs)."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= _INLINE:
+        return data.decode("utf-8"), {}, {}
+    digest = hashlib.sha256(data).hexdigest()
+    return "", {"blob": {"sha256": digest, "size": len(data)}}, {digest: data}

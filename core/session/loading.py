@@ -1,0 +1,186 @@
+"""The modules of one session: known from its start, loaded or written by agents, changed by people.
+
+A `module` record says which version of a module the session uses and how much of its manifest is believed;
+the functions that agents find follow from these records alone. The catalogue and the approvals, which belong
+to the whole data directory, are looked at here and nowhere else, and what they say is recorded before it
+counts. So a journal replays without them, and a version that another session deploys changes nothing here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from core.errors import (
+    ModuleFault,
+    ModuleLost,
+    ModuleWithdrawn,
+    PackagesUnavailable,
+    SandboxError,
+    UsageError,
+)
+from core.gate.gate import Ticket
+from core.modules.approval import Approvals
+from core.modules.door import FunctionCall, Modules
+from core.modules.manifest import Manifest
+from core.modules.outcome import Completed, Outcome, Raised
+from core.modules.registry import Loaded
+from core.ports import CatalogueEntry, ModuleHost, ModuleSource, Right
+from core.session.events import Notice
+from core.session.live import Live
+
+Gone = Literal["removed", "withdrawn"]
+"""Why a module is not there any more: a person took it out of the catalogue, or it failed too often."""
+
+_WORDS: Final = ("requirements", "egress", "secrets")
+"""Arguments of DEPLOY that are lists of words."""
+
+
+class Loading:
+    """Brings modules into one session, and takes them out again."""
+
+    def __init__(self, live: Live, host: ModuleHost, door: Modules, approvals: Approvals | None) -> None:
+        self._live = live
+        self._host = host
+        self._door = door
+        self._approvals = approvals
+        self._changing = asyncio.Lock()
+
+    # --- what people change ---------------------------------------------------------------------
+
+    async def refresh(self) -> None:
+        """Let the session know what the catalogue holds now; what agents wrote only if it knew that before.
+
+        Raises:
+            SandboxError: there is no catalogue.
+        """
+        modules = self._live.tree.modules
+        async with self._changing:
+            entries = {entry.name: entry for entry in await self._host.catalogue()}
+            for entry in entries.values():
+                if entry.origin != "agent":
+                    await self._try(entry)
+            for name in list(modules):
+                if name not in entries:
+                    await self.forget(name, "removed", "A person removed it from the catalogue.")
+                else:
+                    self.review(name)
+
+    async def warm(self, names: Sequence[str]) -> None:
+        """Start modules ahead of the root's first calls; why one could not be started is said by that call."""
+        rights: tuple[Right, ...] = ("look", "work") if self._live.tree.grant.intent > 0 else ("look",)
+        for name in names:
+            loaded = self._live.tree.modules.get(name)
+            if loaded is not None:
+                with contextlib.suppress(SandboxError):
+                    for right in rights:
+                        await self._door.warm(name, self._say, loaded.start, right=right, agent="/")
+
+    def review(self, name: str) -> None:
+        """Record what is approved of a module now, if that is not what it was."""
+        loaded = self._live.tree.modules.get(name)
+        if loaded is None or loaded.origin == "shipped":
+            return
+        approved = self._approved(loaded.manifest, loaded.digest)
+        if approved != loaded.approved:
+            self._record(Loaded(loaded.manifest, loaded.digest, loaded.origin, approved))
+
+    async def forget(self, name: str, state: Gone, why: str) -> None:
+        """A module is not there any more; agents that know its functions are told."""
+        loaded = self._live.tree.modules.get(name)
+        if loaded is not None:
+            fields = {"name": name, "digest": loaded.digest, "origin": loaded.origin, "state": state}
+            self._live.record("module", "/", fields, why)
+            await self._door.drop(name)
+
+    # --- what agents ask for --------------------------------------------------------------------
+
+    async def carry_out(self, ticket: Ticket, call: FunctionCall) -> Outcome:
+        """Carry out a LOAD or a DEPLOY; what the agent can mend is its outcome.
+
+        Raises:
+            SandboxError: there is no sandbox.
+        """
+        ticket.redeem(call.request)
+        name = _text(call, "name")
+        try:
+            async with self._changing:
+                entry = await (self._find(name) if call.function == "LOAD" else self._add(name, call))
+                loaded = await self._bring(entry)
+                if entry.origin == "agent":
+                    await self._host.adopt(name, entry.digest, "agent")
+        except (UsageError, ModuleFault, PackagesUnavailable, ModuleWithdrawn) as error:
+            return Raised(type(error).__name__, str(error), "", "")
+        except ModuleLost as error:
+            return Raised("ModuleLost", f"The module {name} did not start.", error.log or str(error), "")
+        return Completed(f"{name} {loaded.digest[:12]}", "text/plain", {}, None, (), None)
+
+    async def _find(self, name: str) -> CatalogueEntry:
+        entries = {entry.name: entry for entry in await self._host.catalogue()}
+        if name not in entries:
+            raise UsageError(
+                f"There is no module {name!r} in the catalogue; there are {', '.join(sorted(entries))}."
+            )
+        return entries[name]
+
+    async def _add(self, name: str, call: FunctionCall) -> CatalogueEntry:
+        lists = {key: tuple(_text(call, key).replace(",", " ").split()) for key in _WORDS}
+        source = ModuleSource(
+            name,
+            {"module.py": _text(call, "source").encode("utf-8", "replace")},
+            summary=f"Written by the agent {call.agent}.",
+            requirements=lists["requirements"],
+            egress=lists["egress"],
+            secrets=lists["secrets"],
+            workspace=_text(call, "workspace") or "none",
+        )
+        return await self._host.add(source, "agent")
+
+    # --- both -----------------------------------------------------------------------------------
+
+    async def _try(self, entry: CatalogueEntry) -> None:
+        """Bring a module of the catalogue in; one that can't be told what it offers is told to people only."""
+        try:
+            await self._bring(entry)
+        except (ModuleFault, ModuleLost, PackagesUnavailable) as error:
+            fields = {"level": "warning", "code": "module"}
+            self._live.record("notice", "/", fields, f"The module {entry.name} is left out. {error}")
+
+    async def _bring(self, entry: CatalogueEntry) -> Loaded:
+        """Make a version of a module known in this session; it is started if it never was."""
+        if entry.manifest is not None:
+            manifest = Manifest.from_proto(entry.manifest)
+        else:
+            self._say(f"Starting the module {entry.name} for the first time.")
+            manifest = await self._door.describe(entry.name, self._say, digest=entry.digest)
+        if manifest.name != entry.name:
+            raise ModuleFault(f"The module {entry.name} says that its name is {manifest.name}.")
+        shipped = entry.origin == "shipped"
+        names = frozenset(function.name for function in manifest.functions)
+        approved = names if shipped else self._approved(manifest, entry.digest)
+        loaded = Loaded(manifest, entry.digest, entry.origin, approved)
+        if self._live.tree.modules.get(entry.name) != loaded:
+            self._record(loaded)
+        return loaded
+
+    def _approved(self, manifest: Manifest, digest: str) -> frozenset[str]:
+        names, approvals = [function.name for function in manifest.functions], self._approvals
+        if approvals is None:
+            return frozenset()
+        return frozenset(name for name in names if approvals.approved(manifest.name, digest, name))
+
+    def _record(self, loaded: Loaded) -> None:
+        stake: Mapping[str, str] = {"stake": "live"} if self._live.tree.workspace != "scratch" else {}
+        body = f"```json\n{loaded.manifest.to_json()}\n```"
+        self._live.record("module", "/", {**loaded.to_json(), **stake}, body)
+
+    def _say(self, line: str) -> None:
+        self._live.publish(Notice(line))
+
+
+def _text(call: FunctionCall, name: str) -> str:
+    """A text argument, whether written or passed by value."""
+    value = call.attached.get(name)
+    return value.text() if value is not None else str(call.arguments.get(name, ""))

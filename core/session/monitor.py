@@ -1,0 +1,162 @@
+"""The reference monitor of a session: every call of a module's function passes here, and nowhere else.
+
+What follows from the tree is decided by `core.tree.decision`. This is the shell around it: it asks who has to be
+asked, waits for the answer, records question, answer and decision, and lets a denial take as long as a failure.
+A question stands in the journal before anybody is asked, so one that a crash cut off is asked again, and one that
+was answered is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from core.errors import UsageError
+from core.gate.clearance import PERSON_SECONDS, ClearancePort, ClearanceRequest, kept
+from core.gate.delay import Delays
+from core.gate.gate import Answer, Denial, Question, Ticket
+from core.journal.record import Record, timestamp
+from core.modules.approval import Approvals
+from core.ports import JSON
+from core.session.live import Live
+from core.tree.agent import Agent, Pending
+from core.tree.decision import (
+    Asked,
+    Decision,
+    answer_fields,
+    ask_fields,
+    decide_call,
+    gate_fields,
+    nobody_answered,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Authorities:
+    """Who has a say in calls. `endpoint`: asked about every call, in place of a person. `seconds`: a person's time.
+
+    `both`: what an endpoint allows and a rule asks about is put to a person, too. `approvals`: what persons approved of modules that do not ship with the product. `delays`: what calls
+    took so far; None: each session begins with nothing.
+    """
+
+    endpoint: ClearancePort | None = None
+    both: bool = False
+    seconds: float = PERSON_SECONDS
+    approvals: Approvals | None = None
+    delays: Delays | None = None
+    chance: random.Random = field(default_factory=random.Random)
+
+
+class Monitor:
+    """The gate of one running session."""
+
+    def __init__(self, live: Live, authorities: Authorities) -> None:
+        self._live = live
+        self._authorities = authorities
+        self._delays = authorities.delays or Delays()
+        self.waits: Callable[[Agent, Pending, bool], None] = lambda agent, pending, waits: None
+        """Told when a call begins to wait for a person, and when that is over."""
+
+    async def decide(self, agent: Agent, pending: Pending) -> Ticket | Denial | None:
+        """Decide an agent's call. None: it was withdrawn, or must wait behind a latch; nothing was decided."""
+        at, decision = self._look(agent, pending)
+        while isinstance(decision.verdict, Question):
+            assert decision.asked is not None
+            await self._ask(agent, pending, decision, decision.asked)
+            if pending not in agent.actions or self._live.tree.latched(agent.path):
+                return None
+            # What changed while the question stood open counts: the intent may be lower now.
+            at, decision = self._look(agent, pending)
+        self._live.record("gate", agent.path, gate_fields(agent, pending, decision), at=at)
+        return decision.verdict
+
+    def would_ask(self, agent: Agent, pending: Pending) -> bool:
+        """Whether somebody would have to be asked about a call now."""
+        return isinstance(self._look(agent, pending)[1].verdict, Question)
+
+    async def linger(self, function: str) -> None:
+        """Let a denial take as long as a call of that function which is lost (law 7)."""
+        await self._live.clock.sleep(self._delays.draw(function, self._authorities.chance))
+
+    def took(self, function: str, seconds: float, *, lost: bool) -> None:
+        """A call that was allowed was lost, or had completed, so long after its decision."""
+        self._delays.record(function, seconds, lost=lost)
+
+    def _look(self, agent: Agent, pending: Pending) -> tuple[str, Decision]:
+        """The time, and what the gate says at this moment."""
+        at = timestamp(self._live.clock.now())
+        # Who has answered counts, also if the settings are others since.
+        answered = pending.answer is not None
+        endpoint = pending.asked_of == "endpoint" if answered else self._authorities.endpoint is not None
+        return at, decide_call(self._live.tree, agent, pending, at=at, endpoint=endpoint)
+
+    # --- clearance ------------------------------------------------------------------------------
+
+    async def _ask(self, agent: Agent, pending: Pending, decision: Decision, asked: ClearanceRequest) -> None:
+        """Get the answer to a question into the journal, unless it is there already."""
+        endpoint = None if pending.passed else self._authorities.endpoint
+        to: Asked = "person" if endpoint is None else "endpoint"
+        if pending.answer is None and pending.asked_of != to:
+            fields, blobs = ask_fields(agent, pending, asked, decision.impact, to)
+            if to == "person":
+                fields["seconds"] = self._authorities.seconds
+            record = self._live.record("clearance", agent.path, fields, "", blobs)
+            await self._live.durable(record)
+        self._live.changed()
+        if endpoint is not None and pending.answer is None:
+            answer = await endpoint.ask(asked)
+            self._answer(agent, pending, answer, "endpoint")
+        else:
+            self.waits(agent, pending, True)
+            await self._wait(agent, pending)
+            self.waits(agent, pending, False)
+
+    def _answer(self, agent: Agent, pending: Pending, answer: Answer, by: str) -> None:
+        if pending in agent.actions and pending.answer is None:
+            fields = answer_fields(agent, pending, answer, by)
+            if by == "endpoint" and answer.allow and self._authorities.both:
+                fields["then"] = "person"
+            self._live.record("clearance", agent.path, fields)
+
+    async def _wait(self, agent: Agent, pending: Pending) -> None:
+        """Wait for a person; their time passes only while no latch above is closed."""
+        live, loop, left = (
+            self._live,
+            asyncio.get_running_loop(),
+            pending.seconds or self._authorities.seconds,
+        )
+        while pending in agent.actions and pending.answer is None:
+            latched, since = live.tree.latched(agent.path), loop.time()
+            try:
+                async with asyncio.timeout(None if latched else left):
+                    await live.moved()
+            except TimeoutError:
+                self._answer(agent, pending, nobody_answered(pending.seconds), "time")
+            if not latched:
+                left -= loop.time() - since
+
+    def person(self, call: int, *, allow: bool, remember: JSON) -> Record:
+        """A person answers the question at record `call`.
+
+        Raises:
+            UsageError: no call waits for an answer to it, or what is to be remembered can't be.
+        """
+        for agent in self._live.tree.agents.values():
+            for pending in agent.actions:
+                if pending.asked == call and pending.asked_of == "person" and pending.answer is None:
+                    return self._take(agent, pending, allow=allow, remember=remember)
+        raise UsageError(f"No call waits for an answer to record {call}.")
+
+    def _take(self, agent: Agent, pending: Pending, *, allow: bool, remember: JSON) -> Record:
+        if remember is not None:
+            if not allow or not self._live.tree.policy.remember:
+                raise UsageError("Only a yes can be remembered, and only where the policy lets it.")
+            decision = self._look(agent, pending)[1]
+            if decision.asked is not None:
+                kept(remember, decision.asked.question, decision.asked.user)
+        fields = answer_fields(agent, pending, Answer(allow, ""), "user")
+        if remember is not None:
+            fields["remember"] = remember
+        return self._live.record("clearance", agent.path, fields)

@@ -1,0 +1,138 @@
+"""One session's side of memory: told of what is durable, asked before each turn; never in a turn's way.
+
+What memory gives is recorded (`core.tree.recall`) before it enters a context, so it is as much a part of
+the journal as a tool's result. Where memory is off, slow or down, turns go on, and people are told once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from core.errors import MemoryUnavailable
+from core.journal.record import Record
+from core.ports import JSON, Ask, Happening, Memory
+from core.session.live import Live
+from core.tree.agent import Agent
+from core.tree.happenings import happening, project_of
+from core.tree.inputs import undocumented
+from core.tree.recall import body_of, fields_of
+
+_READ: Final = 1_000
+"""Characters of one message that are looked at to find what helps with it."""
+
+_HISTORY: Final = 60_000
+"""Characters of an agent's newest history within which a memory is known already."""
+
+_DOCUMENT: Final = 400
+"""Characters of a function's documentation that say what it is for."""
+
+_ASKED: Final = 2
+"""Messages of one input that are compared with the functions on offer."""
+
+_MEANT: Final = 2
+"""Functions that one message brings the documentation of by its meaning."""
+
+_FOUND: Final = 8
+"""Memories that a RECALL gives."""
+
+
+class Remembering:
+    """What one session remembers and recalls; without a memory, nothing."""
+
+    def __init__(self, live: Live, memory: Memory | None) -> None:
+        self._live = live
+        self._memory = memory
+        self._told: set[str] = set()
+        self._waiting: dict[int, Happening] = {}
+        if memory is not None:
+            live.on_applied.append(self._note)
+            live.on_durable.append(self._pass_on)
+
+    @property
+    def on(self) -> bool:
+        """Whether there is a memory."""
+        return self._memory is not None
+
+    def _note(self, record: Record) -> None:
+        """A record was taken in: what it gives is told by the tree as it is now, but only once it is durable."""
+        found = happening(self._live.tree, record)
+        if found is not None:
+            self._waiting[record.n] = found
+
+    def _pass_on(self, record: Record) -> None:
+        found = self._waiting.pop(record.n, None)
+        if found is not None and self._memory is not None:
+            self._memory.remember(found)
+
+    async def recall(self, agent: Agent, now: datetime) -> None:
+        """Record what helps an agent with its next turn, where something does."""
+        memory, tree = self._memory, self._live.tree
+        if memory is None or tree.roles[agent.model].small:
+            return
+        if self._waiting and agent.depth > 1:
+            # A deep agent shall know the goal, though its user has only just said it and the disk is slow.
+            await self._live.journal.durable(max(self._waiting))
+        started = self._live.clock.monotonic()
+        found = await memory.recall(self._ask(agent, now))
+        if found.notice:
+            self.tell(found.notice)
+        meant = await self._meant(agent, memory)
+        if agent.active and (found.rows or meant or agent.recalled or agent.meant):
+            fields = fields_of(found.rows)
+            if meant:
+                fields["meant"] = dict[str, JSON](meant)
+            fields["ms"] = round((self._live.clock.monotonic() - started) * 1000)
+            self._live.record("recall", agent.path, fields, body_of(found.rows))
+
+    def _ask(self, agent: Agent, now: datetime) -> Ask:
+        reads = [*agent.feedback, *(message.text for message in agent.inbox)]
+        return Ask(
+            self._live.tree.session,
+            agent.path,
+            "\n".join(text[:_READ] for text in reads),
+            now,
+            recent=(agent.task[:_READ],),
+            history=[agent.role, *_newest(agent)],
+            project=project_of(self._live.tree),
+        )
+
+    async def _meant(self, agent: Agent, memory: Memory) -> dict[str, int]:
+        """Functions that what an agent reads now is about, in meaning, each with the record of that message."""
+        found = dict(agent.meant)  # of a turn that came to nothing: what was sent must not move
+        unknown = undocumented(self._live.tree, agent) if agent.inbox else []
+        documents = {spec.name: f"{spec.summary} {spec.documentation[:_DOCUMENT]}" for spec in unknown}
+        for message in [*agent.inbox][-_ASKED:] if documents else ():
+            for name in (await memory.about(message.text[:_READ], documents))[:_MEANT]:
+                found.setdefault(name, message.n)
+        return found
+
+    async def search(self, query: str) -> tuple[dict[str, JSON], str]:
+        """The fields and the body of a RECALL's result.
+
+        Raises:
+            MemoryUnavailable: there is no memory, or it can't answer.
+        """
+        if self._memory is None:
+            raise MemoryUnavailable("Memory is off; IACT_MEMORY=on turns it on.")
+        tree = self._live.tree
+        rows = await self._memory.search(query, limit=_FOUND, project=project_of(tree), session=tree.session)
+        current = [row for row in rows if row.current]
+        return {"status": "ok", **fields_of(current)}, body_of(current)
+
+    def tell(self, notice: str) -> None:
+        """Let people know, once."""
+        if notice not in self._told:
+            self._told.add(notice)
+            self._live.record("notice", "/", {"level": "warning", "code": "memory"}, notice)
+
+
+def _newest(agent: Agent) -> list[str]:
+    """What an agent has read and said last, behind the static prompt."""
+    left, texts = _HISTORY, list[str]()
+    for message in reversed(agent.history.messages()[agent.history.began :]):
+        if left <= 0:
+            break
+        texts.append(message.content[:left])
+        left -= len(message.content)
+    return texts

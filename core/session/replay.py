@@ -1,0 +1,119 @@
+"""Reading a journal without running anything: show, verify, and the exact contexts that models saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.context.tail import Seen
+from core.errors import UsageError
+from core.journal.file import FILE, Contents, read_blob, read_journal
+from core.journal.record import Record
+from core.journal.seal import Sealer
+from core.ports import ChatMessage
+from core.session.collecting import collector_paused
+from core.tree.apply import migrated_at, read_tree
+from core.tree.inputs import noted, prepare
+from core.tree.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A journal that was read, and the tree as it was behind record `at`."""
+
+    path: Path
+    contents: Contents
+    at: int
+    tree: Tree
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The records that were replayed."""
+        return self.contents.records[: self.at]
+
+    @property
+    def verified_from(self) -> int:
+        """The record from which on one can verify: what stands before followed the rules of another version."""
+        return migrated_at(self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMessage:
+    """One message of a context; `reused`: it stood in the agent's context before, byte for byte.
+
+    `parts`: what stands behind its text, as (variable, media type, SHA-256).
+    """
+
+    role: str
+    content: str
+    reused: bool
+    parts: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenContext:
+    """Exactly what a model saw at one turn. `record`: the record that holds its reply."""
+
+    agent: str
+    record: int
+    messages: tuple[SeenMessage, ...]
+
+
+def replay(
+    path: Path, *, at: int | None = None, verify: bool = False, sealer: Sealer | None = None
+) -> Replay:
+    """Rebuild a session's tree from its journal, up to record `at` (default: all).
+
+    `sealer`: `contents.foreign` says why it is not its session. With `verify`, the core runs over the recorded outcomes and every context digest is compared.
+
+    Raises:
+        ReplayMismatch: with `verify`, at the first record that differs.
+        JournalError: the journal can't be read.
+        UsageError: there is no record `at`.
+    """
+    directory = path if path.is_dir() else path.parent
+    with collector_paused():
+        contents = read_journal(path, sealer)
+        last = len(contents.records) if at is None else at
+        if not 1 <= last <= len(contents.records):
+            raise UsageError(f"There is no record {at}; the journal has 1 to {len(contents.records)}.")
+        tree = read_tree(contents.records[:last], lambda digest: read_blob(directory, digest), strict=verify)
+    return Replay(directory / FILE, contents, last, tree)
+
+
+def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
+    """The context of an agent's newest turn, or of its newest at or before record `at`.
+
+    Raises:
+        UsageError: the agent had no turn there.
+    """
+    directory = path if path.is_dir() else path.parent
+    records = read_journal(path).records[:at]
+    turns = [record for record in records if record.agent == agent and "context" in record.fields]
+    if not turns:
+        until = f" up to record {at}" if at is not None else ""
+        raise UsageError(f"The agent {agent} had no turn{until}.")
+    turn = turns[-1]
+    tree = read_tree(records[: turn.n - 1], lambda digest: read_blob(directory, digest), strict=False)
+    one = tree.agents[agent]
+    took = turn.fields.get("took")
+    prepared = prepare(
+        tree,
+        one,
+        Seen.from_json(turn.fields.get("seen")),
+        notes=noted(turn.fields.get("notes")),
+        took=[n for n in took if isinstance(n, int)] if isinstance(took, list) else (),
+        last=turn.text("last"),
+        full=turn.number("full"),
+    )
+    before = one.history.messages()
+    # The last message of the history is the reply to the context before, which that context did not hold.
+    reused = len(before) - 1 if len(turns) > 1 else len(before)
+    messages = [_seen(message, reused=n < reused) for n, message in enumerate(before)]
+    return SeenContext(agent, turn.n, (*messages, _seen(prepared.newest, reused=False)))
+
+
+def _seen(message: ChatMessage, *, reused: bool) -> SeenMessage:
+    parts = tuple((part.name, part.media, part.sha256) for part in message.parts)
+    return SeenMessage(message.role, message.content, reused, parts)

@@ -1,0 +1,489 @@
+"""A running session: one user's conversation with a tree of agents, and control at any depth.
+
+Every agent that has something to do is driven by one task: it takes the agent's next step until
+there is none. All other methods append a record and let the tree decide who runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
+from core.gate.level import level
+from core.journal.record import Record
+from core.models.roles import Models
+from core.modules.door import Door, OpenModules
+from core.ports import JSON, Memory, ModuleHost
+from core.session.acting import Acting
+from core.session.effects import Effects
+from core.session.live import Live
+from core.session.loading import Loading
+from core.session.monitor import Authorities, Monitor
+from core.session.planning import Planning
+from core.session.remembering import Remembering
+from core.session.thinking import StopReason, Thinking
+from core.session.watch import Watcher
+from core.session.workspace import Workspace, find_version
+from core.tree import budget
+from core.tree.agent import Act, Agent, End, Execute, Step, Think
+from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
+from core.tree.tree import Tree
+from core.tree.uploads import upload_fields
+from core.tree.view import NodeView
+
+InjectMode = Literal["queue", "deliver", "interrupt"]
+
+_LOG: Final = logging.getLogger(__name__)
+_NEVER_SAID: Final = "A message must hold some text."
+
+
+class Session:
+    """One session, live. Made by `Runtime.open`; every control method returns when its record is durable."""
+
+    def __init__(
+        self,
+        live: Live,
+        models: Models,
+        host: ModuleHost,
+        group: asyncio.TaskGroup,
+        workspace: Workspace,
+        open_modules: OpenModules = Door,
+        authorities: Authorities | None = None,
+        memory: Memory | None = None,
+        warm: Sequence[str] = (),
+        effects: Effects | None = None,
+    ) -> None:
+        self._live = live
+        self._models = models
+        self._group = group
+        self.effects: Final = effects or Effects(live, None)
+        self._door = open_modules(host, live.tree.session, self.effects.folder or workspace.folder)
+        self._door.on_change(live.changed)
+        remembering = Remembering(live, memory)
+        self._thinking = Thinking(live, models, remembering, self._cancel_children)
+        authorities = authorities or Authorities()
+        self._monitor = Monitor(live, authorities)
+        self._loading = Loading(live, host, self._door, authorities.approvals)
+        self._acting = Acting(
+            live, self._door, self._monitor, self._loading, remembering, workspace, self.effects
+        )
+        self._planning = Planning(
+            live, models, self._acting, drive=self._drive, cancel=self._cancel, closing=lambda: self._closing
+        )
+        self._monitor.waits = self._planning.person
+        self._drivers: dict[str, asyncio.Task[None]] = {}
+        self._warm = warm
+        self._ready = asyncio.Event()
+        self._closing = False
+        self._files = workspace
+        self.workspace: Final = workspace.folder
+
+    # --- what it is -----------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The session's id; its directory has the same name."""
+        return self._live.tree.session
+
+    @property
+    def journal(self) -> Path:
+        """The journal's file."""
+        return self._live.journal.directory / "journal.md"
+
+    @property
+    def intent(self) -> float:
+        """How much this session may do: 0 observe, 1 operate, 2 override, or a level between them."""
+        return self._live.tree.grant.intent
+
+    @property
+    def levels(self) -> Mapping[str, float]:
+        """The levels of intent that its policy names."""
+        return dict(sorted(self._live.tree.policy.levels))
+
+    @property
+    def model_label(self) -> str:
+        """Which model answers, in words for people."""
+        return self._models.profile("smart").label or self._models.profile("smart").name
+
+    @property
+    def failure(self) -> IactError | None:
+        """Why the session has stopped, if it has."""
+        return self._live.failure
+
+    @property
+    def state(self) -> Tree:
+        """The tree itself, to be read only."""
+        return self._live.tree
+
+    def tree(self) -> tuple[NodeView, ...]:
+        """Every agent, in order of creation."""
+        return self._live.tree.views()
+
+    @property
+    def modules_running(self) -> int:
+        """How many modules run for this session now, each in a container of its own where there is an engine."""
+        return self._door.running
+
+    def records(self, since: int = 0) -> Sequence[Record]:
+        """All durable records with a number above `since`, in order."""
+        return self._live.records[since:]
+
+    def watch(self) -> Watcher:
+        """Events from the moment of entering; see `core.session.events`."""
+        return self._live.watch()
+
+    # --- control --------------------------------------------------------------------------------
+
+    async def say(self, text: str) -> Record:
+        """The user speaks to the root."""
+        record = self._live.record("say", "/", body=_text(text))
+        self._drive("/")
+        return await self._live.durable(record)
+
+    async def upload(self, name: str, media: str, content: bytes) -> Record:
+        """Hand the root a file, as a variable that it has from its next turn on; the record's `var` names it.
+
+        Raises:
+            UsageError: the file is too large or has no name.
+        """
+        if self._live.failure is not None:
+            raise self._live.failure
+        fields, body, blobs = upload_fields(self._live.tree.root, name, media, content)
+        return await self._live.durable(self._live.record("upload", "/", fields, body, blobs))
+
+    async def inject(self, path: str, text: str, mode: InjectMode = "deliver") -> Record:
+        """Put a message by the user into any agent's dialogue.
+
+        `queue`: at its next turn; `deliver`: before its next tool call; `interrupt`: at once, its
+        generation is stopped. The `took` field of the agent's next turn names this record.
+
+        Raises:
+            UsageError: there is no such agent or mode.
+        """
+        agent = self._find(path)
+        if mode not in get_args(InjectMode):
+            raise UsageError(f"There is no way {mode!r} to inject; there are queue, deliver and interrupt.")
+        text = _text(text)
+        if agent.plan is not None and not agent.active:
+            raise UsageError(f"The plan {path} has ended; inject into its caller {agent.caller} instead.")
+        if mode == "interrupt":
+            self._thinking.stop(agent, "interrupt")
+        record = self._live.record("control", path, {"op": "inject", "by": "user", "mode": mode}, text)
+        self._planning.deliver(agent)
+        self._drive(path)
+        return await self._live.durable(record)
+
+    async def pause(self, path: str) -> Record:
+        """Close an agent's latch: below it, no model call and no tool call starts until `resume`.
+
+        Calls under way end as they do; what runs in the background of that part of the tree is ended.
+        """
+        self._find(path)
+        record = self._live.record("control", path, {"op": "pause", "by": "user"})
+        self._stop(self._live.tree.subtree(path), "pause")
+        below = frozenset(agent.path for agent in self._live.tree.subtree(path))
+        await self._door.halt(below.__contains__, most=math.inf, idle=False)
+        return await self._live.durable(record)
+
+    async def resume(self, path: str) -> Record:
+        """Open an agent's latch again."""
+        self._find(path)
+        record = self._live.record("control", path, {"op": "resume", "by": "user"})
+        for agent in self._live.tree.subtree(path):
+            self._planning.resume(agent)
+            self._drive(agent.path)
+        return await self._live.durable(record)
+
+    async def cancel(self, path: str) -> Record:
+        """End the work of an agent and of all below it; its caller gets an error in place of a reply.
+
+        The path of a step, below its plan's, ends that step alone.
+        """
+        step = self._step(path)
+        if step is not None:
+            return await self._cancel_step(*step)
+        agent = self._find(path)
+        record = self._live.record("control", path, {"op": "cancel", "by": "user"})
+        self._cancel(path, "The user cancelled this work.")
+        self._drive(agent.caller)
+        return await self._live.durable(record)
+
+    def _step(self, path: str) -> tuple[Agent, str] | None:
+        """The plan and the step that a path names, if it names no agent."""
+        above, _, step = path.rpartition("/")
+        agents = self._live.tree.agents
+        plan = agents.get(above) if path not in agents else None
+        if plan is None or plan.plan is None or step not in plan.plan.state.nodes:
+            return None
+        return plan, step
+
+    async def _cancel_step(self, plan: Agent, step: str) -> Record:
+        """End one step of a plan."""
+        record = self._live.record("control", plan.path, {"op": "cancel", "by": "user", "node": step})
+        self._planning.cancel_step(plan, step, "The user cancelled this step.")
+        return await self._live.durable(record)
+
+    def _cancel(self, path: str, why: str) -> None:
+        """End all work from `path` down, the deepest first, so that every CALL has its outcome."""
+        for agent in reversed(list(self._live.tree.subtree(path))):
+            if agent.active:
+                self._stop([agent], "cancel")
+                self._planning.cancel(agent, why)
+                self._acting.stop(agent)
+                self._acting.drop(agent, "cancelled")
+                self._live.record("reply", agent.path, {"to": agent.caller, "status": "cancelled"}, why)
+
+    def _cancel_children(self, agent: Agent) -> None:
+        """An agent returns: what its children still do is for nobody."""
+        for path in agent.children.values():
+            self._cancel(path, "Its caller had answered before it was done.")
+
+    async def restore(self, version: str) -> Record:
+        """Make the files what they were at a version, named by its id's beginning or by a record's number.
+
+        Agents read of it with their next turn.
+
+        Raises:
+            UsageError: there is no such version.
+            WorkspaceError: it can't be restored.
+        """
+        fields = {"op": "restore", "by": "user", "version": find_version(self._live.records, version)}
+        record = await self._live.durable(self._live.record("control", "/", fields))
+        await self._files.restore(record.text("version"))
+        return record
+
+    async def set_intent(self, value: float | str) -> Record:
+        """Set how much the session may do: a number from 0 (observe) to 2 (override), or a level's name.
+
+        Where that is less than before, it holds for what runs too: calls of a higher impact are ended, and so is
+        all that runs in the background.
+
+        Raises:
+            UsageError: it is no level.
+        """
+        before, now = self.intent, level(value, self.levels)
+        record = self._live.record("control", "/", {"op": "intent", "by": "user", "value": now})
+        if now < before:
+            await self._door.halt(_anybody, most=now, idle=True)
+        return await self._live.durable(record)
+
+    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
+        """Answer the call that waits for clearance since record `call`.
+
+        `remember`: of a yes, "call" for exactly this call from now on, or `{"function": pattern, "arguments":
+        {name: pattern}}` for a rule; None: it is good for this once.
+
+        Raises:
+            UsageError: nothing waits there (any more), or that can't be remembered.
+        """
+        if self._live.failure is not None:
+            raise self._live.failure
+        return await self._live.durable(self._monitor.person(call, allow=allow, remember=remember))
+
+    async def declassify(self, path: str, variable: str | None = None) -> Record:
+        """The user vouches for one variable of an agent, or for all that the agent itself has read (not its variables).
+
+        Raises:
+            UsageError: there is no such agent or variable.
+        """
+        agent = self._find(path)
+        fields: dict[str, JSON] = {"op": "declassify", "by": "user"}
+        if variable is not None:
+            if variable not in agent.table:
+                raise UsageError(f"The agent {path} has no variable {variable!r}.")
+            fields["variable"] = variable
+        return await self._live.durable(self._live.record("control", path, fields))
+
+    async def lockdown(self, value: bool) -> Record:
+        """Deny every call of this session from now on, whoever makes it; or end that.
+
+        It ends the calls that are under way, and all that runs in the background.
+        """
+        if self._live.failure is not None:
+            raise self._live.failure
+        record = self._live.record("control", "/", {"op": "lockdown", "by": "user", "value": value})
+        if value:
+            await self._door.halt(_anybody, most=-math.inf, idle=True)
+        return await self._live.durable(record)
+
+    async def ask(self, text: str) -> Record:
+        """Say something and wait for the root's answer; the `reply` record tells how it went.
+
+        Raises:
+            IactError: the session stopped before.
+        """
+        said = await self.say(text)
+        return await self.answer(said.n)
+
+    async def answer(self, since: int) -> Record:
+        """Wait until the root rests, and give its last reply after record `since`."""
+        return await self._reply("/", since)
+
+    async def run_plan(
+        self, text: str, *, name: str = "plan", mode: str = DEFAULT_MODE, thinks: bool = True
+    ) -> Record:
+        """Run a plan that a person wrote, below the root and within its grant; gives the plan's `reply` record.
+
+        `thinks`: whether models may be asked about it. What came of its steps is in `state.agents[path].plan`.
+
+        Raises:
+            UsageError: it can't be run; says why.
+        """
+        await self._ready.wait()
+        live, tree = self._live, self._live.tree
+        root = self._find("/")
+        way = check_plan(text, tree.registry("/"), mode)
+        path = free_path(tree, "/", name)
+        plan: dict[str, JSON] = {"mode": way, "options": {}, "thinks": thinks}
+        spawned = live.record("spawn", path, {"caller": "/", "plan": plan})
+        tokens = budget.share(tree, root, tree.agents[path], waits=True)
+        live.record("control", path, {"op": "plan", "by": "user", "budget": tokens}, text)
+        self._drive(path)
+        return await self._reply(path, spawned.n)
+
+    async def _reply(self, path: str, since: int) -> Record:
+        live, found, looked = self._live, None, since
+        while True:
+            if live.failure is not None:
+                raise live.failure
+            fresh = live.records[looked:]
+            looked += len(fresh)
+            found = next((one for one in reversed(fresh) if one.kind == "reply" and one.agent == path), found)
+            if found is not None and not live.tree.agents[path].active:
+                return found
+            if live.closed:
+                raise JournalUnwritable("The session was closed before its root had answered.")
+            await live.grew.wait()
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
+        self._drivers["modules"] = self._group.create_task(self._load_modules(), name=f"{self.id} modules")
+        for agent in list(self._live.tree.agents.values()):
+            self._drive(agent.path)
+
+    async def close(self) -> None:
+        """Stop everything and release the journal; the session can be opened again and goes on."""
+        self._closing = True
+        tasks = list(self._drivers.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self._door.close()
+        await self.effects.close()
+        with contextlib.suppress(JournalUnwritable):
+            self._live.end()
+        await self._live.journal.close()
+        self._live.close()
+
+    def _find(self, path: str) -> Agent:
+        if self._live.failure is not None:
+            raise self._live.failure
+        agent = self._live.tree.agents.get(path)
+        if agent is None:
+            raise UsageError(f"There is no agent {path!r} in this session.")
+        return agent
+
+    def _stop(self, agents: Iterable[Agent], reason: StopReason) -> None:
+        for agent in agents:
+            self._thinking.stop(agent, reason)
+            if reason == "pause" and agent.plan is not None:
+                self._planning.pause(agent)
+
+    def _drive(self, path: str) -> None:
+        """See to it that an agent with something to do has a task."""
+        if self._closing or path in self._drivers or path not in self._live.tree.agents:
+            return
+        if self._live.tree.next_step(path) is not None:
+            self._drivers[path] = self._group.create_task(self._run(path), name=f"{self.id} {path}")
+
+    async def _run(self, path: str) -> None:
+        live = self._live
+        agent = live.tree.agents[path]
+        try:
+            await self._ready.wait()
+            while (step := self._next_step(agent)) is not None and live.failure is None:
+                match step:
+                    case Think():
+                        await self._thinking.think(agent)
+                    case Act(pending):
+                        await self._acting.act(agent, pending)
+                        self._drive(pending.child)
+                    case Execute():
+                        await self._planning.execute(agent)
+                    case End():
+                        self._acting.drop(agent, "skipped")
+                        self._cancel_children(agent)
+                        self._thinking.end(agent, step)
+                live.changed()
+        except JournalUnwritable as error:
+            live.stop(error)
+        except Exception:
+            _LOG.exception("Agent %s of session %s met a bug.", path, self.id)
+            self._fail(agent)
+        finally:
+            self._drivers.pop(path, None)
+        self._drive(path)
+        self._drive(agent.caller)
+
+    def _next_step(self, agent: Agent) -> Step | None:
+        """What the agent has to do now. A message to be delivered before the next tool call takes its place."""
+        step = self._live.tree.next_step(agent.path)
+        if isinstance(step, Act) and any(message.mode in ("deliver", "interrupt") for message in agent.inbox):
+            self._acting.drop(agent, "skipped")
+            step = self._live.tree.next_step(agent.path)
+        return step
+
+    def _fail(self, agent: Agent) -> None:
+        """A bug of ours costs this agent its task and its caller an error, nothing else (law 10)."""
+        try:
+            self._acting.drop(agent, "cancelled")
+            fields = {"to": agent.caller, "status": "failed"}
+            self._live.record(
+                "reply", agent.path, fields, "An internal error ended this agent's work; the log has it."
+            )
+        except IactError as error:
+            self._live.stop(error)
+
+    async def refresh_modules(self) -> None:
+        """Take in what people changed in the catalogue or approved; agents find it when their context matches.
+
+        Raises:
+            SandboxError: there is no catalogue.
+        """
+        await self._ready.wait()
+        await self._loading.refresh()
+
+    async def _load_modules(self) -> None:
+        """Make the functions of the catalogue known; agents begin when this is done."""
+        try:
+            await self.effects.recover()
+            await self._loading.refresh()
+        except SandboxError as error:
+            self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))
+        except JournalUnwritable as error:
+            self._live.stop(error)
+        finally:
+            self._ready.set()
+        try:
+            await self._loading.warm(self._warm)
+        finally:
+            self._drivers.pop("modules", None)
+
+
+def _anybody(agent: str) -> bool:
+    return True
+
+
+def _text(text: str) -> str:
+    if not text.strip():
+        raise UsageError(_NEVER_SAID)
+    return text

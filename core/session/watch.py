@@ -1,0 +1,86 @@
+"""Watchers of a session: each has a bounded queue of its own and can cost nobody else anything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from types import TracebackType
+from typing import Final
+
+from core.errors import IactError
+from core.session.events import Delta, Event, Output, TreeChanged
+
+_LIMIT: Final = 4096
+
+
+class Lagging(IactError):
+    """The watcher was too slow: it must come back and read the records that it missed."""
+
+
+class Watcher:
+    """Events from the moment of entering. Text that streams is joined while it waits; records never are."""
+
+    def __init__(self, watchers: set[Watcher], first: tuple[Event, ...]) -> None:
+        self._watchers = watchers
+        self._queue: deque[Event] = deque(first)
+        self._ready = asyncio.Event()
+        self._lagging = self._closed = False
+
+    async def __aenter__(self) -> Watcher:
+        self._watchers.add(self)
+        if self._queue:
+            self._ready.set()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watchers.discard(self)
+
+    def __aiter__(self) -> Watcher:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._queue:
+            if self._lagging:
+                raise Lagging(
+                    "This watcher was too slow; ask for the records since the last one that it has."
+                )
+            if self._closed:
+                raise StopAsyncIteration
+            self._ready.clear()
+            await self._ready.wait()
+        return self._queue.popleft()
+
+    def offer(self, event: Event) -> None:
+        """Queue an event; never blocks."""
+        if self._lagging or self._closed:
+            return
+        if not self._join(event):
+            self._queue.append(event)
+        if len(self._queue) > _LIMIT:
+            self._queue.clear()
+            self._lagging = True
+        self._ready.set()
+
+    def close(self) -> None:
+        """The session ends: what is queued is still given, then the stream ends."""
+        self._closed = True
+        self._ready.set()
+
+    def _join(self, event: Event) -> bool:
+        if not self._queue:
+            return False
+        last = self._queue[-1]
+        joined: Event | None = None
+        match last, event:
+            case Delta(agent, text), Delta(other, more, restart) if agent == other and not restart:
+                joined = Delta(agent, text + more, last.restart)
+            case Output(agent, call, text), Output(other, same, more) if (agent, call) == (other, same):
+                joined = Output(agent, call, text + more)
+            case TreeChanged(), TreeChanged():
+                joined = event
+        if joined is None:
+            return False
+        self._queue[-1] = joined
+        return True

@@ -1,0 +1,124 @@
+"""How records about the session as a whole change the tree: its beginning, its version, its modules, a fork."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.context import history
+from core.context.history import prompt_digest
+from core.context.prompt import STANDARD
+from core.gate.grant import Grant
+from core.gate.policy_file import policy_from_json
+from core.journal.record import FORMAT, Record
+from core.modules.manifest import Manifest
+from core.modules.registry import Loaded
+from core.ports import JSON
+from core.tree.agent import Agent, Incoming
+from core.tree.bounds import Bounds
+from core.tree.checking import expect
+from core.tree.pending import LiveFolder
+from core.tree.roles import Role
+from core.tree.tree import Tree
+
+_LATER: Final = frozenset({"fork"})
+"""The label of files that came with a fork as they were when it was made, and not as its records have them."""
+
+
+def open_session(tree: Tree, record: Record) -> None:
+    """A session begins, with its root."""
+    take_version(tree, record, record.text("format"))
+    tree.session = record.text("session")
+    tree.workspace = record.text("workspace") or "scratch"
+    tree.layout = "changes" if record.text("tail") == "changes" else "whole"
+    tree.bounds = Bounds.from_json(record.fields.get("bounds"))
+    tree.grant = Grant.from_json(record.fields.get("grant"))
+    tree.policy = policy_from_json(record.fields.get("policy"))
+    tree.roles = take_roles(tree, record)
+    create(tree, "/", "user", "", "smart")
+    tree.root.step = tree.root.record = record.n
+    tree.root.allowance = tree.bounds.tokens
+
+
+def take_version(tree: Tree, record: Record, version: str) -> None:
+    """The rules of which format hold from here on."""
+    tree.format = version
+    if version != FORMAT:
+        later = "once the session was opened again it is verified from there on"
+        what = f"follows the rules of format {version}, and this program has those of {FORMAT}; {later}"
+        expect(tree, record, False, what)
+
+
+def take_roles(tree: Tree, record: Record) -> dict[str, Role]:
+    """The models that a record names, with their prompts."""
+    models = record.fields.get("models")
+    found = models.items() if isinstance(models, dict) else ()
+    return {name: _role(tree, record, name, data) for name, data in found}
+
+
+def _role(tree: Tree, record: Record, name: str, data: JSON) -> Role:
+    role, digest = Role.from_json(data)
+    same = prompt_digest(role.static) == digest
+    tree.outdated = tree.outdated or not same
+    expect(tree, record, same, f"was made with another static prompt for the role {name!r}")
+    return role
+
+
+def migrate(tree: Tree, record: Record) -> None:
+    """From here on the rules and prompts are those of the program that wrote this; agents keep what they have."""
+    tree.outdated = False
+    take_version(tree, record, record.text("to"))
+    take_roles(tree, record)
+
+
+def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
+    """A new agent, which has heard nothing yet."""
+    known = tree.roles.get(model) or tree.roles.get("smart")
+    static = known.static if known is not None else STANDARD
+    agent = tree.agents[path] = Agent(
+        path, caller, role, model if model in tree.roles else "smart", history.begin(static)
+    )
+    return agent
+
+
+def change_module(tree: Tree, record: Record) -> None:
+    """A module is there in some version, or is not there any more."""
+    name, before = record.text("name"), tree.functions
+    modules = {one: loaded for one, loaded in tree.modules.items() if one != name}
+    if record.text("state"):
+        tree.set_modules(modules)
+        _tell_gone(tree, record, name)
+    else:
+        manifest = Manifest.from_json(record.body.removeprefix("```json\n").removesuffix("\n```"))
+        expect(tree, record, manifest.name == name, f"holds the manifest of {manifest.name}")
+        tree.set_modules({**modules, manifest.name: Loaded.from_json(record.fields, manifest)})
+    changed = {one for one, spec in before.items() if tree.functions.get(one) != spec}
+    for agent in tree.agents.values():
+        agent.known -= changed  # what is said of it now has not been told yet
+    start_afresh(tree)
+
+
+def _tell_gone(tree: Tree, record: Record, name: str) -> None:
+    """Tell the agents that know functions of a module; they hear of it when they next have something to do."""
+    text = f"The module `{name}` is not available any more."
+    for agent in tree.agents.values():
+        if any(function.startswith(f"{name}.") for function in agent.known):
+            agent.inbox.append(Incoming(record.n, "news", name, text))
+
+
+def start_afresh(tree: Tree) -> None:
+    """The grant changed or a module came back: calls that did not complete may be tried again."""
+    for agent in tree.agents.values():
+        agent.incomplete.clear()
+
+
+def fork(tree: Tree, record: Record) -> None:
+    """What stands before was copied from another session; from here on this is a session of its own."""
+    here = record.text("from") == tree.session and record.number("after") == record.n - 1
+    expect(tree, record, here, f"does not continue the session {tree.session}, forked at {record.n - 1}")
+    if record.text("workspace") == "current":
+        # They are later than the records that came along: nobody here knows who wrote what since.
+        tree.shared.files |= _LATER
+    tree.session = record.text("session")
+    # The overlay stays with the session that it belongs to, and with it what waits there; nor is what that session
+    # added to the directory this one's own.
+    tree.live = LiveFolder(overlay=tree.live.overlay)

@@ -1,0 +1,85 @@
+"""What a turn does to its agent: the context that it answers becomes history, and so does what was said."""
+
+from __future__ import annotations
+
+from core.context.tail import Seen, Told
+from core.context.tokens import Calibration, estimate, estimate_messages
+from core.journal.record import Record
+from core.ports import JSON, ChatMessage, Usage
+from core.tree import origin
+from core.tree.agent import Agent
+from core.tree.checking import expect
+from core.tree.inputs import Prepared, documented, labels_shown, noted, opening_specs, prepare
+from core.tree.tree import Tree
+
+
+def _prepared(tree: Tree, agent: Agent, record: Record) -> Prepared:
+    """The context that a turn's record answers, built from what the record says that was seen."""
+    took = record.fields.get("took")
+    return prepare(
+        tree,
+        agent,
+        Seen.from_json(record.fields.get("seen")),
+        notes=noted(record.fields.get("notes")),
+        took=[one for one in took if isinstance(one, int)] if isinstance(took, list) else (),
+        last=record.text("last"),
+        full=record.number("full"),
+    )
+
+
+def take_turn(tree: Tree, agent: Agent, record: Record) -> None:
+    """The model spoke: its input becomes history, and so does its text."""
+    sent = record.text("context")
+    foreseen, prepared = tree.foreseen.pop(agent.path, (0, None))
+    if prepared is None or foreseen != record.n - 1 or prepared.digest != sent:
+        prepared = _prepared(tree, agent, record)
+    if prepared.digest != sent:
+        expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
+    stays = tree.layout == "changes"
+    agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts))
+    agent.told = Told(prepared.seen, prepared.table.bindings) if stays else None
+    agent.history.push(ChatMessage("assistant", record.body))
+    for message in agent.inbox:
+        if message.n in prepared.took:
+            origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
+    agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
+    if agent.fresh:
+        agent.first = prepared.input
+        origin.hear_names(tree, agent, opening_specs(tree, agent, prepared.seen.catalogue))
+    agent.table, agent.feedback, agent.parts, agent.fresh = prepared.table, [], [], False
+    agent.recalled, agent.meant = (), {}
+    agent.full_told = agent.full_told or prepared.full > 0
+    _calibrate(tree, agent, record.fields.get("usage"), prepared)
+    agent.known.update(prepared.notes)
+    origin.document(agent, documented(tree, prepared.notes, prepared.seen.catalogue))
+    agent.turn = record.n
+    agent.turns += 1
+    agent.all_turns += 1
+    count(agent, record.fields.get("usage"))
+
+
+def _calibrate(tree: Tree, agent: Agent, usage: JSON, prepared: Prepared) -> None:
+    """Learn from what the endpoint counted how far our estimate of tokens is off for this model."""
+    prompt = usage.get("prompt") if isinstance(usage, dict) and "estimated" not in usage else None
+    if isinstance(prompt, int):
+        reply = agent.history.messages()[-1]
+        dropped = estimate(prepared.tail) if tree.layout == "whole" else 0
+        before = agent.history.tokens - estimate_messages([reply]) + dropped
+        known = tree.calibrations.get(agent.model, Calibration())
+        tree.calibrations[agent.model] = known.observe(before, prompt)
+
+
+def count(agent: Agent, usage: JSON) -> None:
+    """Add what a model call took to what the agent has spent."""
+    if not isinstance(usage, dict):
+        return
+    names = ("prompt", "cached", "completion")
+    prompt, cached, completion = (value if isinstance(value := usage.get(name), int) else 0 for name in names)
+    agent.spent += prompt + completion
+    old = agent.usage
+    agent.usage = Usage(
+        old.prompt_tokens + prompt,
+        old.cached_tokens + cached,
+        old.completion_tokens + completion,
+        old.estimated or usage.get("estimated") is True,
+    )

@@ -1,0 +1,145 @@
+"""One pool of tokens for the whole tree: a call reserves tokens for the child, what is unused flows back.
+
+An agent's allowance is what its caller reserved for it, the root's is the session's bound. What is
+left of it falls with every token that the agent uses and every reservation that it makes; when a
+child returns, its reservation is replaced by what the child really used. So the totals at the root
+equal the sum over the tree, at every moment.
+
+A child for which its caller waits gets nearly all that the caller has. One that works beside its
+caller, perhaps with hundreds of others, begins with enough for a turn and a report. Whoever runs
+short draws more before it asks its model: from its lender, and through it from all above, as long
+as each of them keeps enough to report. What is drawn is a record, so two agents never count on the
+same tokens. An agent that can afford no second turn is told that this one is its last, so whoever
+is cut off can still report.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from core.tree.agent import Agent
+from core.tree.tree import Tree
+
+_SYNC: Final = 0.9
+"""Share of what a caller has left that a child gets while its caller waits for it."""
+
+_START: Final = 4096
+"""Tokens with which a child begins that works beside its caller: a first turn and a report."""
+
+_AHEAD: Final = 1 / 32
+"""Share of what is above that an agent which runs short may draw beyond what it needs at once."""
+
+_LOW: Final = 0.2
+"""Below this share of its allowance an agent is shown what it has left."""
+
+_REPORT_TOKENS: Final = 512
+"""Tokens that a report may take."""
+
+LastTurn = Literal["", "turns", "tokens"]
+"""Why a turn is an agent's last one, if it is."""
+
+
+def left(agent: Agent) -> int:
+    """Tokens of an agent's allowance that are neither used nor reserved for a child; may be negative."""
+    return agent.allowance - agent.spent - agent.lent
+
+
+def above(tree: Tree, agent: Agent) -> int:
+    """What an agent can draw: all that those above it can give away, its lender, that one's lender and so on."""
+    lender = tree.agents.get(agent.lender)
+    return 0 if lender is None else _reach(tree, lender)
+
+
+def _reach(tree: Tree, lender: Agent) -> int:
+    """What an agent can give away, of its own and of what it can draw itself."""
+    return max(0, _spare(lender) + above(tree, lender))
+
+
+def _spare(lender: Agent) -> int:
+    """What an agent has beyond what it needs to report; negative if it has not even that."""
+    return left(lender) - 2 * cost_of_turn(lender.history.tokens)
+
+
+def share(tree: Tree, caller: Agent, child: Agent | None, *, waits: bool) -> int:
+    """Tokens that a CALL reserves for `child` (None: a new one). `waits`: the caller does nothing until it returns.
+
+    A child that works for this caller already gets none: it draws what it needs.
+    """
+    if child is not None and child.active and child.lender == caller.path:
+        return 0
+    start = min(_START, _reach(tree, caller))
+    return max(start, int(_spare(caller) * _SYNC)) if waits else start
+
+
+def short(tree: Tree, agent: Agent, cost: int) -> int:
+    """How much an agent must draw before a turn of `cost` tokens; 0 if it has enough or nobody has more.
+
+    Enough is this turn and a report. Where there is not that much, it is only what this turn needs.
+    """
+    missing = 2 * cost - left(agent)
+    if missing <= 0 or agent.lender not in tree.agents:
+        return 0
+    there = above(tree, agent)
+    if there < missing:
+        return max(0, min(there, cost - left(agent)))
+    return min(there, missing + min(2 * cost, int(there * _AHEAD)))
+
+
+def draw(tree: Tree, agent: Agent, tokens: int) -> None:
+    """Take `tokens` more from the lender, or as much as can be given.
+
+    What the lender has not got it draws from its own: a start is soon too small to lend from.
+    """
+    lender = tree.agents.get(agent.lender)
+    if lender is not None and tokens > 0:
+        draw(tree, lender, tokens - _spare(lender))
+        given = max(0, min(tokens, _spare(lender)))
+        agent.allowance += given
+        lender.reserved[agent.path] = lender.reserved.get(agent.path, 0) + given
+        lender.lent += given
+
+
+def reserve(tree: Tree, lender: Agent, child: Agent, tokens: int) -> None:
+    """The child works for `lender` from now on, and gets `tokens` of its allowance or of what it can draw."""
+    if child.lender != lender.path:
+        refund(tree, child)
+        child.lender = lender.path
+        lender.reserved[child.path] = 0
+    draw(tree, child, tokens)
+
+
+def refund(tree: Tree, child: Agent) -> None:
+    """The child came to rest: its lender pays what it used and gets back the rest."""
+    lender = tree.agents.get(child.lender)
+    if lender is not None:
+        lender.lent -= lender.reserved.pop(child.path, 0)
+        lender.spent += child.spent
+    child.allowance = child.spent = 0
+    child.lender = ""
+
+
+def lender_for(tree: Tree, child: Agent) -> Agent:
+    """Who pays for an agent that a person woke: the nearest above it that is at work, or the root."""
+    path = child.caller
+    while path != "user" and not tree.agents[path].active and tree.agents[path].caller != "user":
+        path = tree.agents[path].caller
+    return tree.agents[path]
+
+
+def low(tree: Tree, agent: Agent) -> int | None:
+    """What an agent has left and can draw, if that is so little that it should know."""
+    more = above(tree, agent)
+    tokens = left(agent) + more
+    return max(0, tokens) if tokens < (agent.allowance + more) * _LOW else None
+
+
+def cost_of_turn(context: int) -> int:
+    """Tokens that a turn over a context of `context` tokens will about take, with a report as reply."""
+    return context + _REPORT_TOKENS
+
+
+def last_turn(tree: Tree, agent: Agent, cost: int) -> LastTurn:
+    """Whether the turn that begins now is the last that the agent can have."""
+    if agent.turns + 1 >= tree.bounds.turns:
+        return "turns"
+    return "tokens" if left(agent) < 2 * cost else ""

@@ -1,0 +1,91 @@
+"""What every rule of the fold asks of a record: that it can follow here, and that it is what the core would do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from core.errors import ReplayMismatch
+from core.journal.record import Record
+from core.language import labels
+from core.language.actions import ActionSpec
+from core.ports import JSON
+from core.tree.agent import Agent, Pending
+from core.tree.tree import Tree
+
+NOT_RUN: Final = ("cancelled", "skipped")
+"""An outcome that an action can have before it was bound."""
+
+GATED: Final = ("LOAD", "DEPLOY")
+"""Actions of the core that the gate decides about."""
+
+_SHOWN: Final = 200
+"""Characters of a value that a sentence about a record repeats."""
+
+
+def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
+    """Say that a record differs unless `holds`. `what`: the end of the sentence "it …".
+
+    Raises:
+        ReplayMismatch: it does not hold, in a strict tree.
+    """
+    if tree.strict and not holds:
+        raise ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
+
+
+def expect_fields(tree: Tree, record: Record, expected: Mapping[str, JSON]) -> None:
+    """Say that a record differs unless its fields are exactly these, and it has no body.
+
+    Raises:
+        ReplayMismatch: they are not, in a strict tree.
+    """
+    if not tree.strict:
+        return
+    names = sorted({*expected, *record.fields})
+    wrong = [name for name in names if not _same(record.fields, expected, name)]
+    said = ", ".join(f"{name}: {_shown(record.fields, name)}" for name in wrong)
+    came = ", ".join(f"{name}: {_shown(expected, name)}" for name in wrong)
+    expect(tree, record, not wrong, f"says {said}; the core says {came}")
+    expect(tree, record, not record.body, "has a body, and its kind has none")
+
+
+def _same(said: Mapping[str, JSON], came: Mapping[str, JSON], name: str) -> bool:
+    """Whether both have the field with the same value, or neither has it; `true` is not 1."""
+    return name in said and name in came and _exact(said[name]) == _exact(came[name])
+
+
+def _exact(value: JSON) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _shown(fields: Mapping[str, JSON], name: str) -> str:
+    return labels.inline(_exact(fields[name]), _SHOWN) if name in fields else "nothing"
+
+
+def is_gated(spec: ActionSpec) -> bool:
+    """Whether the gate decides about an action before it is carried out: a module's function, LOAD or DEPLOY."""
+    return not spec.core or spec.name in GATED
+
+
+def agent_of(tree: Tree, record: Record) -> Agent:
+    """The agent that a record is about.
+
+    Raises:
+        ReplayMismatch: there is none.
+    """
+    agent = tree.agents.get(record.agent)
+    if agent is None:
+        where = f"Record {record.n} ({record.kind}) differs"
+        raise ReplayMismatch(f"{where}: it is about {record.agent}, which nobody has called.", n=record.n)
+    return agent
+
+
+def pending_of(tree: Tree, agent: Agent, record: Record) -> Pending | None:
+    """The action that a record is about; in a strict tree it must be there, and bound."""
+    index = record.number("action")
+    found = next((one for one in agent.actions if one.index == index), None)
+    known = found is not None and found.bound is not None and record.number("turn") == agent.turn
+    not_run = record.kind == "result" and record.text("status") in NOT_RUN
+    expect(tree, record, known or not_run, "is about no pending action")
+    return found

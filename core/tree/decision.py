@@ -1,0 +1,204 @@
+"""What the gate says to a call, as a function of the tree: asked when the call is made, and again on replay.
+
+Everything that does not follow from the tree is in the records that the answer goes into: the time (of the
+record), whether an endpoint is asked, and what an authority answered. So a verification comes to the same
+decision or names the record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from core.errors import ReplayMismatch
+from core.gate.clearance import ClearanceRequest
+from core.gate.gate import Answer, Authority, CallRequest, Denial, Question, Ticket, consider, settle
+from core.gate.judge import Impact, judge_call
+from core.gate.rate import Tally
+from core.journal.record import Record
+from core.language.grammar import Bound
+from core.ports import JSON
+from core.tree.agent import Agent, Pending
+from core.tree.interpret import whole_digest_of
+from core.tree.origin import provenance_of
+from core.tree.tree import Tree
+
+Asked = Literal["person", "endpoint"]
+"""Whom a question is put to."""
+
+_INLINE: Final = 16_384
+"""Bytes of a value passed by name that stand among the parameters of a record; longer ones become blobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the gate says now. `tally`: the rates behind it. `asked`: what an authority is to be asked, or was."""
+
+    verdict: Ticket | Denial | Question
+    impact: Impact
+    tally: Tally
+    asked: ClearanceRequest | None = None
+
+    @property
+    def by(self) -> Authority:
+        """Who denied, or which question was asked last."""
+        if isinstance(self.verdict, Ticket):
+            return "clearance" if self.asked is not None else "impact"
+        return self.verdict.by
+
+    @property
+    def reason(self) -> str:
+        """Why, for people."""
+        return self.impact.why if isinstance(self.verdict, Ticket) else self.verdict.reason
+
+
+def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint: bool) -> Decision:
+    """Decide the call that stands first among an agent's actions.
+
+    `at`: time of the record that the answer goes into. `endpoint`: whether an endpoint is asked about every call.
+    """
+    assert pending.bound is not None
+    spec, bound, policy = pending.spec, pending.bound, tree.policy
+    if tree.lockdown:
+        policy = dataclasses.replace(policy, lockdown=True)
+    endpoint = endpoint and not pending.passed
+    request = CallRequest(agent.path, spec.name, whole_digest_of(bound))
+    grant, arguments = tree.grant_of(agent.path), texts(bound)
+    live, believed = tree.at_stake(spec.module), tree.believed(spec)
+    impact = judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy)
+    now = datetime.fromisoformat(at).timestamp()
+    # A call that waited for clearance was counted when it was asked about.
+    counted = pending.asked or pending.passed
+    tally, over = (tree.tally, None) if counted else tree.tally.take(policy.rates_of(spec.name), now)
+    provenance = provenance_of(tree, agent, bound)
+    verdict = consider(
+        request, impact.level, grant, policy, arguments=arguments, provenance=provenance,
+        known=policy.known, over=over, clearance=endpoint, held=spec.held,
+    )  # fmt: skip
+    if isinstance(verdict, Denial):
+        return Decision(verdict, impact, tree.tally)
+    if isinstance(verdict, Ticket):
+        return Decision(verdict, impact, tally)
+    origins = {name: sorted(provenance.of(name)) for name in arguments}
+    asked = ClearanceRequest(verdict, arguments, grant.user, tree.session, origins)
+    return Decision(_settled(tree, pending, asked, endpoint=endpoint), impact, tally, asked)
+
+
+def _settled(
+    tree: Tree, pending: Pending, asked: ClearanceRequest, *, endpoint: bool
+) -> Ticket | Denial | Question:
+    question = asked.question
+    answer = pending.answer
+    if answer is not None and answer.allow and question.impact > pending.asked_impact:
+        return Denial("clearance", question.impact, "The call's impact rose while it waited for clearance.")
+    if answer is None and not pending.asked and not endpoint:
+        answer = tree.remembered.allow(asked)
+    return settle(question, answer) if answer is not None else question
+
+
+def texts(bound: Bound) -> dict[str, JSON]:
+    """A call's arguments in full, what is passed by name among them."""
+    return {**bound.arguments, **{name: value.text() for name, value in bound.attached.items()}}
+
+
+def place_fields(agent: Agent, pending: Pending) -> dict[str, JSON]:
+    """How the records about a call name it."""
+    return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}
+
+
+def by_endpoint(pending: Pending) -> bool:
+    """Whether an endpoint had its say about a call."""
+    return pending.passed or (pending.answer is not None and pending.asked_of == "endpoint")
+
+
+def gate_fields(agent: Agent, pending: Pending, decision: Decision) -> dict[str, JSON]:
+    """What a `gate` record says of a decision."""
+    fields: dict[str, JSON] = {
+        **place_fields(agent, pending),
+        "allow": isinstance(decision.verdict, Ticket),
+        "by": decision.by,
+        "impact": decision.impact.level,
+        "reason": decision.reason,
+    }
+    if by_endpoint(pending):
+        fields["endpoint"] = True
+    if pending.asked:
+        fields["ask"] = pending.asked
+    return fields
+
+
+def answer_fields(agent: Agent, pending: Pending, answer: Answer, by: str) -> dict[str, JSON]:
+    """What a `clearance` record says of an answer. `by`: "user", "endpoint", or "time" if nobody answered."""
+    return {
+        **place_fields(agent, pending),
+        "op": "answer",
+        "ask": pending.asked,
+        "allow": answer.allow,
+        "by": by,
+        "reason": answer.reason,
+    }
+
+
+def nobody_answered(seconds: float) -> Answer:
+    """The answer if a person had so long, and gave none."""
+    return Answer(False, f"Nobody answered within {seconds:g} s.")
+
+
+def ask_fields(
+    agent: Agent, pending: Pending, asked: ClearanceRequest, impact: Impact, to: Asked
+) -> tuple[dict[str, JSON], dict[str, bytes]]:
+    """What a `clearance` record says of a question, and the blobs that it names: the call in full."""
+    assert pending.bound is not None
+    bound = pending.bound
+    params = dict(bound.arguments)
+    attached: dict[str, JSON] = {}
+    blobs: dict[str, bytes] = {}
+    for name, value in bound.attached.items():
+        about: dict[str, JSON] = {"media": value.media, "size": value.size}
+        if value.is_text and value.size <= _INLINE:
+            params[name] = value.text()
+        else:
+            about["sha256"] = value.sha256
+            blobs[value.sha256] = value.load()
+        attached[name] = about
+    fields: dict[str, JSON] = {
+        **place_fields(agent, pending),
+        "op": "ask",
+        "to": to,
+        "rule": asked.question.by,
+        "impact": impact.level,
+        "why": impact.why,
+        "reason": asked.question.reason,
+        "user": asked.user,
+        "params": _storable(params),
+        "provenance": {name: list[JSON](labels) for name, labels in asked.provenance.items()},
+        "read": list[JSON](sorted(agent.labels)),
+    }
+    if attached:
+        fields["attached"] = attached
+    return fields, blobs
+
+
+def _storable(params: Mapping[str, JSON]) -> JSON:
+    """The same as JSON that any reader takes: what UTF-8 or JSON can't hold is replaced."""
+    text = json.dumps(params, ensure_ascii=False).encode("utf-8", "replace").decode()
+    found: JSON = json.loads(text, parse_constant=str)
+    return found
+
+
+def decide_again(tree: Tree, agent: Agent, pending: Pending, record: Record) -> Decision:
+    """What the gate says now to the call that a `gate` or `clearance` record is about.
+
+    Raises:
+        ReplayMismatch: its time is none.
+    """
+    endpoint = record.text("to") == "endpoint" or by_endpoint(pending)
+    try:
+        return decide_call(tree, agent, pending, at=record.at, endpoint=endpoint)
+    except (ValueError, OverflowError):
+        where = f"Record {record.n} ({record.kind}) differs"
+        raise ReplayMismatch(f"{where}: its time {record.at[:40]!r} is none.", n=record.n) from None

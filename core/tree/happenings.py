@@ -1,0 +1,112 @@
+"""What of a session is worth remembering: one pure function of the tree and the record that it has just taken in.
+
+A running session and a rebuild of memory share it, so both leave the same fragments. What a text comes from
+is what the tree itself knows of its agent (`core.tree.origin`), so memory marks as untrusted what the gate
+would call so, and what memory brings back from outside taints its reader again: storing cleans nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, get_args
+
+from core.journal.record import Record
+from core.ports import FragmentKind, Happening, Occasion
+from core.tree import origin
+from core.tree.adoption import FOREIGN
+from core.tree.apply import take_in
+from core.tree.tree import Tree
+
+_FAILURE: Final = 300
+"""Characters of an error that are remembered."""
+
+
+def project_of(tree: Tree) -> str:
+    """What groups this session with others: the live directory that it works in; empty for a scratch one."""
+    return "" if tree.workspace == "scratch" else tree.workspace
+
+
+def happening(tree: Tree, record: Record) -> Happening | None:
+    """What a record gives that `tree` has just taken in; None for most."""
+    match record.kind:
+        case "say":
+            return _made(tree, record, "say", record.body, first=len(tree.said) == 1, own=True)
+        case "control" if record.text("op") == "inject":
+            return _made(tree, record, "correction", record.body, own=True)
+        case "result" if record.text("function") == "REMEMBER" and record.text("status") == "ok":
+            return _kept(tree, record)
+        case "result" if record.text("status") == "error" and "." in record.text("function"):
+            shown = " ".join(record.body.split())[:_FAILURE]
+            return _made(tree, record, "failure", f"{record.text('function')} failed: {shown}")
+        case "reply":
+            ok = record.text("status") == "ok"
+            return _made(tree, record, "reply" if ok else "failure", record.body)
+        case "compress":
+            return _made(tree, record, "cut", record.body)
+    return None
+
+
+def happenings(
+    records: Sequence[Record], blobs: Callable[[str], bytes], *, foreign: bool = False
+) -> Iterator[Happening]:
+    """Everything worth remembering of one journal. `blobs` reads a blob by its SHA-256.
+
+    What stands in a `foreign` session, or stood in one that was adopted, is untrusted, whoever is said to have
+    written it.
+
+    Raises:
+        ReplayMismatch: the records don't make a session.
+        JournalCorrupt: one of them says what can't be.
+    """
+    tree = Tree(strict=False, blobs=blobs)
+    theirs = next((record.n for record in reversed(records) if record.kind == "adopt"), 0)
+    for record in records:
+        take_in(tree, record)
+        found = happening(tree, record)
+        if found is not None:
+            strange = foreign or record.n < theirs
+            yield dataclasses.replace(found, untrusted=_marked(found.untrusted)) if strange else found
+
+
+def _marked(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted({*labels, FOREIGN}))
+
+
+def _kept(tree: Tree, record: Record) -> Happening | None:
+    """What an agent stored with REMEMBER."""
+    wanted, replaced = record.text("kind_of"), record.text("supersedes")
+    kind: FragmentKind | None = next((one for one in get_args(FragmentKind) if one == wanted), None)
+    return _made(tree, record, "remember", record.body, kind=kind, supersedes=(replaced,) if replaced else ())
+
+
+def _made(
+    tree: Tree,
+    record: Record,
+    occasion: Occasion,
+    text: str,
+    *,
+    first: bool = False,
+    kind: FragmentKind | None = None,
+    own: bool = False,
+    supersedes: tuple[str, ...] = (),
+) -> Happening | None:
+    """`own`: a person wrote it, whatever the agent has read."""
+    if not text.strip():
+        return None
+    agent = tree.agents[record.agent]
+    said = agent.labels if agent.plan is None else agent.labels | agent.plan.failures
+    labels = frozenset[str]() if own else origin.strange(tree, said)
+    return Happening(
+        tree.session,
+        record.n,
+        record.agent,
+        record.at,
+        occasion,
+        text,
+        first=first,
+        kind=kind,
+        untrusted=tuple(sorted(labels)),
+        project=project_of(tree),
+        supersedes=supersedes,
+    )

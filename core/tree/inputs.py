@@ -1,0 +1,267 @@
+"""Builds the context of an agent's next turn from its state: pure, so a replay builds the same bytes.
+
+What is not a function of the agent's own state (the time, files, which messages had arrived when
+the turn began) is handed in and stands in the turn's record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+from core.context.embeds import MOST, embedded, part
+from core.context.tail import Seen, changes, tail
+from core.gate.provenance import Labels, join
+from core.language import labels
+from core.language.actions import CORE_ACTIONS, ActionSpec
+from core.language.scanner import scan
+from core.language.variables import Table, Value, rename, text_value
+from core.ports import JSON, ChatMessage, Part
+from core.tree.agent import Agent, Incoming
+from core.tree.offers import is_offered
+from core.tree.tree import Tree
+
+_NOTES: Final = 3
+_FRONT: Final = -1
+_WORDS: Final = re.compile(r"[\w.]+")
+_TURNS_LEFT: Final = 3
+_LAST: Final = {
+    "turns": "This is your last turn for this task: answer now, with what you have. Actions will not be run.",
+    "tokens": "Your budget of tokens is used up: answer now, with what you have. Actions will not be run.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One context, ready to be sent: what is new in it, and the digest over all of it.
+
+    `table`: the agent's variables with those that the messages brought. `last`: why no turn follows, if so;
+    `full`: the percentage that the agent was told, if so.
+    """
+
+    input: str
+    tail: str
+    parts: tuple[Part, ...]
+    took: tuple[int, ...]
+    notes: Mapping[str, int]
+    seen: Seen
+    table: Table
+    last: str
+    full: int
+    digest: str
+
+    @property
+    def newest(self) -> ChatMessage:
+        """The last message of the context: this turn's input with the tail."""
+        return _newest(self.input, self.tail, self.parts)
+
+
+def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
+    """The functions whose documentation an agent has not read, as far as it could use it."""
+    if tree.roles[agent.model].small:
+        return []
+    scope = tree.grant_of(agent.path).scope
+    own = [spec for spec in CORE_ACTIONS.values() if scope.contains(spec.name)]
+    return [
+        spec
+        for spec in [*tree.registry(agent.path).functions(), *own]
+        if spec.name not in agent.known and spec.documentation and is_offered(tree, agent, spec)
+    ]
+
+
+def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
+    """Functions whose documentation became relevant with the input that waits: by keyword, name or meaning.
+
+    Each with the record of the message behind which its note stands, 0 for feedback: a generation that came
+    to nothing is repeated with what arrived since, and what was sent must not move.
+    """
+    unknown = undocumented(tree, agent)
+    found: dict[str, int] = {}
+    waiting = [(0, " ".join(agent.feedback)), *((message.n, message.text) for message in agent.inbox)]
+    for n, text in waiting if unknown else ():
+        lower = text.lower()
+        words = set(_WORDS.findall(lower))
+        for spec in unknown:
+            if _touches(spec, lower, words):
+                found.setdefault(spec.name, n)
+    names = {spec.name for spec in unknown}
+    found.update((name, n) for name, n in agent.meant.items() if name in names - found.keys())
+    in_order = sorted(found.items(), key=lambda note: note[1])
+    return dict(in_order[:_NOTES])
+
+
+def _touches(spec: ActionSpec, text: str, words: AbstractSet[str]) -> bool:
+    """Whether a text, in lower case, is about a function: a keyword, its name or its alias stands in it."""
+    return not words.isdisjoint(spec.keywords) or spec.name in text or (spec.alias or "\0").lower() in words
+
+
+def noted(data: JSON) -> dict[str, int]:
+    """The notes of a turn's record. Those of the first journals, a mere list, stood in front of all else."""
+    if isinstance(data, dict):
+        return {name: n if isinstance(n, int) else 0 for name, n in data.items()}
+    return {str(name): _FRONT for name in data} if isinstance(data, list) else {}
+
+
+def prepare(
+    tree: Tree,
+    agent: Agent,
+    seen: Seen,
+    *,
+    notes: Mapping[str, int],
+    took: Sequence[int] | None = None,
+    last: str = "",
+    full: int = 0,
+) -> Prepared:
+    """Build the context for an agent's next turn.
+
+    `notes`: functions to be documented, each with the message behind which that stands (`choose_notes`).
+    `took`: records of the messages it holds (default: all that wait). `last`: why this turn is the agent's last
+    ("turns", "tokens"), if it is. `full`: how full its context is, in percent, if it must be told.
+    """
+    wanted = None if took is None else set(took)
+    inbox = [message for message in agent.inbox if wanted is None or message.n in wanted]
+    table = agent.table.copy() if inbox else agent.table
+    parts = [
+        *_opening(tree, agent, seen.catalogue),
+        *heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue),
+    ]
+    remaining = tree.bounds.turns - agent.turns
+    if last in _LAST:
+        parts.append(labels.note(_LAST[last]))
+    elif remaining <= _TURNS_LEFT < tree.bounds.turns:
+        parts.append(labels.note(f"{remaining} turns left for this task, this one included."))
+    if full:
+        parts.append(labels.context_full(full))
+    text, recalled = "\n\n".join(parts), agent.recalled
+    told = agent.told
+    end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
+    shown = [*agent.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
+    beside = tuple(dict.fromkeys(shown))[:MOST]
+    digest = agent.history.digest([_newest(text, end, beside)])
+    taken = tuple(message.n for message in inbox)
+    return Prepared(text, end, beside, taken, notes, seen, table, last, full, digest)
+
+
+def heard(
+    tree: Tree,
+    agent: Agent,
+    inbox: Sequence[Incoming],
+    notes: Mapping[str, int],
+    table: Table,
+    *,
+    catalogue: int | None = None,
+) -> list[str]:
+    """What reached an agent: its feedback and these messages, with the notes behind what they are about.
+
+    What the messages bring is put into `table`. `catalogue`: the record since which functions are as noted.
+    """
+    front, behind = (list(_documentation(tree, notes, place, catalogue)) for place in (_FRONT, 0))
+    parts = [*front, *agent.feedback, *behind]
+    for message in inbox:
+        parts += [receive(tree, message, table), *_documentation(tree, notes, message.n, catalogue)]
+    return parts
+
+
+def _newest(text: str, end: str, parts: tuple[Part, ...]) -> ChatMessage:
+    return ChatMessage("user", f"{text}\n\n{end}" if end else text, parts)
+
+
+def labels_shown(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Labels:
+    """The labels of what a message shows beside its text. `table`: as for `show`, and before it takes the message in."""
+    return join(value.labels for _, value in _beside(tree, agent, message, table))
+
+
+def show(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[Part]:
+    """What a message shows beside its text: the variables that it embeds, and a file that the user hands over.
+
+    Only what came with the message counts; the user may embed what the agent has. What stands in its history
+    already is not shown again. `table`: as `receive` left it.
+    """
+    for found, _ in _beside(tree, agent, message, table):
+        if not any(found in earlier.parts for earlier in agent.history.messages()):
+            yield found
+
+
+def _beside(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[tuple[Part, Value]]:
+    takes = tree.roles[agent.model].takes
+    if not takes or message.status != "ok":
+        return
+    brought = {name: (table.receive(name, value), value) for name, value in message.values.items()}
+    if message.kind in ("say", "intervention"):
+        brought = {**{name: (name, value) for name, value in table.items()}, **brought}
+    for name in brought if message.kind == "upload" else embedded(message.text):
+        found = part(*brought[name], takes) if name in brought else None
+        if found is not None:
+            yield found, brought[name][1]
+
+
+def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
+    if agent.fresh and agent.forked:
+        yield labels.forked(agent.path, agent.caller, agent.role)
+    elif agent.fresh:
+        specs = opening_specs(tree, agent, catalogue)
+        listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
+        yield labels.opening(agent.path, agent.caller, agent.role, listed)
+
+
+def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:
+    """The functions that an agent is told of with its first message."""
+    functions = tree.offered(agent.path, catalogue)
+    role = tree.roles[agent.model]
+    if role.small:
+        # Such a model can use what its examples show it, and is only confused by more.
+        shown = "".join(message.content for message in role.static.examples)
+        functions = [spec for spec in functions if spec.name in shown or (spec.alias or spec.name) in shown]
+    return [spec for spec in functions if is_offered(tree, agent, spec)]
+
+
+def documented(tree: Tree, notes: Iterable[str], catalogue: int | None) -> list[ActionSpec]:
+    """What the notes are about; `catalogue`: the record since which the functions are as noted."""
+    functions = tree.functions if catalogue is None else tree.catalogues.get(catalogue, {})
+    found = [functions.get(name) or CORE_ACTIONS.get(name) for name in notes]
+    return [spec for spec in found if spec is not None]
+
+
+def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: int | None) -> Iterator[str]:
+    for spec in documented(tree, [name for name, n in notes.items() if n == place], catalogue):
+        yield labels.documentation(spec.name, spec.alias, spec.documentation)
+
+
+def receive(tree: Tree, message: Incoming, table: Table) -> str:
+    """Put what a message brings into `table`, and label it."""
+    if message.kind == "news":
+        return labels.note(message.text)
+    if message.status != "ok":
+        return labels.unfinished(message.child, message.status, message.text)
+    names = {name: table.receive(name, value) for name, value in message.values.items()}
+    text = rename(message.text, names)
+    if message.kind == "intervention":
+        _capture(text, table, message)
+        return labels.intervention(text)
+    brought = {new: table[new] for new in names.values()}
+    if message.kind != "child":
+        _capture(text, table, message)
+        return labels.message(message.source, text, brought)
+    reply = text_value(text, media="text/markdown", labels=message.labels, origin=message.child)
+    variable = table.keep(message.child.rsplit("/", 1)[1], reply)
+    _capture(text, table, message)
+    shown = labels.shorten(text, tree.bounds.shown, variable)
+    what = "child" if tree.agents[message.child].plan is None else "plan"
+    return labels.message(f"your {what} {message.child}, kept as ${variable}", shown, brought)
+
+
+def _capture(text: str, table: Table, message: Incoming) -> None:
+    """Every fenced code block of an incoming message becomes `code_1`, `code_2`, …"""
+    for block in scan(text, lambda name: False).blocks:
+        table.keep(
+            "code", code_value(block.info, block.body, message.child or message.source, message.labels)
+        )
+
+
+def code_value(info: str, body: str, origin: str, provenance: Labels) -> Value:
+    """A code block as a value; the first word of its info string is kept as the type."""
+    language = info.split(None, 1)[0].lower() if info else "plain"
+    return text_value(body, media=f"text/{language}", labels=provenance, origin=origin)

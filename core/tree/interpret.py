@@ -1,0 +1,387 @@
+"""The interpreter's pure half: from a reply's blocks to pending actions, and from outcomes to feedback.
+
+Actions are settled strictly in the order written. What needs nothing from outside (VAR, SHOW, a
+mistake) is settled here, when its turn comes; a CALL or a module function stays at the head of
+the queue until a record brings its outcome.
+
+Consecutive calls that only read may overlap in time: those behind the head are bound ahead of their
+turn, as far as none of them needs what one before it brings. Their outcomes are still recorded in the
+order written, so neither feedback nor the names of results depend on which ended first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice, takewhile
+from typing import Final
+
+from core.context.embeds import MOST, part
+from core.gate.gate import arguments_digest
+from core.gate.provenance import Labels, join
+from core.journal.record import Record
+from core.language import labels
+from core.language.actions import ActionSpec, Registry
+from core.language.grammar import Bound, Mistake, bind, split
+from core.language.scanner import Block, scan
+from core.language.variables import NAME, Value, text_value
+from core.modules.reading import exit_status
+from core.ports import JSON, ChatMessage
+from core.tree import loops, origin, plan_aim
+from core.tree.agent import Agent, Pending
+from core.tree.inputs import code_value
+from core.tree.offers import has_states
+from core.tree.recall import ids_in, lines_in
+from core.tree.tree import Tree
+
+_NOTHING: Final = ActionSpec("", "", core=True)
+_TOGETHER: Final = 8
+"""Calls of one agent that are under way at a time, at most."""
+
+_TOLD: Final = 5
+"""Functions of a new module that are documented at once; the others are when they become relevant."""
+
+KEPT: Final = 5
+"""Messages that survive a compression: the last two turns, and the reply before them."""
+
+
+def begin(tree: Tree, agent: Agent, text: str, *, cut_off: bool) -> None:
+    """Queue the actions of a reply. `cut_off`: it ended at a length limit, so an unclosed block is not run."""
+    registry = tree.registry(agent.path)
+    for block in scan(text, registry.is_action).blocks:
+        if not block.action:
+            name_block(agent, block)
+        elif cut_off and not block.closed:
+            unfinished = (
+                "Your message was cut off by the length limit; its unfinished last block was not run."
+            )
+            agent.feedback.append(labels.note(unfinished))
+        else:
+            agent.actions.append(_pend(tree, agent, registry, len(agent.actions), block))
+    advance(tree, agent)
+
+
+def name_block(agent: Agent, block: Block) -> None:
+    """An ordinary code block with `name=…` on its first line defines a variable."""
+    if "name=" not in block.info:
+        return
+    taken = split(block.info)
+    if isinstance(taken, Mistake):
+        return
+    for argument in taken[1]:
+        if argument.key == "name" and NAME.fullmatch(argument.text):
+            value = code_value(block.info, block.body, "you", origin.by(agent))
+            agent.table.define(argument.text, value)
+
+
+def _pend(tree: Tree, agent: Agent, registry: Registry, index: int, block: Block) -> Pending:
+    name = block.info.split(None, 1)[0]
+    spec = registry.find(name)
+    if isinstance(spec, ActionSpec):
+        return Pending(index, name, block.info, block.body, spec)
+    nearest = ", ".join(f"`{one}`" for one in spec.nearest) if spec is not None else ""
+    if spec is not None:
+        near = [registry.find(one) for one in spec.nearest]
+        origin.hear_names(tree, agent, [one for one in near if isinstance(one, ActionSpec)])
+    sentence = f"There is no function `{name}`." + (f" The nearest names are {nearest}." if nearest else "")
+    return Pending(index, name, block.info, block.body, _NOTHING, Bound({"sentence": sentence}, {}))
+
+
+def advance(tree: Tree, agent: Agent) -> None:
+    """Settle what stands first among the pending actions and needs nothing from outside."""
+    while agent.actions and not agent.actions[0].call:
+        feedback = _settle(tree, agent, agent.actions[0])
+        if feedback is None:
+            break
+        agent.feedback.append(feedback)
+        agent.actions.pop(0)
+    _look_ahead(tree, agent)
+
+
+def _reads(pending: Pending) -> bool:
+    return pending.spec.module is not None and pending.spec.impact == 0
+
+
+def _look_ahead(tree: Tree, agent: Agent) -> None:
+    """Bind the reading calls that follow a reading head, up to the first that must wait for its turn.
+
+    That is one that does more than read or belongs to a state machine, names what is not there yet, or was made before without completing.
+    """
+    made = set(agent.incomplete)
+    for pending in agent.actions if agent.actions and agent.actions[0].bound else ():
+        if not _reads(pending) or has_states(tree, pending.spec):
+            return
+        if pending.bound is None:
+            taken = split(pending.info)
+            bound = (
+                taken
+                if isinstance(taken, Mistake)
+                else bind(pending.spec, taken[1], pending.body, agent.table)
+            )
+            if isinstance(bound, Mistake) or (pending.spec.name, digest_of(bound)) in made:
+                return
+            pending.bound = bound
+            agent.known.add(pending.spec.name)
+        made.add((pending.spec.name, digest_of(pending.bound)))
+
+
+def together(agent: Agent) -> list[Pending]:
+    """The calls to be made now: the first pending action, and those bound behind it that may overlap with it."""
+    now = takewhile(lambda pending: _reads(pending) and pending.bound is not None, agent.actions)
+    return list(islice(now, _TOGETHER)) or agent.actions[:1]
+
+
+def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
+    """Feedback for an action that is settled now; None if it needs an outcome from outside."""
+    if pending.bound is None:
+        taken = split(pending.info)
+        bound = (
+            taken if isinstance(taken, Mistake) else bind(pending.spec, taken[1], pending.body, agent.table)
+        )
+        if isinstance(bound, Mistake):
+            origin.document(agent, [pending.spec])  # it names parameters
+            return bound.sentence
+        pending.bound = bound
+    if pending.spec.core:
+        # What it says of a number or a name that it read shows what stands there.
+        origin.read(agent, join(pending.bound.labels.values()))
+    if pending.spec.name in ("WAIT", "QUERY"):
+        # Whom it waits for, and what it says of them, follows from what stands there.
+        origin.read(agent, origin.passed(pending.bound))
+    match pending.spec.name:
+        case "":
+            return str(pending.bound.arguments["sentence"])
+        case "VAR":
+            return _define(agent, pending.bound)
+        case "SHOW":
+            return _show(tree, agent, pending.bound)
+        case "COMPRESS":
+            cut = compress(agent, None)
+            return "Your history was cut." if cut else "`COMPRESS` was not needed: your history is short."
+        case "CALL" | "CALL_ASYNC":
+            return _aim(tree, agent, pending, pending.bound)
+        case "LOAD" | "DEPLOY" as name:
+            return _refuse(agent, name, digest_of(pending.bound))
+        case "PLAN":
+            return plan_aim.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))
+        case name:
+            # Known from here on, whether the gate lets it through or not: a context must not tell (law 7).
+            agent.known.add(name)
+            return _refuse(agent, name, digest_of(pending.bound))
+
+
+def _refuse(agent: Agent, function: str, arguments: str) -> str | None:
+    """A call that did not complete is not made again unchanged; None if this one may be made."""
+    count = agent.incomplete.get((function, arguments))
+    if count is None:
+        return None
+    agent.incomplete[function, arguments] = count + 1
+    if count + 1 >= loops.UNCHANGED:
+        agent.ended = f"{labels.incomplete(function)} The same call was repeated unchanged."
+    return labels.refused_repeat(function)
+
+
+def running_children(tree: Tree, agent: Agent) -> list[str]:
+    """Names of the children that are at work, in order of creation."""
+    return [name for name, path in agent.children.items() if tree.agents[path].active]
+
+
+def _named(agent: Agent, pending: Pending) -> list[str]:
+    """The children that a WAIT or QUERY is about: those named, or all."""
+    assert pending.bound is not None
+    words = argument_text(pending.bound, "names").replace(",", " ").split()
+    return [agent.children[word] for word in words if word in agent.children] or list(agent.children.values())
+
+
+def ready(agent: Agent, pending: Pending) -> list[int]:
+    """Records of the replies that a WAIT or QUERY would take now, in the order in which they came."""
+    wanted = set(_named(agent, pending))
+    return [message.n for message in agent.inbox if message.kind == "child" and message.child in wanted]
+
+
+def satisfied(tree: Tree, agent: Agent, pending: Pending) -> bool:
+    """Whether a WAIT has nothing left to wait for."""
+    return not any(tree.agents[path].active for path in _named(agent, pending))
+
+
+def compress(agent: Agent, summary: str | None) -> bool:
+    """Cut an agent's history to its first message, a summary and the last two turns; False if it is too short.
+
+    `summary` is None if the agent's last reply holds it.
+    """
+    first = ChatMessage("user", f"{agent.first}\n\n{labels.compressed(summary)}")
+    cut = agent.history.cut(first, KEPT)
+    if cut is None:
+        return False
+    agent.history = cut
+    agent.full_told, agent.told = False, None
+    return True
+
+
+def _aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None:
+    """Note whom a CALL is for; a sentence if it can't be made at all."""
+    model = bound.arguments.get("model")
+    if isinstance(model, str) and model not in tree.roles:
+        return f"`CALL` was not run: there is no model role {model!r}; there are {', '.join(sorted(tree.roles))}."
+    path = f"{agent.path.rstrip('/')}/{argument_text(bound, 'name')}"
+    if path not in tree.agents:
+        if agent.depth + 1 > tree.bounds.depth:
+            return f"`CALL` was not run: agents may be at most {tree.bounds.depth} deep. Do this yourself."
+        if len(tree.agents) >= tree.bounds.agents:
+            return f"`CALL` was not run: there are {tree.bounds.agents} agents, the most there may be. Use one of them."
+    pending.child = path
+    return None
+
+
+def argument_text(bound: Bound, name: str) -> str:
+    """A text argument, whether written or passed by value."""
+    value = bound.attached.get(name)
+    return value.text() if value is not None else str(bound.arguments.get(name, ""))
+
+
+def digest_of(bound: Bound) -> str:
+    """The digest over an action's arguments that stands in its `call` record: enough to tell honest ones apart."""
+    return whole_digest_of(bound)[:16]
+
+
+def whole_digest_of(bound: Bound) -> str:
+    """The digest that a ticket, and a person's yes, is bound to: nobody finds two calls that share it."""
+    if not bound.digests:
+        attached = {name: value.sha256 for name, value in bound.attached.items()}
+        bound.digests.append(arguments_digest(bound.arguments, attached))
+    return bound.digests[0]
+
+
+def _define(agent: Agent, bound: Bound) -> str:
+    name = argument_text(bound, "name")
+    given = bound.attached.get("value")
+    media = str(bound.arguments.get("type", "text/plain"))
+    written = argument_text(bound, "value")
+    value = (
+        given
+        if given is not None
+        else text_value(written, media=media, labels=origin.by(agent), origin="you")
+    )
+    agent.table.define(name, value)
+    return f"Kept {labels.describe(name, value)}."
+
+
+def _show(tree: Tree, agent: Agent, bound: Bound) -> str:
+    name = str(bound.arguments.get("name", "")).lstrip("$")
+    value = bound.attached.get("name") or agent.table.get(name)
+    if value is None:
+        have = ", ".join(f"${one}" for one in list(agent.table)[-12:]) or "none"
+        return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
+    if not value.is_text and _attach(tree, agent, name, value):
+        origin.read(agent, value.labels)
+        return f"{labels.describe(name, value)} stands behind this message."
+    if not value.is_text:
+        return f"`SHOW` was not run: {labels.describe(name, value)} is not text."
+    origin.read(agent, value.labels)
+    lines = value.text().split("\n")
+    wanted = str(bound.arguments.get("lines", ""))
+    first, last = _line_range(wanted, len(lines))
+    title = f"SHOW {name}" + (f" lines={first}-{last} of {len(lines)}" if wanted else "")
+    text = labels.clean("\n".join(lines[first - 1 : last]))
+    return labels.result(
+        title, labels.shorten(text, tree.bounds.shown, name), variable=None, exit_status=None
+    )
+
+
+def _line_range(wanted: str, count: int) -> tuple[int, int]:
+    first, dash, last = (part.strip() for part in wanted.partition("-"))
+    start = int(first) if first.isdigit() else 1
+    stop = int(last) if last.isdigit() else start if wanted and not dash else count
+    start = max(1, min(start, count))
+    return start, max(start, min(stop, count))
+
+
+def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
+    """Feedback for an action from its `result` record; a value that it brought becomes a variable."""
+    match record.text("status"):
+        case "incomplete":
+            return labels.incomplete(pending.spec.name)
+        case "cancelled":
+            return f"`{pending.written}` was cancelled before it ended."
+        case "skipped":
+            return f"`{pending.written}` was not run: a message to you came first."
+        case "interrupted":
+            return f"`{pending.written}` was interrupted; its outcome is unknown, and it was not run again."
+        case "ok" if pending.spec.name == "REMEMBER":
+            return f"Remembered as {tree.session}/{record.n}."
+        case "ok" if pending.spec.name == "RECALL":
+            return labels.recalled(pending.written, zip(lines_in(record), ids_in(record), strict=False))
+        case "error" if pending.spec.name in ("REMEMBER", "RECALL"):
+            return record.body
+        case "ok" if pending.spec.name in ("LOAD", "DEPLOY"):
+            return _brought(tree, agent, pending)
+        case status:
+            value = result_value(tree, agent, pending, record)
+            variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
+            told = labels.result(
+                pending.written,
+                _shown(tree, agent, value, variable),
+                variable=variable,
+                exit_status=exit_status(record.fields.get("data")),
+                error=status == "error",
+            )
+            return "\n".join([told, *_artifacts(tree, agent, record, value.labels)])
+
+
+def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
+    """A module is there now: its functions, and the documentation of the first of them."""
+    module = argument_text(pending.bound, "name") if pending.bound is not None else ""
+    specs = [spec for spec in tree.registry(agent.path).functions() if spec.module == module]
+    listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
+    told = [labels.brought(pending.written, module, listed)]
+    origin.read(agent, origin.passed(pending.bound))
+    for spec in [spec for spec in specs if spec.documentation][:_TOLD]:
+        agent.known.add(spec.name)
+        if pending.spec.name == "LOAD":  # what it deploys comes from the source that it gave
+            origin.document(agent, [spec])
+        told.append(labels.documentation(spec.name, spec.alias, spec.documentation))
+    return "\n\n".join(told)
+
+
+def _artifacts(tree: Tree, agent: Agent, record: Record, provenance: Labels) -> Iterator[str]:
+    """Keep what a call brought forth beside its result; one line about each."""
+    artifacts = record.fields.get("artifacts")
+    for one in artifacts if isinstance(artifacts, list) else ():
+        if isinstance(one, dict):
+            name = str(one.get("name", "")).rsplit("/", 1)[-1].rsplit(".", 1)[0]
+            media = str(one.get("media", "")) or "application/octet-stream"
+            value = _blob_value(tree, one, media, record.text("function"), provenance)
+            variable = agent.table.keep(name if NAME.fullmatch(name) else "artifact", value)
+            yield f"It also brought {labels.describe(variable, value)}."
+
+
+def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:
+    """Put a value behind the agent's next message, if its model takes it and there is room."""
+    found = part(name, value, tree.roles[agent.model].takes)
+    if found is None or len(agent.parts) >= MOST:
+        return False
+    agent.parts.append(found)
+    return True
+
+
+def _shown(tree: Tree, agent: Agent, value: Value, variable: str) -> str:
+    if not value.is_text and _attach(tree, agent, variable, value):
+        return f"({value.media}, {labels.size(value.size)}; it stands behind this message)"
+    if not value.is_text:
+        return f"({value.media}, {labels.size(value.size)}, not text)"
+    return labels.shorten(labels.clean(value.text()).rstrip("\n"), tree.bounds.shown, variable)
+
+
+def result_value(tree: Tree, agent: Agent, pending: Pending, record: Record) -> Value:
+    """The value that the `result` record of a call holds, in its body or in a blob."""
+    provenance = origin.of_call(tree, agent, pending)
+    media, function = record.text("media") or "text/plain", record.text("function")
+    blob = record.fields.get("blob")
+    if isinstance(blob, dict):
+        return _blob_value(tree, blob, media, function, provenance)
+    return text_value(record.body, media=media, labels=provenance, origin=function)
+
+
+def _blob_value(tree: Tree, blob: Mapping[str, JSON], media: str, function: str, provenance: Labels) -> Value:
+    digest, size, blobs = str(blob.get("sha256", "")), blob.get("size"), tree.blobs
+    size = size if isinstance(size, int) else 0
+    return Value(digest, size, media, lambda: blobs(digest), provenance, function)

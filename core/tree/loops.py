@@ -1,0 +1,44 @@
+"""Notices an agent that goes round in circles: the same call with the same bad outcome, again and again.
+
+Only what is exactly repeated counts (function and arguments by digest, outcome by digest), so a
+loop that makes progress is never stopped, and only failures and messages between agents count, so
+polling for something to become ready is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Final
+
+from core.language import labels
+from core.language.variables import text_value
+from core.tree.agent import Agent
+
+WARN: Final = 3
+"""Repetitions after which the agent is told."""
+
+END: Final = 5
+"""Repetitions after which its work ends."""
+
+UNCHANGED: Final = 2
+"""Repetitions of a call that did not complete after which the agent's work ends."""
+
+Repeats = MutableMapping[tuple[str, str], tuple[str, int]]
+"""(function, digest of arguments) → (digest of its last outcome, how often in a row)."""
+
+
+def observe(repeats: Repeats, function: str, arguments: str, outcome: str) -> int:
+    """Count one outcome; gives how often in a row this call has had it."""
+    last, count = repeats.get((function, arguments), ("", 0))
+    count = count + 1 if last == outcome else 1
+    repeats[function, arguments] = outcome, count
+    return count
+
+
+def watch(agent: Agent, function: str, arguments: str, outcome_text: str) -> None:
+    """Note the outcome of a call; its agent is told, and in the end stopped, if it is always the same."""
+    count = observe(agent.repeats, function, arguments, text_value(outcome_text).sha256)
+    if count >= END:
+        agent.ended = f"The same {function} was made {count} times with the same outcome."
+    elif count >= WARN:
+        agent.feedback.append(labels.repeated(function, count))

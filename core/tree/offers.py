@@ -1,0 +1,75 @@
+"""State-machine modules: what a module offers an agent depends on the state of the agent's part of it.
+
+An agent is told of the functions of the initial state with its first message, and of those of another state when a
+call led there, or it came there by itself: at the end of its context, as all feedback. A call that the state does not offer is refused by the
+module, which knows its state best and says what it offers. That it was lost meanwhile, or stopped, is told by nothing
+else: what an agent reads must not tell a call that was denied from one whose module was lost (law 7).
+"""
+
+from __future__ import annotations
+
+from core.journal.record import Record
+from core.language import labels
+from core.language.actions import ActionSpec
+from core.modules.manifest import Manifest
+from core.modules.outcome import StateChange
+from core.ports import JSON
+from core.tree.agent import Agent
+from core.tree.tree import Tree
+
+
+def state_fields(change: StateChange) -> dict[str, JSON]:
+    """A change of state as it stands in a `result` record."""
+    found: dict[str, JSON] = {"name": change.state}
+    if change.entry_points:
+        found["offers"] = list(change.entry_points)
+    if change.note:
+        found["note"] = change.note
+    return found
+
+
+def has_states(tree: Tree, spec: ActionSpec) -> bool:
+    """Whether a function's module is a state machine, so that the order of its calls matters."""
+    return _machine(tree, spec.module) is not None
+
+
+def is_offered(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
+    """Whether a function is one of those that its module offers this agent now, as far as the agent was told."""
+    machine = _machine(tree, spec.module)
+    return machine is None or spec.name.split(".", 1)[1] in _told(agent, machine)
+
+
+def shift(tree: Tree, agent: Agent, record: Record) -> str:
+    """Take a record's change of state in; what the agent is told of it, empty if it offers what it did."""
+    data, machine = record.fields.get("state"), _machine(tree, record.text("function").split(".", 1)[0])
+    if machine is None or not isinstance(data, dict):
+        return ""
+    state, listed, note = str(data.get("name", "")), data.get("offers"), str(data.get("note", ""))
+    given = (
+        tuple(str(one) for one in listed if machine.function(str(one))) if isinstance(listed, list) else ()
+    )
+    names, before = given or _offered_in(machine, state), _told(agent, machine)
+    agent.offers[machine.name] = names
+    if names == before and not note:
+        return ""
+    functions = [
+        (spec.name, spec.alias, spec.summary)
+        for spec in tree.registry(agent.path).functions()
+        if spec.module == machine.name and spec.name.split(".", 1)[1] in names
+    ]
+    summary = next((one.summary for one in machine.states if one.name == state), "")
+    return labels.state(machine.name, state, (summary, note), functions)
+
+
+def _machine(tree: Tree, module: str | None) -> Manifest | None:
+    """A module's manifest, if it has states."""
+    loaded = tree.modules.get(module or "")
+    return loaded.manifest if loaded is not None and loaded.manifest.states else None
+
+
+def _told(agent: Agent, machine: Manifest) -> tuple[str, ...]:
+    return agent.offers.get(machine.name) or _offered_in(machine, machine.states[0].name)
+
+
+def _offered_in(manifest: Manifest, state: str) -> tuple[str, ...]:
+    return tuple(one.name for one in manifest.functions if not one.states or state in one.states)

@@ -1,0 +1,199 @@
+"""Where values come from, followed through the tree: the labels that agents, messages and calls carry.
+
+Labels are set here and where the fold makes values, from records alone; nothing that a model or a module says
+sets one. An agent carries the labels of all that it has read (its caller's and its children's messages included:
+what they wrote carries what they had read), and whatever it writes carries them on. What agents share without a
+message, the files of the workspace and what modules keep, carries the labels of all that was put there
+(`core.tree.apply_shared`), and so does what is read from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from core.gate.provenance import (
+    MODEL,
+    NOTHING,
+    OWN,
+    USER,
+    Labels,
+    Provenance,
+    declassify,
+    join,
+    returned,
+    untrusted,
+)
+from core.gate.rules import texts_of
+from core.gate.wording import wrote
+from core.language.actions import ActionSpec
+from core.language.grammar import Bound
+from core.ports import JSON
+from core.tree.agent import Agent, Pending
+from core.tree.shared import Holder
+from core.tree.tree import Tree
+
+OUTSIDE: Final = frozenset({"web", "browser"})
+"""Shipped modules whose results come from outside, whatever they say about themselves."""
+
+WRITTEN: Final[Labels] = frozenset({USER})
+"""The labels of what a person wrote."""
+
+UPLOADED: Final[Labels] = frozenset({"upload"})
+"""The labels of what is in a file that a person handed over: most files were written by somebody else."""
+
+
+_SHORT: Final = 1_000
+"""Characters of an argument that may stand in what the user wrote; a longer one is the agent's word."""
+_FEW: Final = 16
+"""Values in one argument that are looked for there."""
+
+
+def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
+    """The labels of each argument of a call: what a variable carries; the user's words; or the agent's own."""
+    named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
+    written = {
+        name: _written(tree, agent, value) for name, value in bound.arguments.items() if name not in named
+    }
+    return named | written
+
+
+def _written(tree: Tree, agent: Agent, value: JSON) -> Labels:
+    texts = texts_of(value)
+    short = len(texts) <= _FEW and sum(map(len, texts)) <= _SHORT
+    users = short and texts and all(any(wrote(said, text) for said in tree.said) for text in texts)
+    return WRITTEN if users else by(agent)
+
+
+def passed(bound: Bound | None) -> Labels:
+    """The labels of what an action was handed by name. An action of the core passes it on, or shows it."""
+    if bound is None:
+        return NOTHING
+    return join([*bound.labels.values(), *(value.labels for value in bound.attached.values())])
+
+
+def of_call(tree: Tree, agent: Agent, pending: Pending) -> Labels:
+    """The labels of what a call gives back: made of what it was given, of the files, and of what its module keeps."""
+    bound, function = pending.bound, pending.spec.name
+    made = returned(function, given(tree, agent, bound).values() if bound is not None else ())
+    return made | pending.beside | around(tree, agent, function)
+
+
+def of_tool(tree: Tree, agent: Agent, function: str) -> Labels:
+    """The labels of what a module says by itself to an agent."""
+    return returned(function, ()) | around(tree, agent, function)
+
+
+def around(tree: Tree, agent: Agent, function: str) -> Labels:
+    """The labels of what a call can meet: the files, what is being written there now, and what its module keeps."""
+    shared, module = tree.shared, function.split(".", 1)[0]
+    kept = held_by(tree, module, agent)
+    return join([shared.files, kept, *shared.writing.values()])
+
+
+def holder_of(tree: Tree, module: str, agent: Agent) -> Holder | None:
+    """What keeps what an agent gives to a module; None if nothing does.
+
+    A module that ships keeps nothing, or something for each agent, which then shows in its states. Where each agent
+    has instances of its own, it is the sandbox that keeps them apart.
+    """
+    loaded = tree.modules.get(module)
+    if loaded is None:
+        return (module, "")
+    if loaded.manifest.needs.own_instances:
+        return (module, agent.path)
+    if loaded.origin != "shipped":
+        return (module, "")
+    return (module, agent.path) if loaded.manifest.states else None
+
+
+def held_by(tree: Tree, module: str, agent: Agent) -> Labels:
+    """The labels of what a module may keep for an agent."""
+    holder = holder_of(tree, module, agent)
+    return tree.shared.held.get(holder, NOTHING) if holder is not None else NOTHING
+
+
+def by(agent: Agent) -> Labels:
+    """The labels of what an agent writes: its own word, and all that it has read."""
+    return agent.labels | {MODEL}
+
+
+def read(agent: Agent, labels: Labels) -> None:
+    """An agent reads something; its own and the user's words leave no trace."""
+    agent.labels |= labels - OWN
+
+
+def document(agent: Agent, specs: Iterable[ActionSpec]) -> None:
+    """An agent reads documentation: what nobody vouches for is the word of its module."""
+    read(agent, frozenset(f"tool:{spec.name}" for spec in specs if not spec.vouched))
+
+
+def hear_names(tree: Tree, agent: Agent, specs: Iterable[ActionSpec]) -> None:
+    """An agent reads names of functions: what nobody vouches for has its name from whoever wrote the module."""
+    for spec in specs:
+        if not spec.vouched and spec.module is not None:
+            read(agent, tree.shared.named.get(spec.module, NOTHING))
+
+
+def written(tree: Tree, agent: Agent, pending: Pending) -> Labels:
+    """The labels of all that a call can leave behind: what its agent has read, what it passes on, what was kept for it."""
+    function = pending.spec.name
+    kept = held_by(tree, pending.spec.module or "", agent)
+    return lasting(tree, agent.labels | passed(pending.bound) | kept | {f"tool:{function}"})
+
+
+def lasting(tree: Tree, labels: Labels) -> Labels:
+    """Those that say something to whoever comes across what was left behind."""
+    return frozenset(one for one in labels - OWN if not inside(tree, one))
+
+
+def touch_files(tree: Tree, labels: Labels) -> None:
+    """Something of these labels was written into files."""
+    tree.shared.files |= lasting(tree, labels)
+
+
+def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
+    """A person vouches for a variable, or (none named) for all that the agent has read so far."""
+    if not variable:
+        agent.labels = declassify(agent.labels, agent.labels, by=by) - {USER}
+        for holder in [one for one in tree.shared.held if one[1] == agent.path]:
+            del tree.shared.held[holder]
+    elif variable in agent.table:
+        value = agent.table[variable]
+        agent.table.define(variable, replace(value, labels=declassify(value.labels, value.labels, by=by)))
+
+
+def inside(tree: Tree, label: str) -> bool:
+    """Whether a label is of a shipped module that reaches nothing outside: as good as what it was given."""
+    kind, _, function = label.partition(":")
+    module = function.split(".", 1)[0]
+    if kind != "tool" or module in OUTSIDE:
+        return False
+    if module == "DEPLOY":
+        return True  # what it tells is about the agent's own source
+    loaded = tree.modules.get(module)
+    return loaded is not None and loaded.origin == "shipped" and not loaded.egress
+
+
+def strange(tree: Tree, labels: Labels) -> Labels:
+    """The labels that come from outside, and that the policy does not trust."""
+    outside = frozenset(one for one in labels if not inside(tree, one))
+    unvouched = frozenset(one for one in outside if not _vouched(tree, one))
+    return untrusted(outside, tree.policy.trusted) | unvouched
+
+
+def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
+    """Where a call comes from."""
+    named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
+    labels = join([agent.labels, *named.values()])
+    plain = frozenset(one for one in labels if inside(tree, one))
+    unvouched = frozenset(one for one in labels - plain if not _vouched(tree, one))
+    return Provenance(named, agent.labels - plain, tuple(tree.said), plain, unvouched)
+
+
+def _vouched(tree: Tree, label: str) -> bool:
+    """Whether a label that a policy names can be meant: not that of a function which an agent put there."""
+    kind, _, function = label.partition(":")
+    spec = tree.functions.get(function)
+    return kind != "tool" or spec is None or spec.vouched

@@ -1,0 +1,119 @@
+"""Whether a `PLAN` action can be carried out, decided before anything of it runs; pure, like all that settles actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from core.errors import UsageError
+from core.language.actions import ActionSpec, Registry
+from core.language.grammar import Bound
+from core.plan.forms import read_plan
+from core.plan.model import Plan, PlanError
+from core.plan.modes.auto import choose
+from core.plan.modes.registry import make_mode
+from core.plan.seams import FunctionInfo
+from core.plan.validate import check
+from core.ports import JSON
+from core.tree.agent import Agent, Pending
+from core.tree.tree import Tree
+
+DEFAULT_MODE: Final = "static"
+
+
+class Functions:
+    """The functions of a registry, as the plan engine looks them up."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def find(self, name: str) -> FunctionInfo | None:
+        """A function by its name or alias; actions of the core are not among them."""
+        spec = self._registry.find(name)
+        return _info(spec) if isinstance(spec, ActionSpec) and not spec.core else None
+
+    def all(self) -> Sequence[FunctionInfo]:
+        """Every function, by name."""
+        return [_info(spec) for spec in self._registry.functions()]
+
+
+def _info(spec: ActionSpec) -> FunctionInfo:
+    return FunctionInfo(
+        spec.name,
+        spec.summary,
+        schema=spec.parameters,
+        impact=spec.impact,
+        idempotent=spec.idempotent or spec.impact == 0,
+    )
+
+
+def patterns_of(scope: str) -> list[str]:
+    """The patterns of a `scope` argument."""
+    return [one.strip() for one in scope.split(",") if one.strip()]
+
+
+def way_of(mode: str, plan: Plan) -> tuple[str, str]:
+    """The mode that a plan runs in, and why, where `auto` chose it; "plain" if it should not be a plan at all."""
+    if mode != "auto":
+        return mode, ""
+    choice = choose(plan.goal, plan.nodes.values())
+    return choice.way, choice.reason
+
+
+def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> str | None:
+    """Note where in the tree a PLAN will stand; a sentence if it can't be run."""
+    if agent.depth + 1 > tree.bounds.depth:
+        return f"`PLAN` was not run: the tree may be at most {tree.bounds.depth} deep. Do this yourself."
+    scope, intent = bound.arguments.get("scope"), bound.arguments.get("intent")
+    grant = tree.grant_of(agent.path).narrow(
+        patterns=patterns_of(scope) if isinstance(scope, str) else None,
+        intent=intent if isinstance(intent, int | float) else None,
+    )
+    try:
+        check_plan(text, tree.registry_under(grant), str(bound.arguments.get("mode", DEFAULT_MODE)))
+    except UsageError as error:
+        return f"`PLAN` was not run: {error}"
+    pending.child = free_path(tree, agent.path, str(bound.arguments.get("name", "plan")))
+    return None
+
+
+def check_plan(text: str, registry: Registry, mode: str) -> str:
+    """The mode in which a plan runs, once it is sure that it can.
+
+    Raises:
+        UsageError: it can't, or should not be a plan.
+    """
+    plan = read_plan(text, id="plan")
+    way, reason = way_of(mode, plan)
+    if way == "plain":
+        raise PlanError(f"{reason} Do it yourself.")
+    policy = make_mode(way)
+    if plan.nodes:
+        check(plan, Functions(registry), agents=policy.agents)
+    return way
+
+
+def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
+    """What the `spawn` record of a plan says of it and of its grant, as its PLAN asks for."""
+    way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), read_plan(text, id="plan"))
+    options = {name: bound.arguments[name] for name in ("n", "rounds") if name in bound.arguments}
+    plan: dict[str, JSON] = {"mode": way, "options": options}
+    if reason:
+        plan["chosen"] = reason
+    fields: dict[str, JSON] = {"plan": plan}
+    scope, intent = bound.arguments.get("scope"), bound.arguments.get("intent")
+    if isinstance(scope, str):
+        fields["allow"] = list[JSON](patterns_of(scope))
+    if isinstance(intent, int | float):
+        fields["intent"] = intent
+    return fields
+
+
+def free_path(tree: Tree, caller: str, name: str) -> str:
+    """Where a plan called `name` stands: each has a path of its own, `audit`, `audit-2`, …"""
+    path = first = f"{caller.rstrip('/')}/{name}"
+    count = 1
+    while path in tree.agents:
+        count += 1
+        path = f"{first}-{count}"
+    return path

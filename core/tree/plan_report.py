@@ -1,0 +1,142 @@
+"""What a plan comes back with: the message to its caller, and its data for programs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, cast, get_args
+
+from core.language import labels
+from core.plan.contracts import as_text
+from core.plan.model import WORK
+from core.plan.result import PlanResult, Status, node_json, versions_json
+from core.plan.state import NodeRecord
+from core.ports import JSON
+from core.tree.agent import Agent
+from core.tree.plan_run import Ending, PlanRun, variable_of
+from core.tree.tree import Tree
+
+_SHOWN: Final = 4000
+"""Characters of one result in the message to the caller; the variable holds all of it."""
+_WHY: Final = 300
+_SAYS: Final = {
+    "concluded": "The plan concluded",
+    "partial": "The plan came back partial",
+    "failed": "The plan failed",
+}
+
+
+def ending_of(result: PlanResult, answer: JSON) -> Ending:
+    """How a run ended. `answer`: what a model said the result is, None if nobody did."""
+    return Ending(result.status, answer, result.missing, result.bound, (*result.warnings, *result.flags))
+
+
+def ending_fields(ending: Ending) -> dict[str, JSON]:
+    """An ending as it stands in a `reply` record."""
+    fields: dict[str, JSON] = {"plan": ending.status}
+    if ending.answer is not None:
+        fields["answer"] = ending.answer
+    if ending.missing:
+        fields["missing"] = dict(ending.missing)
+    if ending.bound:
+        fields["ended_by"] = ending.bound
+    if ending.warnings:
+        fields["warnings"] = list(ending.warnings)
+    return fields
+
+
+def ending_from(fields: dict[str, JSON]) -> Ending | None:
+    """Back from a `reply` record; None if the plan did not end by itself."""
+    status = fields.get("plan")
+    missing, warnings = fields.get("missing"), fields.get("warnings")
+    if status not in get_args(Status):
+        return None
+    return Ending(
+        cast(Status, status),
+        fields.get("answer"),
+        {one: str(why) for one, why in missing.items()} if isinstance(missing, dict) else {},
+        str(fields.get("ended_by", "")),
+        tuple(map(str, warnings)) if isinstance(warnings, list) else (),
+    )
+
+
+def report(run: PlanRun, ending: Ending) -> str:
+    """The message to the caller: what concluded, what each step came to, what is missing and why."""
+    work = [record for record in run.state.nodes.values() if record.node.kind in WORK]
+    done = sum(record.state == "executed" for record in work)
+    versions = f", {len(run.state.versions)} versions" if len(run.state.versions) > 1 else ""
+    head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}."
+    if ending.bound:
+        head += f" It was ended by the bound on {ending.bound.replace('_', ' ')}."
+    parts = [head, *_results(run, ending), "\n".join(["Steps:", *(_line(run, record) for record in work)])]
+    if ending.missing:
+        parts.append("Missing: " + ", ".join(ending.missing) + ".")
+    if ending.warnings:
+        parts.append("\n".join(["Notes:", *(f"- {_short(one)}" for one in ending.warnings)]))
+    return "\n\n".join(parts)
+
+
+def _results(run: PlanRun, ending: Ending) -> Iterator[str]:
+    if ending.answer is not None:
+        yield f"Result:\n{as_text(ending.answer)}"
+        return
+    for record in last_steps(run):
+        if record.output is not None:
+            text = labels.shorten(as_text(record.output).rstrip("\n"), _SHOWN, variable_of(record.node.id))
+            yield f"Result of {record.node.id}:\n{text}"
+
+
+def last_steps(run: PlanRun) -> list[NodeRecord]:
+    """Executed steps of the present version that no other of its steps builds on."""
+    work = run.work()
+    needed = {one for record in work if record.state != "cancelled" for one in record.node.dependencies}
+    return [record for record in work if record.state == "executed" and record.node.id not in needed]
+
+
+def _line(run: PlanRun, record: NodeRecord) -> str:
+    node, settled = record.node, run.latest.get(record.node.id)
+    who = f"agent {node.call}" if node.kind == "agent" else node.call
+    what = f"- {node.id} ({who}): {record.state}"
+    if record.state == "executed":
+        return what + (f", ${variable_of(node.id)}" if settled is not None and settled.value else "")
+    return f"{what}: {_short(record.error)}" if record.error else what
+
+
+def _short(text: str) -> str:
+    return labels.inline(text, _WHY)
+
+
+# --- for programs ------------------------------------------------------------------------------------------------
+
+
+def plan_json(tree: Tree, plan: Agent) -> dict[str, JSON]:
+    """A plan as `iact replay --json` shows it."""
+    run = plan.plan
+    assert run is not None
+    return {
+        "path": plan.path,
+        "caller": plan.caller,
+        "mode": run.mode,
+        "goal": run.source.goal,
+        "state": tree.state(plan),
+        "status": run.ending.status if run.ending is not None else None,
+        "versions": versions_json(run.state.versions),
+        "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
+    }
+
+
+def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
+    """A finished plan as `iact plan run --json` prints it."""
+    ending = run.ending
+    last = {record.node.id: record.output for record in last_steps(run)}
+    result: JSON = ending.answer if ending is not None else None
+    if result is None and last:
+        result = next(iter(last.values())) if len(last) == 1 else dict(last)
+    return {
+        "status": ending.status if ending is not None else "failed",
+        "result": result,
+        "missing": dict(ending.missing) if ending is not None else {},
+        "versions": versions_json(run.state.versions),
+        "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
+        "usage": {"model_calls": model_calls, "tokens": tokens},
+        "warnings": list(ending.warnings) if ending is not None else [],
+    }

@@ -1,0 +1,176 @@
+"""The states of an agent and how they change, as one table.
+
+The theory. An agent's state is never stored; it follows from four facts about it, each a fold of its
+records (`Tree.state`): whether it owes its caller a reply (*active*), how it came to rest if it does not,
+whether a latch is closed at it or above it (*latched*), and what stands first among the actions that it
+has not settled (*head*). So there is one state for each way of being at rest, and for an active agent
+
+    latched                         paused
+    no action left                  thinking    the model is to speak
+    head: a call to be carried out  acting
+    head: a CALL under way, a WAIT  waiting     for a child
+    head: a call asked about        waiting     for clearance
+
+A plan that is not latched and not at rest is acting, whatever its steps do.
+
+A record changes an agent's state by an *event*, which says what the record is to that agent: its own
+(`turn`, `call`, `result`, `select`, `ask`, `reply`), or something that reaches it from outside (`message`: the
+user, its caller or an intervention; `child`: a reply by a child; `answer`: to what it asked; `pause`,
+`resume`: at it or above it).
+Where an event can lead to several states, a *guard* tells them apart: what now is the head of its
+actions, how it replied, or whether it is latched. State, event and guard have one outcome.
+
+Latches are a machine of their own, one on each agent, and independent of each other and of the work: a
+closed latch stops what is below it without touching it, and opening it changes nothing but that. Work
+that ran when a latch closed may still end behind it; that changes what the agent will do next and not its
+state. An agent at rest stays at rest when it is latched, until a message wakes it.
+
+What is not in the table does not happen: the tests fold scripted and random sessions record by record,
+find every change of every agent's state in it, and every row in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from core.journal.record import Record
+from core.tree.agent import Agent
+from core.tree.tree import Tree
+from core.tree.view import AgentState
+
+Event = Literal[
+    "message", "turn", "call", "result", "select", "ask", "reply", "child", "answer", "pause", "resume"
+]
+Guard = Literal[
+    "open", "latched", "action", "child", "clearance", "plan", "nothing", "ok", "failed", "cancelled", ""
+]
+Latch = Literal["open", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One row: in `source`, `event` under `guard` leads to `target`. `cause`: what happened, for people."""
+
+    source: AgentState
+    event: Event
+    guard: Guard
+    target: AgentState
+    cause: str
+
+
+_RESTS: Final[tuple[AgentState, ...]] = ("idle", "done", "failed", "cancelled")
+_WORKS: Final[tuple[AgentState, ...]] = ("thinking", "acting", "waiting")
+
+TRANSITIONS: Final[tuple[Transition, ...]] = (
+    *(
+        Transition(rest, "message", "open", "thinking", "a message wakes it")
+        for rest in _RESTS
+    ),
+    *(
+        Transition(rest, "message", "latched", "paused", "a message wakes it behind a closed latch")
+        for rest in _RESTS
+    ),
+    Transition("idle", "message", "plan", "acting", "a plan is handed over"),
+    Transition("acting", "reply", "ok", "done", "a plan ended by itself"),
+    Transition("acting", "reply", "cancelled", "cancelled", "it is cancelled"),
+    Transition("thinking", "turn", "action", "acting", "it wrote a call"),
+    Transition("thinking", "turn", "child", "waiting", "it wrote WAIT"),
+    Transition("thinking", "reply", "ok", "done", "it answers, or a bound ends its work"),
+    Transition("thinking", "reply", "failed", "failed", "its model fails"),
+    Transition("thinking", "reply", "cancelled", "cancelled", "it is cancelled"),
+    Transition("acting", "call", "child", "waiting", "a CALL is under way, or WAIT is next"),
+    Transition("acting", "call", "nothing", "thinking", "a CALL_ASYNC was its last action"),
+    Transition("acting", "result", "child", "waiting", "a call has its outcome, and WAIT is next"),
+    Transition("acting", "result", "nothing", "thinking", "its last call has its outcome"),
+    Transition("acting", "select", "child", "waiting", "QUERY took what was there, and WAIT is next"),
+    Transition("acting", "select", "nothing", "thinking", "QUERY took what was there, and was the last"),
+    Transition("acting", "ask", "clearance", "waiting", "its call needs clearance"),
+    Transition("waiting", "answer", "action", "acting", "it was answered whether its call may be made"),
+    Transition("waiting", "child", "action", "acting", "the child replied, and a call is next"),
+    Transition("waiting", "child", "nothing", "thinking", "the child replied to the last CALL"),
+    Transition("waiting", "select", "action", "acting", "WAIT ended, and a call is next"),
+    Transition("waiting", "select", "nothing", "thinking", "WAIT ended, and was the last"),
+    Transition("waiting", "result", "action", "acting", "its CALL or WAIT was dropped, and a call is next"),
+    Transition("waiting", "result", "nothing", "thinking", "its CALL or WAIT was dropped, and was the last"),
+    *(
+        Transition(work, "pause", "", "paused", "a latch closes at it or above it")
+        for work in _WORKS
+    ),
+    Transition("paused", "resume", "nothing", "thinking", "the last closed latch opens"),
+    Transition("paused", "resume", "action", "acting", "the last closed latch opens"),
+    Transition("paused", "resume", "child", "waiting", "the last closed latch opens"),
+    Transition("paused", "resume", "clearance", "waiting", "the last closed latch opens"),
+    Transition("paused", "resume", "plan", "acting", "the last closed latch opens"),
+    Transition("paused", "reply", "cancelled", "cancelled", "it is cancelled"),
+)  # fmt: skip
+
+TABLE: Final = {(row.source, row.event, row.guard): row for row in TRANSITIONS}
+assert len(TABLE) == len(TRANSITIONS), "state, event and guard have one outcome"
+
+
+@dataclass(frozen=True, slots=True)
+class LatchTransition:
+    """One row of the latch's machine."""
+
+    source: Latch
+    op: Literal["pause", "resume"]
+    target: Latch
+
+
+LATCHES: Final[tuple[LatchTransition, ...]] = (
+    LatchTransition("open", "pause", "closed"),
+    LatchTransition("open", "resume", "open"),
+    LatchTransition("closed", "pause", "closed"),
+    LatchTransition("closed", "resume", "open"),
+)
+
+
+def event_of(record: Record, agent: Agent) -> Event | None:
+    """What a record is to an agent; None if it does not concern its state."""
+    own = record.agent == agent.path
+    match record.kind:
+        case "say" if own:
+            return "message"
+        case "turn" | "select" | "result" if own:
+            return record.kind
+        case "clearance" if own:
+            return "ask" if record.text("op") == "ask" else "answer"
+        case "call" if own or record.text("to") == agent.path:
+            return "call" if own else "message"
+        case "reply" if own or record.text("to") == agent.path:
+            return "reply" if own else "child"
+        case "control" if record.text("op") in ("inject", "plan"):
+            return "message" if own else None
+        case "control" if _above(record.agent, agent.path):
+            return (
+                "pause"
+                if record.text("op") == "pause"
+                else "resume"
+                if record.text("op") == "resume"
+                else None
+            )
+    return None
+
+
+def _above(path: str, below: str) -> bool:
+    return path == below or below.startswith(path.rstrip("/") + "/")
+
+
+def guard_of(event: Event, record: Record, tree: Tree, agent: Agent) -> Guard:
+    """What decides where an event leads, read from the tree behind the record."""
+    match event:
+        case "message":
+            return "latched" if tree.latched(agent.path) else "plan" if agent.plan is not None else "open"
+        case "pause":
+            return ""
+        case "reply":
+            status = record.text("status")
+            return "cancelled" if status == "cancelled" else "failed" if status == "failed" else "ok"
+    if agent.plan is not None:
+        return "plan"
+    if not agent.actions:
+        return "nothing"
+    if agent.asks:
+        return "clearance"
+    return "child" if agent.called or agent.actions[0].spec.name == "WAIT" else "action"

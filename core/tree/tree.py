@@ -1,0 +1,230 @@
+"""The call tree as data: all agents of one session, and what each has to do next.
+
+The tree changes in one way only, by `core.tree.apply.apply`, live as well as on replay. Everything
+here is a question about its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from core.context.tail import Layout
+from core.context.tokens import Calibration, weight
+from core.gate.clearance import Remembered
+from core.gate.grant import Grant
+from core.gate.policy import Policy
+from core.gate.rate import Tally
+from core.journal.record import FORMAT
+from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
+from core.modules.registry import Loaded, specs_of
+from core.ports import ChatMessage, Usage
+from core.tree.agent import Act, Agent, End, Execute, Step, Think
+from core.tree.bounds import Bounds
+from core.tree.pending import LiveFolder, PendingChange
+from core.tree.roles import Role
+from core.tree.shared import Shared
+from core.tree.view import AgentState, NodeView
+
+if TYPE_CHECKING:
+    from core.tree.inputs import Prepared
+
+
+class Tree:
+    """All agents of one session. `blobs` reads a blob by its SHA-256.
+
+    `said`: what the user wrote. `shared`: labels of what agents share. `live`: a directory of the user's that is seen
+    through an overlay, and what waits there. `format`: whose rules the records follow now; `outdated`: a static prompt
+    is another one than they say.
+
+    With `strict`, folding checks every record against what the core itself would have done.
+    """
+
+    def __init__(self, *, strict: bool, blobs: Callable[[str], bytes]) -> None:
+        self._strict: Final = strict
+        self.current = True
+        self.format = FORMAT
+        self.outdated = False
+        self.blobs: Final = blobs
+        self.agents: dict[str, Agent] = {}
+        self.bounds = Bounds()
+        self.roles: dict[str, Role] = {}
+        self.functions: dict[str, ActionSpec] = {}
+        self.modules: dict[str, Loaded] = {}
+        self.catalogues: dict[int, Mapping[str, ActionSpec]] = {}
+        """The functions as they were from each `module` record on."""
+        self.calibrations: dict[str, Calibration] = {}
+        self.grant = Grant.from_json(None)
+        self.policy = Policy()
+        self.lockdown = False
+        self.tally = Tally()
+        self.remembered = Remembered()
+        self.said: list[str] = []
+        self.shared = Shared()
+        self.live = LiveFolder()
+        self.session = ""
+        self.workspace = "scratch"
+        self.layout: Layout = "whole"
+        self.records = 0
+        self.closed = False
+        self.foreseen: dict[str, tuple[int, Prepared]] = {}
+        """Contexts by agent, each with the record behind which it was built: one that the next record answers is
+        not built again. A replay foresees nothing, so it builds and checks them all."""
+        self._registries: dict[str, Registry] = {}
+
+    @property
+    def strict(self) -> bool:
+        """Whether the record that is taken in is checked: what stands before a migration followed other rules."""
+        return self._strict and self.current
+
+    @property
+    def root(self) -> Agent:
+        """The agent that talks with the user."""
+        return self.agents["/"]
+
+    def grant_of(self, path: str) -> Grant:
+        """What an agent may do: never more than its caller."""
+        agent = self.agents[path]
+        return self.grant if agent.caller == "user" else agent.narrowed(self.grant_of(agent.caller))
+
+    def at_stake(self, module: str | None) -> bool:
+        """Whether calls of a module can do harm outside the session: a directory of the user's, egress, a secret.
+
+        What a module asks for and was not granted is not in its reach. An action of the core (None) has none. A
+        directory that is seen through an overlay is in no call's reach: what a call changed is rated afterwards.
+        """
+        loaded = self.modules.get(module or "")
+        reaches = loaded is not None and bool(loaded.egress or loaded.secrets)
+        direct = self.workspace != "scratch" and not self.live.overlay
+        return reaches or (module is not None and direct)
+
+    @property
+    def pending(self) -> Mapping[str, PendingChange]:
+        """What waits for a person before it is real, by path."""
+        return self.live.pending
+
+    def believed(self, spec: ActionSpec) -> bool:
+        """Whether what a function declares counts: it is the core's, ships with it, or a person approved it."""
+        loaded = self.modules.get(spec.module or "")
+        return spec.core or (loaded is not None and spec.name.split(".", 1)[1] in loaded.approved)
+
+    def registry(self, path: str) -> Registry:
+        """The actions that exist for an agent."""
+        found = self._registries.get(path)
+        if found is None:
+            found = self._registries[path] = self.registry_under(self.grant_of(path))
+        return found
+
+    def registry_under(self, grant: Grant) -> Registry:
+        """The actions that exist under a grant."""
+        functions = [spec for spec in self.functions.values() if grant.scope.contains(spec.name)]
+        return Registry([*CORE_ACTIONS.values(), *functions])
+
+    def set_modules(self, modules: dict[str, Loaded]) -> None:
+        """The modules changed; told by the record that is being applied."""
+        self.modules = modules
+        self.functions = {spec.name: spec for one in modules.values() for spec in specs_of(one)}
+        self.catalogues[self.records] = self.functions
+        self.forget_registries()
+
+    def forget_registries(self) -> None:
+        """The functions or the scopes changed."""
+        self._registries.clear()
+
+    @property
+    def catalogue(self) -> int:
+        """The record since which the functions are what they are; 0 if there were never any."""
+        return next(reversed(self.catalogues), 0)
+
+    def offered(self, path: str, catalogue: int | None) -> list[ActionSpec]:
+        """The functions that an agent had since record `catalogue` (None: has now), by name."""
+        if catalogue is None:
+            return self.registry(path).functions()
+        scope, functions = self.grant_of(path).scope, self.catalogues.get(catalogue, {})
+        return [functions[name] for name in sorted(functions) if scope.contains(name)]
+
+    def subtree(self, path: str) -> Iterator[Agent]:
+        """An agent and all below it, each before its children."""
+        agent = self.agents[path]
+        yield agent
+        for child in agent.children.values():
+            yield from self.subtree(child)
+
+    def latched(self, path: str) -> bool:
+        """Whether the latch of this agent or of one above it is closed."""
+        while True:
+            agent = self.agents[path]
+            if agent.paused:
+                return True
+            if agent.caller == "user":
+                return False
+            path = agent.caller
+
+    def tokens(self, agent: Agent, newest: ChatMessage) -> int:
+        """About how many tokens an agent's context has with `newest` as its last message."""
+        known = self.calibrations.get(agent.model, Calibration())
+        return known.apply(agent.history.tokens + weight(newest))
+
+    def next_step(self, path: str) -> Step | None:
+        """What an agent has to do now; None if it rests, waits for a child or is paused."""
+        agent = self.agents[path]
+        if not agent.active or agent.called or self.latched(path):
+            return None
+        if agent.plan is not None:
+            return Execute()
+        if agent.ended:
+            return End("loop", agent.ended)
+        return Act(agent.actions[0]) if agent.actions else Think()
+
+    def state(self, agent: Agent) -> AgentState:
+        """An agent's state, for people."""
+        if not agent.active:
+            return agent.rest
+        if self.latched(agent.path):
+            return "paused"
+        if agent.plan is not None:
+            return "acting"
+        if not agent.actions:
+            return "thinking"
+        waits = agent.called or agent.asks or agent.actions[0].spec.name == "WAIT"
+        return "waiting" if waits else "acting"
+
+    def usage(self) -> Usage:
+        """Token counts over the whole tree."""
+        counts = [agent.usage for agent in self.agents.values()]
+        return Usage(
+            sum(one.prompt_tokens for one in counts),
+            sum(one.cached_tokens for one in counts),
+            sum(one.completion_tokens for one in counts),
+            any(one.estimated for one in counts),
+        )
+
+    def views(self) -> tuple[NodeView, ...]:
+        """The tree for watchers, in order of creation."""
+        return tuple(self.view(agent) for agent in self.agents.values())
+
+    def view(self, agent: Agent) -> NodeView:
+        """One agent for watchers."""
+        doing = ""
+        if agent.active and agent.actions:
+            head = agent.actions[0]
+            doing = f"waiting for {head.child}" if agent.called else head.spec.name
+            doing = f"{doing} waits for clearance" if agent.asks else doing
+        if agent.active and agent.plan is not None:
+            doing = ", ".join(agent.plan.state.in_state("running", "waiting_human"))
+        role = self.roles.get(agent.model)
+        return NodeView(
+            path=agent.path,
+            name=agent.name,
+            caller=agent.caller,
+            kind="agent" if agent.plan is None else "plan",
+            state=self.state(agent),
+            paused=agent.paused,
+            doing=doing,
+            turns=agent.all_turns,
+            model=role.model if role and agent.plan is None else "",
+            prompt_tokens=agent.usage.prompt_tokens,
+            cached_tokens=agent.usage.cached_tokens,
+            completion_tokens=agent.usage.completion_tokens,
+            record=agent.record,
+        )

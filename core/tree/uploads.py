@@ -1,0 +1,80 @@
+"""What a user hands to a session as a file: an immutable variable of the root's, with the user as its origin.
+
+An upload is a message that wakes nobody. The root reads of it, and has the variable, with its next turn: a
+variable that appeared while a model writes would not be in the context that its turn was made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from core.errors import UsageError
+from core.journal.record import Record
+from core.language.variables import Table, Value
+from core.ports import JSON
+from core.tree import origin
+from core.tree.agent import Agent, Incoming
+from core.tree.tree import Tree
+
+LARGEST: Final = 32 << 20
+"""Bytes of one file."""
+
+_LONGEST_NAME: Final = 200
+_MEDIA: Final = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
+
+
+def variable_name(file: str) -> str:
+    """A name for a file's content: `sales 2025.csv` is `sales_2025_csv`."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", file).strip("_")[:48] or "file"
+    return name if not name[0].isdigit() else f"file_{name}"
+
+
+def waiting(agent: Agent) -> Table:
+    """An agent's variables as they will be when it has read what waits for it."""
+    table = agent.table.copy()
+    for message in agent.inbox:
+        for name, value in message.values.items():
+            table.receive(name, value)
+    return table
+
+
+def upload_fields(
+    agent: Agent, name: str, media: str, content: bytes
+) -> tuple[dict[str, JSON], str, dict[str, bytes]]:
+    """What an `upload` record says: its fields, its body, its blobs.
+
+    Raises:
+        UsageError: it is too large, or has no name.
+    """
+    file = name.replace("\\", "/").rpartition("/")[2].strip()[:_LONGEST_NAME]
+    if not file:
+        raise UsageError("An upload needs the name of its file.")
+    if len(content) > LARGEST:
+        raise UsageError(f"{file!r} has {len(content):,} bytes; a file may have {LARGEST:,}.")
+    digest = hashlib.sha256(content).hexdigest()
+    media = media if _MEDIA.fullmatch(media) else "application/octet-stream"
+    value = Value(digest, len(content), media, lambda: content)
+    variable = waiting(agent).receive(variable_name(file), value)
+    blob: JSON = {"sha256": digest, "size": len(content)}
+    fields: dict[str, JSON] = {"file": file, "var": variable, "media": media, "blob": blob, "by": "user"}
+    return fields, f"I uploaded the file {' '.join(file.split())!r} as ${variable}.", {digest: content}
+
+
+def incoming(tree: Tree, record: Record) -> Incoming:
+    """The message that an `upload` record brings."""
+    found = record.fields.get("blob")
+    blob: Mapping[str, JSON] = found if isinstance(found, dict) else {}
+    digest, size, blobs = str(blob.get("sha256", "")), blob.get("size"), tree.blobs
+    value = Value(
+        digest,
+        size if isinstance(size, int) else 0,
+        record.text("media"),
+        lambda: blobs(digest),
+        origin.UPLOADED,
+        "you",
+    )
+    values = {record.text("var"): value}
+    return Incoming(record.n, "upload", "the user", record.body, values, labels=origin.WRITTEN)

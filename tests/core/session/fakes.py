@@ -1,0 +1,357 @@
+"""A model, a clock and modules in memory, for tests of the tree: everything else is the real thing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from core.errors import ModuleLost
+from core.gate.gate import Ticket
+from core.gate.policy_file import Policies
+from core.models.roles import Models
+from core.modules.client import Completed, OnArtifact, Outcome, Raised
+from core.modules.door import FunctionCall, Modules
+from core.modules.manifest import Manifest
+from core.modules.registry import Start
+from core.ports import (
+    CatalogueEntry,
+    ChatMessage,
+    Memory,
+    ModelEvent,
+    ModelProfile,
+    ModuleHost,
+    ModuleInstance,
+    ModuleSource,
+    Origin,
+    Report,
+    Right,
+    StreamEnd,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+from core.session.monitor import Authorities
+from core.session.runtime import Runtime
+from core.tree.bounds import Bounds
+from tests.prefix import Conversation
+from tests.sealing import give_key
+
+_OPENING = re.compile(r"^You are agent (\S+), called by (.+)\.$", re.MULTILINE)
+
+MANIFEST = Manifest.model_validate(
+    {
+        "name": "t",
+        "version": "1",
+        "purpose": "For tests.",
+        "keywords": ("test",),
+        "needs": {"workspace": "write"},
+        "functions": (
+            _function := {
+                "name": "read",
+                "alias": "READ",
+                "summary": "Reads.",
+                "documentation": "Gives its body back.",
+                "schema_text": '{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}',
+                "body": "text",
+            },
+            {**_function, "name": "write", "alias": "WRITE", "impact": 1},
+            {**_function, "name": "destroy", "alias": "", "impact": 2},
+            {**_function, "name": "fail", "alias": "", "impact": 1},
+            {**_function, "name": "lose", "alias": "", "impact": 1},
+        ),
+    }
+)
+
+
+WEB = Manifest.model_validate(
+    {
+        "name": "web",
+        "version": "1",
+        "purpose": "Outside.",
+        "functions": ({**_function, "name": "fetch", "alias": ""},),
+    }
+)
+"""A shipped module whose results come from outside."""
+
+MAIL = Manifest.model_validate(
+    {
+        "name": "mail",
+        "version": "1",
+        "purpose": "Sends.",
+        "needs": {"egress": ("mail.example.com:25",)},
+        "functions": (
+            {
+                "name": "send",
+                "summary": "Sends.",
+                "documentation": "",
+                "schema_text": '{"type":"object","properties":{"to":{"type":"string"},"text":{"type":"string"},'
+                '"copies":{"type":"integer"}},"required":["to","text"]}',
+                "body": "text",
+                "impact": 2,
+            },
+        ),
+    }
+)
+"""A module of the user's."""
+
+
+class TickingClock:
+    """Every look is a microsecond later than the one before; waiting takes no time, and `slept` says how long.
+
+    `advance` lets time pass.
+    """
+
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 1, tzinfo=UTC)
+        self._ticks = 0
+        self.slept: list[float] = []
+
+    def advance(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+    def now(self) -> datetime:
+        self._ticks += 1
+        return self._now + timedelta(microseconds=self._ticks)
+
+    def monotonic(self) -> float:
+        return self._ticks / 1e6
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One model call: who asks, how often before, and the whole context."""
+
+    path: str
+    turn: int
+    messages: Sequence[ChatMessage]
+
+    @property
+    def newest(self) -> str:
+        """The last message."""
+        return self.messages[-1].content
+
+
+Script = Callable[[Asked], str]
+
+
+class ScriptedModel:
+    """Answers with what `script` says, in chunks, giving way between them.
+
+    `crashes`: a session that asks it may be killed. `holds`: an agent's replies wait for its event behind their first chunk.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        chunk: int = 16,
+        context: int = 1_000_000,
+        holds: Mapping[str, asyncio.Event] | None = None,
+        crashes: bool = False,
+    ) -> None:
+        self._holds = holds or {}
+        self._script = script
+        self._chunk = chunk
+        self.asked: list[Asked] = []
+        self.conversation = Conversation(crashes=crashes)
+        self.profile = ModelProfile("scripted", context)
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        opening = _OPENING.search(messages[1].content)
+        assert opening is not None
+        asked = Asked(opening.group(1), sum(one.role == "assistant" for one in messages), list(messages))
+        self.asked.append(asked)
+        path = [found for one in messages if one.role == "user" for found in _OPENING.findall(one.content)][
+            -1
+        ][0]
+        self.conversation.take("", path, tuple((one.role, one.content) for one in messages))
+        text = self._script(asked)
+        size = sum(len(one.content) for one in messages) // 4
+        for start in range(0, len(text), self._chunk):
+            await asyncio.sleep(0)
+            yield TextDelta(text[start : start + self._chunk])
+            if asked.path in self._holds:
+                await self._holds[asked.path].wait()
+        yield UsageReport(Usage(size, 0, len(text) // 4))
+        yield StreamEnd("stop")
+
+    async def warm(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+@dataclass
+class World:
+    """What the functions did; outlives a crash. `done`: (record of the call, function, text)."""
+
+    done: list[tuple[int, str, str]] = field(default_factory=list)
+    running: set[int] = field(default_factory=set)
+    hold: Mapping[str, asyncio.Event] = field(default_factory=dict)
+
+
+class FakeModules:
+    """The module `t` in memory. A text that is a key of `world.hold` waits for that event; "big:N" gives N bytes."""
+
+    running = 0
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        return None
+
+    async def call(
+        self,
+        ticket: Ticket,
+        call: FunctionCall,
+        *,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+        report: Report,
+    ) -> Outcome:
+        ticket.redeem(call.request)
+        function, text = call.request.function, str(call.arguments.get("text", ""))
+        if "text" in call.attached:
+            text = call.attached["text"].text()
+        if text.startswith("big:"):
+            text = "x" * int(text[4:])
+        self._world.running.add(call.call)
+        try:
+            await asyncio.sleep(0)
+            self._world.done.append((call.call, function, text))
+            on_output(text)
+            if text in self._world.hold:
+                await self._world.hold[text].wait()
+            await asyncio.sleep(0)
+            if function == "t.fail":
+                return Raised("ValueError", "it failed", "Traceback …", "")
+            if function == "t.lose":
+                raise ModuleLost("The module is gone.")
+            return Completed(text, "text/plain", {}, None, (), None)
+        finally:
+            self._world.running.discard(call.call)
+
+    async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
+        return MANIFEST
+
+    async def warm(
+        self, module: str, report: Report, start: Start, *, right: Right = "work", agent: str = ""
+    ) -> None:
+        return None
+
+    async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None:
+        return None
+
+    async def drop(self, module: str) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+class FakeHost:
+    """A catalogue with the shipped modules `t` and, if wanted, `web`, and the user's `mail`; nothing can be started."""
+
+    backend: Literal["docker", "bubblewrap", "off"] = "docker"
+
+    def __init__(self, *, more: bool = False, digest: str = "1" * 64) -> None:
+        self._more = more
+        self.digest = digest
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        own = [CatalogueEntry("t", "0" * 64, "shipped", "For tests.", MANIFEST.to_proto())]
+        web = CatalogueEntry("web", "0" * 64, "shipped", "Outside.", WEB.to_proto())
+        mail = CatalogueEntry("mail", self.digest, "user", "Sends.", MAIL.to_proto())
+        return [*own, web, mail] if self._more else own
+
+    async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
+        raise AssertionError("nothing is added here")
+
+    async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        raise AssertionError("nothing is added here")
+
+    async def remove(self, name: str) -> None:
+        raise AssertionError("nothing is removed here")
+
+    async def start(
+        self,
+        name: str,
+        *,
+        session: str,
+        workspace: Path,
+        report: Report,
+        digest: str | None = None,
+        egress: Sequence[str] = (),
+        secrets: Sequence[str] = (),
+        right: Right = "work",
+        agent: str = "",
+    ) -> ModuleInstance:
+        raise AssertionError("the fake modules start nothing")
+
+    async def remember_manifest(self, digest: str, manifest: bytes) -> None:
+        return None
+
+    async def end_session(self, session: str) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+def runtime(
+    data: Path,
+    script: Script,
+    *,
+    world: World | None = None,
+    bounds: Bounds | None = None,
+    chunk: int = 16,
+    model: ScriptedModel | None = None,
+    host: ModuleHost | None = None,
+    policy: str = "",
+    scope: str = "default",
+    authorities: Authorities | None = None,
+    clock: TickingClock | None = None,
+    memory: Memory | None = None,
+) -> Runtime:
+    """A runtime whose models say what `script` says, with the module `t` of `world`, under a policy as TOML."""
+    it = world or World()
+    give_key(data)
+
+    def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
+        return FakeModules(it)
+
+    models = Models({"smart": model or ScriptedModel(script, chunk=chunk)})
+    return Runtime(
+        data,
+        models,
+        host or FakeHost(),
+        clock=clock or TickingClock(),
+        bounds=bounds,
+        policies=lambda: Policies.from_toml(policy),
+        scope=scope,
+        authorities=authorities,
+        open_modules=open_modules,
+        memory=memory,
+    )
+
+
+def replies(by_path: Mapping[str, Sequence[str]]) -> Script:
+    """A script: each agent's replies in order, chosen by how many its history holds already."""
+
+    def script(asked: Asked) -> str:
+        return by_path[asked.path][asked.turn]
+
+    return script

@@ -1,0 +1,235 @@
+"""One pool of tokens: reserved at a call, refunded at a return, with a report kept for whoever is cut off."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.context import history
+from core.context.prompt import STANDARD
+from core.journal.record import Record
+from core.session.replay import replay
+from core.tree import budget
+from core.tree.agent import Agent
+from core.tree.bounds import Bounds
+from core.tree.tree import Tree
+from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
+
+
+def play(data: Path, model: ScriptedModel, bounds: Bounds) -> tuple[Tree, list[Record]]:
+    async def main() -> tuple[Path, list[Record]]:
+        async with runtime(data, replies({}), model=model, bounds=bounds) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            return session.journal, list(session.records())
+
+    journal, records = asyncio.run(main())
+    return replay(journal, verify=True).tree, records
+
+
+def spent(records: list[Record]) -> int:
+    usages = [record.fields.get("usage") for record in records]
+    return sum(
+        int(str(one["prompt"])) + int(str(one["completion"])) for one in usages if isinstance(one, dict)
+    )
+
+
+def test_totals_at_the_root_equal_the_sum_over_the_tree(tmp_path: Path) -> None:
+    script = {
+        "/": [
+            "```CALL_ASYNC a\nx\n```\n```CALL_ASYNC b\nx\n```\n```WAIT\n```",
+            "```CALL a\nagain\n```",
+            "Done.",
+        ],
+        "/a": ["```CALL c\nx\n```", "a", "a again"],
+        "/b": ["b"],
+        "/a/c": ["c"],
+    }
+    tree, records = play(tmp_path, ScriptedModel(replies(script)), Bounds())
+    assert tree.root.spent == spent(records) > 0
+    assert tree.root.reserved == {}
+    assert all(agent.allowance == 0 for agent in tree.agents.values() if agent.caller != "user")
+
+
+def test_a_child_gets_a_share_and_never_more_than_its_caller_has(tmp_path: Path) -> None:
+    script = {"/": ["```CALL a\nx\n```", "Done."], "/a": ["```CALL b\nx\n```", "a"], "/a/b": ["b"]}
+    _, records = play(tmp_path, ScriptedModel(replies(script)), Bounds(tokens=100_000))
+    first, second = (record.number("budget") for record in records if record.text("function") == "CALL")
+    assert 0 < second < first < 100_000
+
+
+def test_a_tree_at_its_budget_still_reports(tmp_path: Path) -> None:
+    """Scene 8 of the goals: the child that is cut off writes its report, and the root answers."""
+
+    def script(asked: Asked) -> str:
+        if asked.path == "/":
+            return "```CALL a\nCount to infinity.\n```" if asked.turn == 0 else "It did not finish."
+        last = "answer now, with what you have" in asked.newest
+        return "I counted to " + str(asked.turn) if last else "```READ\n" + "number " * 400 + "\n```"
+
+    bounds = Bounds(tokens=40_000, turns=1000)
+    tree, records = play(tmp_path, ScriptedModel(script), bounds)
+    replied = [record for record in records if record.kind == "reply"]
+    assert [record.agent for record in replied] == ["/a", "/"]
+    assert replied[0].body.startswith("I counted to ")
+    assert replied[0].text("last") == "tokens"
+    assert replied[1].body == "It did not finish."
+    assert spent(records) == tree.root.spent <= bounds.tokens
+
+
+@pytest.mark.parametrize("count", [8, 300])
+def test_children_side_by_side_all_get_their_work_done(tmp_path: Path, count: int) -> None:
+    """With the default bound of tokens: none of them starves because the others began before it."""
+    calls = "\n\n".join(f"```CALL_ASYNC c{number}\nDo part {number}.\n```" for number in range(count))
+
+    def script(asked: Asked) -> str:
+        if asked.path == "/":
+            return f"{calls}\n\n```WAIT\n```" if asked.turn == 0 else "All done."
+        return f"```READ\n{asked.path}\n```" if asked.turn == 0 else f"Part {asked.path[2:]} is done."
+
+    tree, records = play(tmp_path, ScriptedModel(script, chunk=10_000), Bounds(agents=count + 1))
+    replied = [record for record in records if record.kind == "reply" and record.agent != "/"]
+    assert len(replied) == count
+    assert {record.text("status") for record in replied} == {"ok"}
+    assert tree.root.spent == spent(records) <= tree.bounds.tokens
+    assert tree.root.reserved == {}
+    assert tree.root.lent == 0
+
+
+def test_children_side_by_side_that_need_more_than_there_is_all_report(tmp_path: Path) -> None:
+    count = 12
+    calls = "\n\n".join(f"```CALL_ASYNC c{number}\nCount.\n```" for number in range(count))
+
+    def script(asked: Asked) -> str:
+        if asked.path == "/":
+            return f"{calls}\n\n```WAIT\n```" if asked.turn == 0 else "All reported."
+        last = "answer now, with what you have" in asked.newest
+        return f"Counted to {asked.turn}." if last else "```READ\n" + "number " * 100 + "\n```"
+
+    bounds = Bounds(agents=count + 1, tokens=120_000, turns=1000)
+    tree, records = play(tmp_path, ScriptedModel(script, chunk=10_000), bounds)
+    replied = {record.agent: record for record in records if record.kind == "reply"}
+    assert len(replied) == count + 1
+    assert replied["/"].body == "All reported."
+    assert any(record.kind == "draw" for record in records)
+    assert all(record.body.startswith("Counted to ") for path, record in replied.items() if path != "/")
+    assert tree.root.spent == spent(records) <= bounds.tokens
+
+
+def family(tokens: int, *starts: int) -> tuple[Tree, list[Agent]]:
+    """A root with `tokens` and below it a chain of agents, each lent so much by the one above it."""
+    tree = Tree(strict=True, blobs=lambda digest: b"")
+    chain = [Agent("/", "user", "", "smart", history.begin(STANDARD), active=True, allowance=tokens)]
+    tree.agents["/"] = chain[0]
+    for start in starts:
+        above = chain[-1]
+        path = f"{above.path.rstrip('/')}/a"
+        child = tree.agents[path] = Agent(path, above.path, "", "smart", history.begin(STANDARD), active=True)
+        budget.reserve(tree, above, child, start)
+        chain.append(child)
+    return tree, chain
+
+
+def kept(agent: Agent) -> int:
+    """What an agent keeps so that it can report."""
+    return 2 * budget.cost_of_turn(agent.history.tokens)
+
+
+def test_a_draw_goes_through_all_lenders() -> None:
+    tree, (root, middle, leaf) = family(100_000, 4_096, 2_048)
+    budget.draw(tree, leaf, 50_000)
+    assert budget.left(leaf) == 52_048
+    assert leaf.allowance == middle.lent == middle.reserved[leaf.path]
+    assert middle.allowance == root.lent == root.reserved[middle.path]
+    assert budget.left(middle) == kept(middle)
+
+
+def test_no_draw_takes_what_a_lender_needs_to_report() -> None:
+    tree, (root, middle, leaf) = family(100_000, 4_096, 2_048)
+    there = budget.above(tree, leaf)
+    budget.draw(tree, leaf, 10**9)
+    assert leaf.allowance == 2_048 + there
+    assert budget.above(tree, leaf) == 0
+    assert [budget.left(one) for one in (root, middle)] == [kept(root), kept(middle)]
+    assert sum(budget.left(one) for one in (root, middle, leaf)) == 100_000
+
+
+def test_a_refund_brings_back_what_was_drawn_at_every_level() -> None:
+    tree, (root, middle, leaf) = family(100_000, 4_096, 2_048)
+    budget.draw(tree, leaf, 50_000)
+    leaf.spent, middle.spent = 30_000, 1_000
+    budget.refund(tree, leaf)
+    budget.refund(tree, middle)
+    assert (root.spent, root.lent, budget.left(root)) == (31_000, 0, 69_000)
+
+
+def test_an_agent_that_changes_its_lender_is_paid_for_by_both() -> None:
+    """A person woke it, the root paid; then its caller calls it while it is still at work."""
+    tree, (root, middle, leaf) = family(100_000, 50_000, 2_048)
+    budget.refund(tree, leaf)
+    budget.reserve(tree, root, leaf, 4_096)
+    leaf.spent = 1_000
+    budget.reserve(tree, middle, leaf, budget.share(tree, middle, leaf, waits=True))
+    assert (root.spent, root.reserved) == (1_000, {middle.path: 50_000})
+    assert middle.reserved == {leaf.path: leaf.allowance}
+    leaf.spent = 500
+    budget.refund(tree, leaf)
+    budget.refund(tree, middle)
+    assert (root.spent, root.lent, root.reserved) == (1_500, 0, {})
+
+
+def test_where_little_is_left_an_agent_draws_no_more_than_its_report_needs() -> None:
+    tree, (_, leaf) = family(10_000, 1_000)
+    there = budget.above(tree, leaf)
+    assert budget.short(tree, leaf, cost=there) == there - 1_000
+    assert budget.short(tree, leaf, cost=400) == 0
+
+
+def test_an_agent_is_told_when_its_budget_runs_low(tmp_path: Path) -> None:
+    def script(asked: Asked) -> str:
+        return "Done." if "tokens of your budget left" in asked.newest else "```READ\n" + "x" * 800 + "\n```"
+
+    model = ScriptedModel(script)
+    play(tmp_path, model, Bounds(tokens=100_000, turns=1000))
+    assert "tokens of your budget left" in model.asked[-1].newest
+    assert "tokens of your budget left" not in model.asked[0].newest
+
+
+def test_the_same_failing_call_is_told_then_ended(tmp_path: Path) -> None:
+    model = ScriptedModel(lambda asked: "```t.fail\nsame\n```")
+    _, records = play(tmp_path, model, Bounds())
+    assert (records[-1].text("status"), records[-1].text("bound")) == ("bound", "loop")
+    assert sum(record.kind == "result" for record in records) == 5
+    assert any("You made the same t.fail 3 times" in asked.newest for asked in model.asked)
+
+
+def test_a_loop_that_makes_progress_goes_on(tmp_path: Path) -> None:
+    model = ScriptedModel(lambda asked: "Done." if asked.turn == 12 else f"```t.fail\n{asked.turn}\n```")
+    _, records = play(tmp_path, model, Bounds())
+    assert records[-1].text("status") == "ok"
+
+
+def test_the_same_message_back_and_forth_is_ended(tmp_path: Path) -> None:
+    model = ScriptedModel(lambda asked: "```CALL a\nAre you done?\n```" if asked.path == "/" else "Not yet.")
+    _, records = play(tmp_path, model, Bounds())
+    assert (records[-1].agent, records[-1].text("bound")) == ("/", "loop")
+
+
+def test_a_call_that_did_not_complete_is_refused_unchanged_and_then_ends_the_work(tmp_path: Path) -> None:
+    """Scene 13 of the goals: the same denied call repeated."""
+    model = ScriptedModel(lambda asked: "```t.destroy\nit\n```")
+    _, records = play(tmp_path, model, Bounds())
+    assert sum(record.kind == "gate" for record in records) == 1
+    assert (records[-1].text("status"), records[-1].text("bound")) == ("bound", "loop")
+    assert "was not tried again unchanged" in model.asked[-1].newest
+
+
+def test_denied_and_unreachable_look_the_same_to_the_model(tmp_path: Path) -> None:
+    def contexts(function: str, data: Path) -> list[str]:
+        model = ScriptedModel(lambda asked: f"```t.{function}\nit\n```" if asked.turn < 2 else "Gave up.")
+        play(data, model, Bounds())
+        return [asked.newest.replace(function, "F") for asked in model.asked if asked.turn]
+
+    assert contexts("destroy", tmp_path / "denied") == contexts("lose", tmp_path / "lost")

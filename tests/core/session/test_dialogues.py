@@ -1,0 +1,208 @@
+"""Dialogues between agents: what is said reaches exactly whom it is for, in the order it was said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.journal.record import Record
+from core.session.replay import replay
+from core.tree.bounds import Bounds
+from tests.core.session.fakes import ScriptedModel, World, replies, runtime
+
+
+def play(
+    data: Path,
+    script: Mapping[str, Sequence[str]],
+    *says: str,
+    bounds: Bounds | None = None,
+    world: World | None = None,
+) -> tuple[list[Record], ScriptedModel]:
+    """Say `says` one after another; gives all records and the model, after the journal was verified."""
+    model = ScriptedModel(replies(script))
+
+    async def main() -> Path:
+        async with runtime(data, replies(script), model=model, bounds=bounds, world=world) as opened:
+            session = await opened.open()
+            for text in says:
+                await session.ask(text)
+            return session.journal
+
+    path = asyncio.run(main())
+    return list(replay(path, verify=True).records), model
+
+
+def last_reply(records: Sequence[Record]) -> str:
+    return [record.body for record in records if record.kind == "reply" and record.agent == "/"][-1]
+
+
+def seen_by(model: ScriptedModel, path: str, turn: int) -> str:
+    return next(asked.newest for asked in model.asked if (asked.path, asked.turn) == (path, turn))
+
+
+def test_a_reply_without_actions_goes_to_the_user(tmp_path: Path) -> None:
+    records, _ = play(tmp_path, {"/": ["Hello."]}, "Hi")
+    assert last_reply(records) == "Hello."
+    assert sorted(record.kind for record in records) == ["close", "module", "open", "reply", "say"]
+
+
+def test_the_first_message_says_who_is_called_by_whom(tmp_path: Path) -> None:
+    script = {"/": ["```CALL coder role=careful\nFix it.\n```", "Done."], "/coder": ["Fixed."]}
+    _, model = play(tmp_path, script, "Go")
+    assert "You are agent /, called by the user.\n" in seen_by(model, "/", 0)
+    first = seen_by(model, "/coder", 0)
+    assert first.startswith("You are agent /coder, called by /.\n")
+    assert "careful" in first
+    assert "Fix it." in first
+
+
+def test_what_follows_a_run_of_actions_is_cut(tmp_path: Path) -> None:
+    script = {"/": ["```READ\na\n```\n\n```READ\nb\n```\nThe result is c.\n```WRITE\nx\n```", "Done."]}
+    world = World()
+    records, model = play(tmp_path, script, "Go", world=world)
+    turn = next(record for record in records if record.kind == "turn")
+    assert turn.body == "```READ\na\n```\n\n```READ\nb\n```"
+    assert turn.text("finish") == "cut"
+    assert [text for _, _, text in world.done] == ["a", "b"]
+    assert "The result is c." not in "".join(message.content for message in model.asked[-1].messages)
+
+
+def test_a_child_is_corrected_in_the_same_dialogue(tmp_path: Path) -> None:
+    script = {
+        "/": ["```CALL coder\nAdd 2 and 2.\n```", "Wrong.\n\n```CALL coder\nNo, try again.\n```", "It is 4."],
+        "/coder": ["5", "4"],
+    }
+    records, model = play(tmp_path, script, "Go")
+    assert last_reply(records) == "It is 4."
+    second = next(asked for asked in model.asked if (asked.path, asked.turn) == ("/coder", 1))
+    assert [message.content for message in second.messages if message.role == "assistant"] == ["5"]
+    assert "No, try again." in second.newest
+
+
+def test_a_question_bubbles_up_and_the_answer_travels_down(tmp_path: Path) -> None:
+    script = {
+        "/": [
+            "```CALL a\nBuild it.\n```",
+            "Which colour?",
+            "```CALL a\nThe user says: green.\n```",
+            "Built in green.",
+        ],
+        "/a": ["```CALL b\nPaint.\n```", "Which colour?", "```CALL b\ngreen\n```", "Painted green."],
+        "/a/b": ["Which colour?", "green it is"],
+    }
+    records, _ = play(tmp_path, script, "Build", "green")
+    assert last_reply(records) == "Built in green."
+
+
+def test_a_sibling_gets_what_another_lacks_by_variable(tmp_path: Path) -> None:
+    script = {
+        "/": [
+            "```CALL coder\nWrite it.\n```",
+            "```CALL researcher\nFind the API.\n```",
+            "```CALL coder\nHere: $researcher_1\n```",
+            "Done.",
+        ],
+        "/coder": ["I need the API.", "```READ text=$researcher_1\n```", "Written."],
+        "/researcher": ["The API is f(x)."],
+    }
+    world = World()
+    play(tmp_path, script, "Go", world=world)
+    assert [text for _, _, text in world.done] == ["The API is f(x)."]
+
+
+def test_a_child_sees_nothing_of_its_callers_history(tmp_path: Path) -> None:
+    script = {"/": ["secret thought\n\n```CALL a\nTask.\n```", "Done."], "/a": ["ok"]}
+    _, model = play(tmp_path, script, "The user's own secret words")
+    context = "".join(
+        message.content for asked in model.asked if asked.path == "/a" for message in asked.messages
+    )
+    assert "secret" not in context
+
+
+def test_parallel_children_are_awaited_together(tmp_path: Path) -> None:
+    script = {
+        "/": ["```CALL_ASYNC a\n1\n```\n```CALL_ASYNC b\n2\n```\n```WAIT\n```", "Both."],
+        "/a": ["from a"],
+        "/b": ["```READ\nx\n```", "from b"],
+    }
+    records, model = play(tmp_path, script, "Go")
+    feedback = seen_by(model, "/", 1)
+    assert (
+        feedback.index("Started /a")
+        < feedback.index("Started /b")
+        < feedback.index("from a")
+        < feedback.index("from b")
+    )
+    select = next(record for record in records if record.kind == "select")
+    assert select.fields["took"] == [
+        record.n for record in records if record.kind == "reply" and record.agent != "/"
+    ]
+
+
+def test_a_reply_that_comes_while_its_caller_is_busy_is_kept_for_the_next_turn(tmp_path: Path) -> None:
+    script = {
+        "/": ["```CALL_ASYNC a\n1\n```\n```READ\nx\n```\n```READ\ny\n```\n```READ\nz\n```", "Got it."],
+        "/a": ["early"],
+    }
+    _, model = play(tmp_path, script, "Go")
+    assert "Message from your child /a, kept as $a_1:\n```\nearly\n```" in seen_by(model, "/", 1)
+
+
+def test_an_agent_that_answers_while_children_work_is_told_once_then_they_are_cancelled(
+    tmp_path: Path,
+) -> None:
+    hold = asyncio.Event()
+    script = {
+        "/": ["```CALL_ASYNC a\n1\n```" + "\n```READ\nx\n```" * 9, "Premature.", "Final."],
+        "/a": ["```READ\nforever\n```", "never said"],
+    }
+    records, model = play(tmp_path, script, "Go", world=World(hold={"forever": hold}))
+    assert "a still work for you" in seen_by(model, "/", 2)
+    assert last_reply(records) == "Final."
+    cancelled = [
+        record for record in records if record.agent == "/a" and record.text("status") == "cancelled"
+    ]
+    assert [record.kind for record in cancelled] == ["result", "reply"]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("```t.reed\nx\n```", "There is no function `t.reed`. The nearest names are `t.read`"),
+        ("```READ speed=3\nx\n```", "it has no parameter `speed`"),
+        ("```SHOW nothing\n```", "you have no variable $nothing"),
+        ("```CALL a model=huge\nx\n```", "there is no model role 'huge'"),
+        ("```t.destroy\nx\n```", "t.destroy did not complete."),
+        ("```t.lose\nx\n```", "t.lose did not complete."),
+        (
+            "```t.fail\nx\n```",
+            "Error of `t.fail` (only you see this), kept as $fail_1:\n```\nit failed\nTraceback …\n```",
+        ),
+    ],
+)
+def test_what_goes_wrong_comes_back_as_feedback(tmp_path: Path, written: str, said: str) -> None:
+    _, model = play(tmp_path, {"/": [written, "Done."]}, "Go")
+    assert said in seen_by(model, "/", 1)
+
+
+def test_an_upper_case_block_that_is_no_action_is_only_text(tmp_path: Path) -> None:
+    records, _ = play(tmp_path, {"/": ["```SQL\nDROP TABLE x\n```"]}, "Go")
+    assert last_reply(records) == "```SQL\nDROP TABLE x\n```"
+
+
+def test_the_bound_on_turns_ends_an_agent_with_what_it_had(tmp_path: Path) -> None:
+    script = {"/": ["```CALL a\nLoop.\n```", "It looped."], "/a": ["```READ\nx\n```"] * 9}
+    _, model = play(tmp_path, script, "Go", bounds=Bounds(turns=5))
+    assert "Your child /a did not finish (turns):\n````\n```READ" in seen_by(model, "/", 1)
+    assert sum(asked.path == "/a" for asked in model.asked) == 5
+    assert "2 turns left" in seen_by(model, "/a", 3)
+    assert "This is your last turn" in seen_by(model, "/a", 4)
+
+
+def test_the_bound_on_depth_is_told(tmp_path: Path) -> None:
+    script = {"/": ["```CALL a\nx\n```", "Done."], "/a": ["```CALL b\nx\n```", "Did it myself."]}
+    _, model = play(tmp_path, script, "Go", bounds=Bounds(depth=1))
+    assert "agents may be at most 1 deep" in seen_by(model, "/a", 1)

@@ -1,0 +1,244 @@
+"""Memory in turns: what is recalled is journaled and shown once, what is kept can be found, and nothing waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from core.journal.file import read_journal
+from core.journal.record import Record
+from core.session.replay import replay
+from core.session.runtime import Runtime
+from tests.core.session.fakes import Asked, Script, runtime
+from tests.core.session.memories import POISON, WISH, FakeMemory
+
+
+def opened(data: Path, script: Script, memory: FakeMemory | None) -> Runtime:
+    return runtime(data, script, memory=memory)
+
+
+def talk(data: Path, script: Script, memory: FakeMemory | None, *messages: str) -> list[Record]:
+    """One session in which the user says `messages`; its records, which verify."""
+
+    async def scene() -> Path:
+        async with opened(data, script, memory) as it:
+            session = await it.open()
+            for message in messages:
+                await session.ask(message)
+            return session.journal
+
+    path = asyncio.run(scene())
+    replay(path, verify=True)
+    return read_journal(path).records
+
+
+def of_kind(records: Sequence[Record], kind: str) -> list[Record]:
+    return [one for one in records if one.kind == kind]
+
+
+def test_what_is_recalled_is_recorded_before_the_turn_that_shows_it(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def script(asked: Asked) -> str:
+        seen.append(asked.newest)
+        return "Done."
+
+    records = talk(tmp_path, script, FakeMemory((WISH, POISON)), "Format the file.")
+    (recall,) = of_kind(records, "recall")
+    assert recall.n < of_kind(records, "reply")[0].n
+    rows = recall.fields["rows"]
+    assert isinstance(rows, list)
+    assert rows[0] == {
+        "id": "s0/2.1",
+        "kind": "preference",
+        "score": 0.61,
+        "why": "meaning 0.58, fresh 0.99",
+        "at": "2025-12-20T10:00:00Z",
+        "session": "s0",
+        "agent": "/",
+    }
+    assert isinstance(rows[1], dict)
+    assert rows[1]["untrusted"] == ["tool:t.read"]
+    assert WISH.line in recall.body
+    state = seen[0].rpartition("(state) ")[2]
+    assert WISH.line in state
+    assert POISON.line in state
+    assert "\n" not in state
+
+
+def test_memory_is_asked_with_what_the_agent_reads_and_has(tmp_path: Path) -> None:
+    memory = FakeMemory()
+
+    def script(asked: Asked) -> str:
+        if asked.path == "/":
+            return "```CALL a role=writer\nWrite the poem.\n```" if asked.turn == 0 else "Done."
+        return "```t.read\nink\n```" if asked.turn == 0 else "A poem."
+
+    records = talk(tmp_path, script, memory, "A poem, please.")
+    assert not of_kind(records, "recall")
+    root, child, again, _ = memory.asked
+    assert (root.agent, root.input, root.recent) == ("/", "A poem, please.", ("A poem, please.",))
+    assert (child.agent, child.input, child.recent) == ("/a", "Write the poem.", ("Write the poem.",))
+    assert list(child.history) == ["writer"]
+    assert "ink" in again.input
+    assert again.recent == ("Write the poem.",)
+    assert any("Write the poem." in text for text in again.history)
+    assert not any("You are one agent in a tree" in text for text in again.history)
+
+
+def test_a_memory_that_is_down_is_told_of_once(tmp_path: Path) -> None:
+    memory = FakeMemory(notice="Memory is slow.")
+    records = talk(tmp_path, lambda asked: "Done.", memory, "One.", "Two.")
+    notices = [one for one in of_kind(records, "notice") if one.text("code") == "memory"]
+    assert [one.body for one in notices] == ["Memory is slow."]
+
+
+def test_what_was_recalled_for_one_turn_is_told_once(tmp_path: Path) -> None:
+    memory = FakeMemory((WISH,))
+    contexts: list[str] = []
+
+    def script(asked: Asked) -> str:
+        contexts.append(asked.newest)
+        memory.rows = ()
+        return "```t.read\nx\n```" if asked.turn == 0 else "Done."
+
+    talk(tmp_path, script, memory, "Go.")
+    assert WISH.line in contexts[0]
+    assert WISH.line not in contexts[1]
+
+
+def test_an_agent_that_is_paused_while_memory_is_asked_has_no_turn(tmp_path: Path) -> None:
+    async def scene() -> None:
+        memory = FakeMemory((WISH,), gate=asyncio.Event())
+        assert memory.gate is not None
+        said: list[str] = []
+
+        def script(asked: Asked) -> str:
+            said.append(asked.newest)
+            return "Done."
+
+        async with opened(tmp_path, script, memory) as it:
+            session = await it.open()
+            record = await session.say("Go.")
+            await asyncio.wait_for(memory.was_asked.wait(), 30)
+            await session.pause("/")
+            memory.gate.set()
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert not said
+            await session.resume("/")
+            assert (await asyncio.wait_for(session.answer(record.n), 30)).body == "Done."
+            assert len(said) == 1
+        replay(session.journal, verify=True)
+
+    asyncio.run(scene())
+
+
+def test_remember_and_recall(tmp_path: Path) -> None:
+    memory = FakeMemory((WISH, POISON), to=())
+    told: list[str] = []
+
+    def script(asked: Asked) -> str:
+        told.append(asked.newest)
+        return [
+            "```REMEMBER kind=lesson supersedes=s0/7\nThe port is 81.\n```\n\n```RECALL which port\n```",
+            "Done.",
+        ][asked.turn]
+
+    records = talk(tmp_path, script, memory, "Go.")
+    kept, found = of_kind(records, "result")
+    assert (kept.text("function"), kept.text("kind_of"), kept.text("supersedes"), kept.body) == (
+        "REMEMBER",
+        "lesson",
+        "s0/7",
+        "The port is 81.",
+    )
+    assert memory.searched == [("which port", "", kept_session(records))]
+    stored = next(one for one in memory.kept if one.occasion == "remember")
+    assert (stored.record, stored.kind, stored.supersedes, stored.untrusted) == (
+        kept.n,
+        "lesson",
+        ("s0/7",),
+        (),
+    )
+    assert f"Remembered as {kept_session(records)}/{kept.n}." in told[1]
+    assert f"{WISH.line} (id s0/2.1)" in told[1]
+    assert "UNTRUSTED" in told[1]
+    assert "replaced" not in told[1]
+    assert not [one for one in records if one.text("function") == "t.destroy"]
+    reply = memory.kept[-1]
+    assert (reply.occasion, reply.untrusted) == ("reply", ("memory",))
+    assert found.text("status") == "ok"
+
+
+def kept_session(records: Sequence[Record]) -> str:
+    return records[0].text("session")
+
+
+@pytest.mark.parametrize("memory", [None, FakeMemory(down=True)])
+def test_without_memory_the_actions_do_not_complete(tmp_path: Path, memory: FakeMemory | None) -> None:
+    told: list[str] = []
+
+    def script(asked: Asked) -> str:
+        told.append(asked.newest)
+        return "```RECALL the port\n```" if asked.turn == 0 else "Done."
+
+    records = talk(tmp_path, script, memory, "Go.")
+    assert "RECALL did not complete." in told[1]
+    notices = [one.body for one in of_kind(records, "notice") if one.text("code") == "memory"]
+    assert len(notices) == 1
+
+
+@pytest.mark.parametrize(
+    ("block", "wrong"), [(f"```REMEMBER\n{'x' * 4001}\n```", "4001"), ('```REMEMBER text=" "\n```', "0")]
+)
+def test_what_is_too_long_to_be_remembered_is_refused(tmp_path: Path, block: str, wrong: str) -> None:
+    told: list[str] = []
+
+    def script(asked: Asked) -> str:
+        told.append(asked.newest)
+        return block if asked.turn == 0 else "Done."
+
+    memory = FakeMemory()
+    records = talk(tmp_path, script, memory, "Go.")
+    assert f"not {wrong}" in told[1]
+    assert [one.text("status") for one in of_kind(records, "result")] == ["error"]
+    assert not [one for one in memory.kept if one.occasion == "remember"]
+
+
+def test_a_session_that_goes_on_knows_who_is_tainted(tmp_path: Path) -> None:
+    memory = FakeMemory((POISON,))
+
+    async def scene() -> Path:
+        async with opened(tmp_path, lambda asked: "One.", memory) as it:
+            session = await it.open()
+            await session.ask("Go.")
+        memory.rows = ()
+        async with opened(tmp_path, lambda asked: "Two.", memory) as it:
+            again = await it.open(session.id)
+            await again.ask("Go on.")
+            return again.journal
+
+    records = read_journal(asyncio.run(scene())).records
+    assert [one.record for one in memory.kept] == [
+        one.n for one in records if one.kind in ("say", "reply")
+    ], "each is remembered once"
+    assert memory.kept[-1].untrusted == ("memory",)
+
+
+def test_a_function_that_is_meant_is_documented_once(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def script(asked: Asked) -> str:
+        told.append(asked.newest)
+        return "```t.read\nx\n```" if asked.turn == 0 else "Done."
+
+    records = talk(tmp_path, script, FakeMemory(means=("t.write",)), "Put it down.", "Once more.")
+    assert ["Documentation of `t.write`" in text for text in told] == [True, False, False]
+    (first,) = of_kind(records, "turn")
+    said = of_kind(records, "say")[0]
+    assert first.fields["notes"] == {"t.write": said.n}
+    assert [one.fields["meant"] for one in of_kind(records, "recall")] == [{"t.write": said.n}]

@@ -1,0 +1,137 @@
+"""A state-machine module: an agent is told of what the present state offers, at the end of its context."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from core.gate.gate import Ticket
+from core.models.roles import Models
+from core.modules.client import Completed, OnArtifact, Outcome, Raised
+from core.modules.door import FunctionCall, Modules
+from core.modules.manifest import Manifest
+from core.modules.outcome import StateChange
+from core.ports import CatalogueEntry, ModuleHost, Report
+from core.session.replay import replay
+from core.session.runtime import Runtime
+from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
+
+_FUNCTION = {
+    "summary": "Does it.",
+    "documentation": "How to.",
+    "schema_text": '{"type":"object","properties":{}}',
+}
+MACHINE = Manifest.model_validate(
+    {
+        "name": "house",
+        "version": "1",
+        "purpose": "A house.",
+        "states": ({"name": "outside"}, {"name": "inside", "summary": "a hall"}),
+        "functions": (
+            {**_FUNCTION, "name": "enter", "states": ("outside",)},
+            {**_FUNCTION, "name": "look", "states": ("inside",)},
+            {**_FUNCTION, "name": "leave", "states": ("inside",)},
+            {**_FUNCTION, "name": "wait"},
+        ),
+    }
+)
+
+
+class House(FakeModules):
+    """Keeps the state as a module does, and refuses what it does not offer; it is started anew for each `wait`."""
+
+    def __init__(self) -> None:
+        super().__init__(World())
+        self.inside = False
+
+    async def call(
+        self,
+        ticket: Ticket,
+        call: FunctionCall,
+        *,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+        report: Report,
+    ) -> Outcome:
+        ticket.redeem(call.request)
+        name = call.request.function.removeprefix("house.")
+        if name != "wait" and (name == "enter") is self.inside:
+            return Raised("NotOffered", f"house.{name} is not offered; offered now: enter, wait.", "", "")
+        change = None
+        if name in ("enter", "leave"):
+            self.inside = name == "enter"
+            change = StateChange("inside" if self.inside else "outside", (), "")
+        if name == "wait":
+            self.inside = False
+        return Completed("Done.", "text/plain", {}, None, (), change)
+
+    async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
+        return MACHINE
+
+
+class Host(FakeHost):
+    """A catalogue with the house."""
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        return [CatalogueEntry("house", "0" * 64, "shipped", "A house.", MACHINE.to_proto())]
+
+
+def heard(data: Path, *turns: str) -> list[str]:
+    """What the root reads at each turn."""
+    model = ScriptedModel(replies({"/": [*turns, "Done."]}))
+
+    def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
+        return House()
+
+    async def main() -> Path:
+        async with Runtime(
+            data, Models({"smart": model}), Host(), clock=TickingClock(), open_modules=open_modules
+        ) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            return session.journal
+
+    replay(asyncio.run(main()), verify=True)
+    return [asked.newest for asked in model.asked]
+
+
+def act(name: str) -> str:
+    return f"```house.{name}\n```\n"
+
+
+def test_only_the_entry_points_of_the_present_state_are_told(tmp_path: Path) -> None:
+    first, inside, after, outside = heard(tmp_path, act("enter"), act("look"), act("leave"))
+    assert "- `house.enter`: Does it.\n- `house.wait`" in first
+    assert "house.look" not in first
+    offered = "The module `house` is in the state `inside` now (a hall). It offers:\n- `house.leave`"
+    assert offered in inside
+    assert "- `house.look`" in inside
+    assert "- `house.enter`" not in inside
+    assert "Documentation of `house.look`" in inside, "named, so it is relevant"
+    assert "in the state" not in after
+    assert "The module `house` is in the state `outside` now. It offers:\n- `house.enter`" in outside
+
+
+def test_a_call_that_the_state_does_not_offer_is_told_what_it_offers(tmp_path: Path) -> None:
+    _, refused = heard(tmp_path, act("look"))
+    assert "house.look is not offered; offered now: enter, wait." in refused
+
+
+def test_calls_of_a_state_machine_keep_their_order(tmp_path: Path) -> None:
+    heard_at = heard(tmp_path, act("enter") + act("look") + act("leave") + act("enter"))
+    assert heard_at[1].count("Result of `house.") == 4
+    assert "Error" not in heard_at[1]
+
+
+def test_nothing_tells_that_a_module_was_started_anew_but_what_it_does(tmp_path: Path) -> None:
+    """What an agent reads behind a denial and behind a loss must not differ."""
+    _, inside, anew, again, refused = heard(
+        tmp_path, act("enter"), act("wait"), act("enter"), act("wait") + act("look")
+    )
+    assert "in the state `inside` now" in inside
+    assert anew.startswith(
+        "Result of `house.wait` (only you see this), kept as $wait_1:\n```\nDone.\n```\n\n(state)"
+    )
+    assert "in the state" not in again, "it offers what the agent knows"
+    assert "house.look is not offered; offered now: enter, wait." in refused

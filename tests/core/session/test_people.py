@@ -1,0 +1,151 @@
+"""What a person does to a session and to the catalogue: versions put back, a plan of their own, modules approved."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.errors import UsageError, WorkspaceError
+from core.models.roles import Models
+from core.modules.door import Modules
+from core.ports import ModuleHost
+from core.session.replay import replay
+from core.session.runtime import Runtime
+from sandbox.versions import GitVersions
+from tests.core.session.fakes import FakeHost, ScriptedModel, TickingClock, World, replies, runtime
+from tests.core.session.test_unkept import Host, Writer
+
+WITHIN = 120
+
+
+def test_a_version_is_put_back_in_a_session_that_is_open(tmp_path: Path) -> None:
+    def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
+        return Writer(workspace)
+
+    async def main() -> Path:
+        async with Runtime(
+            tmp_path,
+            Models({"smart": ScriptedModel(replies({"/": ["```WRITE\na\n```", "Done."]}))}),
+            Host(),
+            clock=TickingClock(),
+            open_modules=open_modules,
+            versions=GitVersions(),
+        ) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            file = session.journal.parent / "workspace" / "a"
+            (version,) = [one.text("version") for one in session.records() if one.kind == "result"]
+            file.write_text("spoiled")
+            with pytest.raises(UsageError, match="no version begins with"):
+                await session.restore("none")
+            assert file.read_text() == "spoiled"
+            record = await session.restore(version[:8])
+            assert file.read_text() == "a"
+            assert record.fields == {"op": "restore", "by": "user", "version": version}
+        return session.journal
+
+    replay(asyncio.run(asyncio.wait_for(main(), WITHIN)), verify=True)
+
+
+def test_without_versions_there_is_nothing_to_put_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with runtime(tmp_path, lambda asked: "Done.") as opened:
+            session = await opened.open()
+            with pytest.raises(UsageError, match="No version of the workspace was kept up to record 1"):
+                await session.restore("1")
+            with pytest.raises(WorkspaceError, match="No versions are kept"):
+                await session._files.restore("0" * 40)
+
+    asyncio.run(asyncio.wait_for(main(), WITHIN))
+
+
+def test_a_module_of_the_users_joins_an_open_session_once_it_is_approved(tmp_path: Path) -> None:
+    async def main() -> Path:
+        async with runtime(tmp_path, lambda asked: "Done.", host=FakeHost(more=True)) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            before = {one.entry.name: one.approved for one in await opened.modules()}
+            assert before == {
+                "t": {"read", "write", "destroy", "fail", "lose"},
+                "web": {"fetch"},
+                "mail": set(),
+            }
+            with pytest.raises(UsageError, match="There is no module 'nail'; there are mail, t, web"):
+                await opened.approve_module("nail")
+            with pytest.raises(UsageError, match="The module mail has the digest 111"):
+                await opened.approve_module("mail", digest="2")
+            assert (await opened.approve_module("mail", digest="1")).approved == {"send"}
+            await session.ask("And now?")  # records are shown once they are on disk
+            told = [record for record in session.records() if record.kind == "module"]
+            assert [record.text("name") for record in told][-1] == "mail"
+            assert "approved" not in told[-1].fields, "all of it is"
+        return session.journal
+
+    replay(asyncio.run(asyncio.wait_for(main(), WITHIN)), verify=True)
+
+
+def test_sessions_are_found_by_their_name_alone(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with runtime(tmp_path, lambda asked: "Done.") as opened:
+            session = await opened.open()
+            await session.ask("Look  at\nthis " + "long " * 40)
+            (listed,) = opened.sessions()
+            assert (listed.id, listed.open) == (session.id, True)
+            assert listed.title.startswith("Look at this long long")
+            assert len(listed.title) == 80
+            assert opened.path_of(session.id) == session.journal.parent
+            assert await opened.open(session.id) is session
+            await opened.close(session.id)
+            await opened.close(session.id)
+            assert [one.open for one in opened.sessions()] == [False]
+            for name in ("none", "../sessions", f"{session.id}/../{session.id}", ""):
+                with pytest.raises(UsageError, match="There is no session"):
+                    opened.path_of(name)
+            with pytest.raises(UsageError, match="There is no directory"):
+                await opened.open(workspace=tmp_path / "missing")
+            (tmp_path / "link").symlink_to("/")
+            for place in (opened.path_of(session.id).parents[1], tmp_path, tmp_path / "link"):
+                with pytest.raises(UsageError, match="holds keys and journals"):
+                    await opened.open(workspace=place)
+            again = await opened.open(session.id)
+            assert again is not session
+            assert (await again.ask("And?")).body == "Done."
+
+    asyncio.run(asyncio.wait_for(main(), WITHIN))
+
+
+def test_a_stored_session_is_forked_by_its_name(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        async with runtime(tmp_path, lambda asked: "Done.") as opened:
+            session = await opened.open()
+            answer = await session.ask("Go")
+            made = await opened.fork(session.id, answer.n)
+            with pytest.raises(UsageError, match="There is no record 999"):
+                await opened.fork(session.id, 999)
+            other = await opened.open(made)
+            assert (await other.ask("And?")).body == "Done."
+            return [session.id, made]
+
+    one, other = asyncio.run(asyncio.wait_for(main(), WITHIN))
+    assert one != other
+    for name in (one, other):
+        replay(tmp_path / "sessions" / name, verify=True)
+
+
+def test_a_person_runs_a_plan_of_their_own(tmp_path: Path) -> None:
+    world = World()
+    steps = "steps:\n  - {id: a, call: t.read, params: {text: hello}}\n"
+
+    async def main() -> Path:
+        async with runtime(tmp_path, lambda asked: "Done.", world=world) as opened:
+            session = await opened.open()
+            with pytest.raises(UsageError):
+                await session.run_plan("steps: [{id: a, call: t.none}]", thinks=False)
+            record = await session.run_plan(steps, name="mine", thinks=False)
+            assert (record.kind, record.agent) == ("reply", "/mine")
+        return session.journal
+
+    replay(asyncio.run(asyncio.wait_for(main(), WITHIN)), verify=True)
+    assert [(function, text) for _, function, text in world.done] == [("t.read", "hello")]

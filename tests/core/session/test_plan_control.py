@@ -1,0 +1,301 @@
+"""A plan that runs is paused, cancelled, spoken to and asked about, and goes on after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.errors import UsageError
+from core.journal import Record
+from core.session.replay import replay
+from core.session.session import Session
+from tests.core.session.fakes import World, replies
+from tests.core.session.plan_scenes import (
+    AGENTS,
+    TWO,
+    WRITTEN,
+    Answers,
+    ask,
+    changes,
+    heard,
+    plan,
+    researcher,
+    runtime,
+    until,
+)
+
+HELD = """\
+steps:
+  - {id: a, call: t.write, params: {text: held}}
+  - {id: b, call: t.write, params: {text: after}, after: [a]}
+  - {id: c, call: t.read, params: {text: beside}}
+"""
+
+
+class Scene:
+    """A session whose plan stands in a tool call until `hold` is set."""
+
+    def __init__(
+        self, data: Path, script: Mapping[str, Sequence[str]], answers: Answers | None = None
+    ) -> None:
+        self.hold = asyncio.Event()
+        self.world = World(hold={"held": self.hold})
+        self.runtime = runtime(data, replies(script), world=self.world, answers=answers)
+        self.session: Session
+
+    async def __aenter__(self) -> Scene:
+        await self.runtime.__aenter__()
+        self.session = await self.runtime.open()
+        self.said = await self.session.say("Go")
+        await until(lambda: any(text == "held" for _, _, text in self.world.done))
+        return self
+
+    async def __aexit__(self, *exit: object) -> None:
+        self.hold.set()
+        await self.runtime.__aexit__(None, None, None)
+        self.records = list(replay(self.session.journal, verify=True).records)
+
+    async def finish(self) -> Record:
+        self.hold.set()
+        return await self.session.answer(self.said.n)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for _, _, text in self.world.done]
+
+
+def state_of(scene: Scene, step: str) -> str:
+    run = scene.session.state.agents["/audit"].plan
+    assert run is not None
+    return run.state.nodes[step].state
+
+
+def test_a_paused_plan_starts_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
+            await scene.session.pause("/audit")
+            scene.hold.set()
+            await until(lambda: state_of(scene, "a") == "executed")
+            assert "after" not in scene.texts
+            assert {view.path: view.state for view in scene.session.tree()} == {
+                "/": "waiting",
+                "/audit": "paused",
+            }
+            await scene.session.resume("/audit")
+            assert (await scene.finish()).body == "Done."
+            assert "after" in scene.texts
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_plan_has_one_outcome_for_each_step(tmp_path: Path) -> None:
+    async def main() -> Scene:
+        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
+            await scene.session.cancel("/audit")
+            assert (await scene.session.answer(scene.said.n)).body == "Done."
+            await until(lambda: not scene.world.running)
+        return scene
+
+    scene = asyncio.run(main())
+    assert "Your child /audit did not finish (cancelled)" in heard(scene.session)
+    ended = dict(changes(scene.records))
+    assert (ended["a"], ended["b"]) == ("cancelled", "cancelled")
+    results = [one for one in scene.records if one.kind == "result" and one.number("action") == 1]
+    assert [one.text("status") for one in results] == ["cancelled"]
+    assert "after" not in scene.texts
+
+
+def test_one_step_can_be_cancelled(tmp_path: Path) -> None:
+    async def main() -> Scene:
+        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
+            await scene.session.cancel("/audit/a")
+            assert (await scene.session.answer(scene.said.n)).body == "Done."
+        return scene
+
+    scene = asyncio.run(main())
+    ended = dict(changes(scene.records))
+    assert (ended["a"], ended["b"], ended["c"]) == ("cancelled", "skipped", "executed")
+    assert "The plan came back partial" in heard(scene.session)
+
+
+def test_a_message_to_a_plan_is_thought_about(tmp_path: Path) -> None:
+    answers = {"Judge the evidence": ['{"decision": "conclude", "reason": "asked to", "answer": "Stopped."}']}
+
+    async def main() -> Scene:
+        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}, answers) as scene:
+            await scene.session.inject("/audit", "Stop here, please.")
+            assert (await scene.finish()).body == "Done."
+            with pytest.raises(UsageError, match="has ended"):
+                await scene.session.inject("/audit", "Too late.")
+        return scene
+
+    scene = asyncio.run(main())
+    assert "after" not in scene.texts
+    assert dict(changes(scene.records))["interjection-1"] == "executed"
+    assert "Result:\nStopped." in heard(scene.session)
+
+
+def test_steps_wait_for_clearance_side_by_side(tmp_path: Path) -> None:
+    """Each step asks for itself, whichever is answered first; a step that is denied did not complete."""
+    policy = '[scope.default]\nfunctions = ["*"]\nclearance = ["t.write"]'
+    body = """\
+steps:
+  - {id: a, call: t.write, params: {text: one}}
+  - {id: b, call: t.write, params: {text: two}}
+"""
+    world = World()
+
+    async def main() -> Session:
+        script = replies({"/": [plan(body), "Done."]})
+        async with runtime(
+            tmp_path, script, world=world, policy=policy, answers={"A step": ["{}"], "Plan": ["no"]}
+        ) as opened:
+            session = await opened.open()
+            said = await session.say("Go")
+            await until(lambda: len(asked(session)) == 2)
+            run = session.state.agents["/audit"].plan
+            assert run is not None
+            await until(lambda: run.state.in_state("waiting_human") == ["a", "b"])
+            first, second = asked(session)
+            await session.clear(second, True)
+            await session.clear(first, False)
+            assert (await session.answer(said.n)).body == "Done."
+            return session
+
+    session = asyncio.run(main())
+    records = list(replay(session.journal, verify=True).records)
+    assert [text for _, _, text in world.done] == ["two"]
+    assert {"a": "failed", "b": "executed"}.items() <= dict(changes(records)).items()
+    assert "- a (t.write): failed: t.write did not complete." in heard(session)
+
+
+def asked(session: Session) -> list[int]:
+    return [one.n for one in session.records() if one.kind == "clearance" and one.text("op") == "ask"]
+
+
+# --- crashes ----------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_goes_on_from_every_record_and_no_effect_happens_twice(tmp_path: Path) -> None:
+    """As after `kill -9` behind each record of a session with steps, a child agent and a failure."""
+    script, answers = researcher(), {"A step failed.": "{}", "Plan the": "no"}
+    first = World()
+    body = AGENTS + "  - {id: bad, call: t.fail, params: {text: bad}}\n"
+    script["/"] = [plan(body), "Done."]
+
+    async def main() -> int:
+        async with runtime(tmp_path, replies(script), world=first, answers=answers) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            records, name = list(session.records()), session.id
+        began = next(one.n for one in records if one.kind == "spawn")
+        for at in range(began, len(records)):
+            world = World()
+            async with runtime(tmp_path, replies(script), world=world, answers=answers) as opened:
+                copy = await opened.open(await opened.fork(name, at))
+                await copy.answer(at)
+            replay(copy.journal, verify=True)
+            called = {
+                (one.agent, one.number("action"))
+                for one in records[:at]
+                if one.kind == "call" and one.text("function") in ("t.write", "t.fail")
+            }
+            made = [
+                one
+                for one in copy.records(at)
+                if one.kind == "call" and one.text("function") in ("t.write", "t.fail")
+            ]
+            effects = [text for _, function, text in world.done if function == "t.write"]
+            assert len(called) + len(made) <= 3, f"behind record {at}: {made}"
+            assert len(effects) == len(set(effects))
+        return len(records) - began
+
+    assert asyncio.run(main()) > 40
+
+
+JUDGING = {
+    "Plan the": WRITTEN,
+    "Judge the": '{"decision": "continue", "reason": "go on"}',
+    "Look at one": '{"action": "continue"}',
+    "A step failed.": '{"steps": [{"id": "instead", "call": "t.read", "params": {"text": "instead"}}]}',
+    "Decide whether": '{"achieved": true, "confidence": 0.9, "reasoning": "all there", "final_answer": "There."}',
+    "Answer from": "All is there.",
+    "Answer the task": "All is there [a].",
+    "Write the whole": json.dumps(
+        {
+            "steps": [
+                {"id": "a", "call": "t.read", "params": {"text": "one"}},
+                {"id": "b", "call": "t.write", "auto": {"text": "lower(a)"}, "after": ["a"]},
+                {"id": "c", "call": "t.read", "params": {"text": "three"}},
+            ],
+            "confidence": 0.9,
+            "branches": [{"step": "c", "when": "a contains 'one'", "set": {"text": "four"}}],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["reflect", "nreflect", "orchestrator", "analyze", "profile"])
+def test_a_plan_of_every_mode_goes_on_after_a_crash(tmp_path: Path, mode: str) -> None:
+    """Behind every few records: it ends, verifies, and makes no call with an effect a second time."""
+    script = replies({"/": [plan("goal: Find out", f"PLAN audit mode={mode}"), "Done."]})
+
+    async def main() -> list[str]:
+        async with runtime(tmp_path, script, answers=JUDGING) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            records, name = list(session.records()), session.id
+        replay(session.journal, verify=True)
+        began = next(one.n for one in records if one.kind == "spawn")
+        for at in range(began, len(records), 4):
+            world = World()
+            async with runtime(tmp_path, script, world=world, answers=JUDGING) as opened:
+                copy = await opened.open(await opened.fork(name, at))
+                await copy.answer(at)
+            replay(copy.journal, verify=True)
+            before = sum(one.kind == "call" and one.text("function") == "t.write" for one in records[:at])
+            after = sum(function == "t.write" for _, function, _ in world.done)
+            assert before + after == 1, f"behind record {at}"
+        return [one.text("question") for one in records if one.kind == "ask"]
+
+    questions = asyncio.run(main())
+    assert questions[0] == ("profile" if mode == "profile" else "plan")
+    assert len(questions) >= 2
+
+
+def test_a_plan_that_was_cut_off_while_it_was_planned_is_planned_on(tmp_path: Path) -> None:
+    more = {"Plan the steps": ["steps: [{id: c, call: t.write, params: {text: three}}]"]}
+    script = replies({"/": [plan("goal: Find out"), "Done."]})
+
+    async def main() -> None:
+        async with runtime(tmp_path, script, answers={"Plan the steps": [WRITTEN]}) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            cut = next(one.n for one in session.records() if one.kind == "plan")
+            forked = await opened.fork(session.id, cut)
+        async with runtime(tmp_path, script, answers=more) as opened:
+            copy = await opened.open(forked)
+            await copy.answer(cut)
+            assert dict(changes(copy.records()))["c"] == "executed"
+        replay(copy.journal, verify=True)
+
+    asyncio.run(main())
+
+
+def test_verification_notices_a_step_that_moved_otherwise(tmp_path: Path) -> None:
+    from core.errors import ReplayMismatch
+    from tests.core.session.test_verify import rewrite
+
+    session, _, _ = ask(tmp_path, replies({"/": [plan(TWO), "Done."]}))
+
+    def early(records: list[Record]) -> list[Record]:
+        at = next(n for n, one in enumerate(records) if one.kind == "node" and one.text("to") == "executed")
+        return [*records[:at], *records[at + 1 :]]
+
+    rewrite(session.journal, early)
+    with pytest.raises(ReplayMismatch):
+        replay(session.journal, verify=True)

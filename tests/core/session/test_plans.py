@@ -1,0 +1,168 @@
+"""Plans in the tree: written by agents, run by the engine through the gate, recorded so that they verify and go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.tree.plan_report import plan_json
+from tests.core.session.fakes import World, replies
+from tests.core.session.plan_scenes import TWO, WRITTEN, ask, changes, heard, plan, researcher
+
+
+def test_steps_run_in_order_and_the_summary_comes_back(tmp_path: Path) -> None:
+    world = World()
+    session, answer, records = ask(tmp_path, replies({"/": [plan(TWO), "Done."]}), world=world)
+    assert answer.body == "Done."
+    assert [text for _, _, text in world.done] == ["one", "<one>"]
+    told = heard(session)
+    assert "Message from your plan /audit, kept as $audit_1, with $a" in told
+    assert "The plan concluded: 2 of 2 steps executed." in told
+    assert "Result of b:\n<one>" in told
+    assert session.state.agents["/"].table["b"].text() == "<one>"
+    assert "tool:t.read" in session.state.agents["/"].table["b"].labels
+    assert changes(records)[-1] == ("b", "executed")
+    found = plan_json(session.state, session.state.agents["/audit"])
+    assert found["path"] == "/audit"
+    assert found["status"] == "concluded"
+    assert found["versions"] == [{"version": 1, "parent": None, "reason": "planned", "nodes": ["a", "b"]}]
+
+
+EIGHT = """\
+goal: Eight steps, one of which fails
+steps:
+  - {id: s1, call: t.read, params: {text: one}}
+  - {id: s2, call: t.read, params: {text: two}}
+  - {id: s3, call: t.read, params: {text: three}}
+  - {id: bad, call: t.fail, params: {text: four}}
+  - {id: s5, call: t.write, params: {text: five}}
+  - {id: s6, call: t.read, params: {text: six}, after: [s1, s2]}
+  - {id: s7, call: t.read, params: {text: seven}, after: [s3]}
+  - {id: s8, call: t.read, params: {text: eight}}
+  - {id: last, call: t.read, params: {text: never}, after: [bad, s8]}
+"""
+
+
+def test_one_step_of_eight_fails(tmp_path: Path) -> None:
+    """The seven results are kept, what depended on the failed step says so, and the caller gets one summary."""
+    script = replies({"/": [plan(EIGHT), "Done."]})
+    session, _, records = ask(
+        tmp_path, script, answers={"A step failed.": ['{"skip": false}'], "Plan the": ["no"]}
+    )
+    told = heard(session)
+    assert "The plan came back partial: 7 of 9 steps executed" in told
+    assert "- bad (t.fail): failed: it failed" in told
+    assert "- last (t.read): skipped: It waited for what did not succeed: bad is failed." in told
+    assert "Missing: bad, last." in told or "Missing: last." in told
+    assert {"s1", "s5", "s8"} <= session.state.agents["/"].table.keys()
+    assert sum(one.kind == "reply" and one.agent == "/audit" for one in records) == 1
+
+
+def test_agent_steps_are_children_with_dialogues(tmp_path: Path) -> None:
+    world = World()
+    session, _, _ = ask(tmp_path, replies(researcher()), world=world)
+    child = heard(session, "/audit/researcher")
+    assert "You are agent /audit/researcher, called by /audit." in child
+    assert "You know CVEs." in child
+    assert "with $kernel (text/plain, 3 B)" in child
+    assert session.state.agents["/audit/researcher"].table["kernel"].labels == {"tool:t.read", "model"}
+    assert "What you can use: $cves, $write_1." in child
+    assert [text for _, function, text in world.done if function == "t.write"] == ["note", "Still three."]
+    assert "- again (agent researcher): executed, $again" in heard(session)
+    tree = session.state
+    assert tree.root.spent == sum(
+        one.usage.prompt_tokens + one.usage.completion_tokens for one in tree.agents.values()
+    )
+
+
+NESTED = {
+    "/": ["```CALL a\nTask.\n```", "Done."],
+    "/a": [plan("steps: [{id: x, agent: b, task: Do it.}]"), "A done."],
+    "/a/audit/b": [plan("steps: [{id: y, call: t.write, params: {text: deep}}]", "PLAN inner"), "B done."],
+}
+
+
+def test_plans_inside_agents_inside_plans(tmp_path: Path) -> None:
+    world = World()
+    session, answer, records = ask(tmp_path, replies(NESTED), world=world)
+    assert answer.body == "Done."
+    assert [text for _, _, text in world.done] == ["deep"]
+    assert changes(records, "/a/audit/b/inner")[-1] == ("y", "executed")
+    shapes = {view.path: view.kind for view in session.tree()}
+    assert shapes["/a/audit"] == shapes["/a/audit/b/inner"] == "plan"
+    assert shapes["/a/audit/b"] == "agent"
+
+
+def test_a_planner_writes_the_steps_and_a_reflection_concludes(tmp_path: Path) -> None:
+    answers = {
+        "Plan the steps": [WRITTEN],
+        "Judge the evidence": [
+            '{"decision": "continue"}',
+            '{"decision": "conclude", "answer": "All is well."}',
+        ],
+    }
+    world = World()
+    session, _, records = ask(
+        tmp_path,
+        replies({"/": [plan("goal: Find out", "PLAN mode=reflect"), "Done."]}),
+        answers=answers,
+        world=world,
+    )
+    assert [text for _, _, text in world.done] == ["one", "two"]
+    assert "Result:\nAll is well." in heard(session)
+    asked = [one for one in records if one.kind == "ask"]
+    assert [one.text("question") for one in asked] == ["plan", "reflect", "reflect"]
+    assert [one.agent for one in asked] == ["/plan"] * 3
+    usage = session.state.agents["/plan"].usage
+    assert usage.completion_tokens > 0
+    assert (
+        session.state.root.spent
+        == session.state.usage().prompt_tokens + session.state.usage().completion_tokens
+    )
+
+
+@pytest.mark.parametrize(
+    ("block", "sentence"),
+    [
+        (plan("steps: [{id: a, call: t.nothing}]"), "is not a function that you have"),
+        (plan("steps: [{id: a, call: t.read}]"), "needs the parameter 'text'"),
+        (plan("steps: [{id: a, call: t.read, params: {text: x}, after: [a]}]"), "wait for each other"),
+        (plan("nonsense"), "a plan is a mapping"),
+        (plan("goal: Say hello", "PLAN mode=auto"), "Do it yourself."),
+        (plan("goal: Say hello", "PLAN mode=odd"), "must be one of"),
+        (plan("steps: [{id: a, call: t.read, params: {text: x}}]", 'PLAN scope="u.*"'), "is not a function"),
+    ],
+)
+def test_a_plan_that_cannot_run_is_explained_and_leaves_no_trace(
+    tmp_path: Path, block: str, sentence: str
+) -> None:
+    session, answer, _ = ask(tmp_path, replies({"/": [block, "Done."]}))
+    assert "`PLAN` was not run: " in heard(session)
+    assert sentence in heard(session)
+    assert list(session.state.agents) == ["/"]
+    assert answer.body == "Done."
+
+
+def test_every_plan_has_a_path_of_its_own(tmp_path: Path) -> None:
+    session, _, _ = ask(tmp_path, replies({"/": [plan(TWO), plan(TWO), "Done."]}))
+    assert list(session.state.agents) == ["/", "/audit", "/audit-2"]
+
+
+def test_a_grant_of_the_caller_binds_every_step(tmp_path: Path) -> None:
+    """A step is denied like a call of a dialogue: it did not complete, and nothing says why."""
+    world = World()
+    body = "steps: [{id: a, call: t.destroy, params: {text: all}}]"
+    session, _, records = ask(
+        tmp_path,
+        replies({"/": [plan(body), "Done."]}),
+        world=world,
+        answers={"A step": ["{}"], "Plan": ["no"]},
+    )
+    assert world.done == []
+    gate = next(one for one in records if one.kind == "gate")
+    assert (gate.agent, gate.fields["allow"], gate.text("by")) == ("/audit", False, "impact")
+    assert "- a (t.destroy): failed: t.destroy did not complete." in heard(session)
+
+
+# --- control ----------------------------------------------------------------------------------------------------
