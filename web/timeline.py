@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from core.journal.record import Record
-from core.tree import budget
 from core.tree.agent import Agent
 from core.tree.apply import take_in
 from core.tree.tree import Tree
@@ -31,9 +30,9 @@ class Node:
 def node_of(tree: Tree, view: NodeView) -> Node:
     """The node of a view, with its budget if the tree knows the agent and it is at work."""
     agent = tree.agents.get(view.path)
-    if agent is None or not agent.allowance:
+    if agent is None or not agent.account.allowance:
         return Node(view)
-    return Node(view, agent.allowance, max(0, budget.left(agent)))
+    return Node(view, agent.account.allowance, max(0, agent.account.left))
 
 
 @dataclass(slots=True)
@@ -94,7 +93,7 @@ class Timeline:
 
     def _around(self, agent: Agent) -> Iterator[str]:
         yield agent.path
-        yield agent.lender
+        yield agent.account.lender
         # What an agent draws may come from all above it.
         above = agent
         while above.caller in self._tree.agents:

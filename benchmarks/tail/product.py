@@ -179,7 +179,7 @@ def _whole_blocks(journal: Path) -> list[str]:
         variables = tree.root.table.copy() if tree.agents else Table()  # as the turn saw them
         apply(tree, record)
         if "context" in record.fields:
-            told = tree.root.told
+            told = tree.root.context.told
             assert told is not None
             found.append(tail(told.seen, variables))
     return found

@@ -94,6 +94,14 @@ def _patterns(patterns: tuple[str, ...]) -> _Patterns:
 
 
 @dataclass(frozen=True, slots=True)
+class Narrowing:
+    """How much less than its caller an agent may do. None: no less."""
+
+    patterns: tuple[str, ...] | None = None
+    intent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Grant:
     """What one agent may do, for whom."""
 

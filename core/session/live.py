@@ -120,13 +120,14 @@ class Live:
 
     def elapsed(self, agent: Agent, now: datetime) -> float:
         """Seconds since the agent's activation began, less those in which a latch above it was closed."""
-        began = _time(agent.began)
+        began = _time(agent.guards.began)
         spans: list[tuple[datetime, datetime]] = []
         path = agent.path
         while path != "user":
             above = self.tree.agents[path]
             spans += [
-                (max(began, _time(shut)), _time(opened) if opened else now) for shut, opened in above.latches
+                (max(began, _time(shut)), _time(opened) if opened else now)
+                for shut, opened in above.guards.pauses
             ]
             path = above.caller
         stood, until = 0.0, began

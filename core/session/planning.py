@@ -171,7 +171,7 @@ class Planning:
         """Make the messages of people that the plan has not yet taken into steps that think about them."""
         engine = self._engines.get(plan.path)
         if engine is not None:
-            for message in list(plan.inbox):
+            for message in list(plan.mail.inbox):
                 engine.interject(message.text)
 
 
@@ -410,7 +410,7 @@ class _Seams:
         tokens = budget.short(tree, plan, cost)
         if tokens:
             self._live.record("draw", plan.path, {"tokens": tokens})
-        if budget.left(plan) * 2 < cost:
+        if plan.account.left * 2 < cost:
             raise ModelError("The budget of tokens is used up.")
 
     def _answered(self, question: Question, asking: _Asking) -> None:

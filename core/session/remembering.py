@@ -78,7 +78,7 @@ class Remembering:
         if found.notice:
             self.tell(found.notice)
         meant = await self._meant(agent, memory)
-        if agent.active and (found.rows or meant or agent.recalled or agent.meant):
+        if agent.active and (found.rows or meant or agent.mail.recalled or agent.mail.meant):
             fields = fields_of(found.rows)
             if meant:
                 fields["meant"] = dict[str, JSON](meant)
@@ -86,23 +86,23 @@ class Remembering:
             self._live.record("recall", agent.path, fields, body_of(found.rows))
 
     def _ask(self, agent: Agent, now: datetime) -> Ask:
-        reads = [*agent.feedback, *(message.text for message in agent.inbox)]
+        reads = [*agent.mail.feedback, *(message.text for message in agent.mail.inbox)]
         return Ask(
             self._live.tree.session,
             agent.path,
             "\n".join(text[:_READ] for text in reads),
             now,
-            recent=(agent.task[:_READ],),
+            recent=(agent.mail.task[:_READ],),
             history=[agent.role, *_newest(agent)],
             project=project_of(self._live.tree),
         )
 
     async def _meant(self, agent: Agent, memory: Memory) -> dict[str, int]:
         """Functions that what an agent reads now is about, in meaning, each with the record of that message."""
-        found = dict(agent.meant)  # of a turn that came to nothing: what was sent must not move
-        unknown = undocumented(self._live.tree, agent) if agent.inbox else []
+        found = dict(agent.mail.meant)  # of a turn that came to nothing: what was sent must not move
+        unknown = undocumented(self._live.tree, agent) if agent.mail.inbox else []
         documents = {spec.name: f"{spec.summary} {spec.documentation[:_DOCUMENT]}" for spec in unknown}
-        for message in [*agent.inbox][-_ASKED:] if documents else ():
+        for message in [*agent.mail.inbox][-_ASKED:] if documents else ():
             for name in (await memory.about(message.text[:_READ], documents))[:_MEANT]:
                 found.setdefault(name, message.n)
         return found
@@ -130,7 +130,7 @@ class Remembering:
 def _newest(agent: Agent) -> list[str]:
     """What an agent has read and said last, behind the static prompt."""
     left, texts = _HISTORY, list[str]()
-    for message in reversed(agent.history.messages()[agent.history.began :]):
+    for message in reversed(agent.context.history.messages()[agent.context.history.began :]):
         if left <= 0:
             break
         texts.append(message.content[:left])

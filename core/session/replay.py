@@ -107,7 +107,7 @@ def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
         last=turn.text("last"),
         full=turn.number("full"),
     )
-    before = one.history.messages()
+    before = one.context.history.messages()
     # The last message of the history is the reply to the context before, which that context did not hold.
     reused = len(before) - 1 if len(turns) > 1 else len(before)
     messages = [_seen(message, reused=n < reused) for n, message in enumerate(before)]

@@ -437,7 +437,9 @@ class Session:
     def _next_step(self, agent: Agent) -> Step | None:
         """What the agent has to do now. A message to be delivered before the next tool call takes its place."""
         step = self._live.tree.next_step(agent.path)
-        if isinstance(step, Act) and any(message.mode in ("deliver", "interrupt") for message in agent.inbox):
+        if isinstance(step, Act) and any(
+            message.mode in ("deliver", "interrupt") for message in agent.mail.inbox
+        ):
             self._acting.drop(agent, "skipped")
             step = self._live.tree.next_step(agent.path)
         return step

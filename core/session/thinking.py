@@ -21,8 +21,9 @@ from core.session.live import Live
 from core.session.remembering import Remembering
 from core.tree import budget
 from core.tree.agent import Agent, End, Think
-from core.tree.inputs import Prepared, choose_notes, prepare
+from core.tree.inputs import choose_notes, prepare
 from core.tree.interpret import KEPT, running_children
+from core.tree.prepared import Prepared
 
 StopReason = Literal["pause", "interrupt", "cancel"]
 
@@ -81,7 +82,7 @@ class Thinking:
         now = live.clock.now()
         running = tuple(running_children(tree, agent))
         notes = choose_notes(tree, agent)
-        catalogue = tree.catalogue if agent.fresh or notes else None
+        catalogue = tree.catalogue if agent.context.fresh or notes else None
         minute = now.strftime("%Y-%m-%d %H:%M UTC")
         seen = Seen(minute, agent.directory, running, budget.low(tree, agent), catalogue)
         prepared = prepare(tree, agent, seen, notes=notes)
@@ -93,7 +94,11 @@ class Thinking:
         window = tree.roles[agent.model].context
         share = size / (window - min(tree.bounds.reply_tokens, window // 8))
         bound = self._bound(agent, cost, now)
-        if bound is None and share >= _COMPRESS and agent.history.cut(prepared.newest, KEPT) is not None:
+        if (
+            bound is None
+            and share >= _COMPRESS
+            and agent.context.history.cut(prepared.newest, KEPT) is not None
+        ):
             await self._compress(agent, prepared)
             return
         if bound is None and share >= 1:
@@ -104,7 +109,7 @@ class Thinking:
             self.end(agent, bound)
             return
         last = budget.last_turn(tree, agent, cost)
-        full = round(share * 100) if share >= _TELL and not agent.full_told else 0
+        full = round(share * 100) if share >= _TELL and not agent.context.full_told else 0
         if last or full:
             prepared = prepare(tree, agent, seen, notes=notes, last=last, full=full)
         await self._generate(agent, prepared)
@@ -121,9 +126,9 @@ class Thinking:
     def _bound(self, agent: Agent, cost: int, now: datetime) -> End | None:
         """Why the agent can't have even one more turn, of `cost` tokens."""
         bounds = self._live.tree.bounds
-        if agent.turns >= bounds.turns:
+        if agent.guards.turns >= bounds.turns:
             return End("turns", f"The bound of {bounds.turns} turns for one task was reached.")
-        if budget.left(agent) * 2 < cost:
+        if agent.account.left * 2 < cost:
             return End("tokens", "The budget of tokens is used up.")
         if self._live.elapsed(agent, now) > bounds.activation:
             return End("time", f"The bound of {bounds.activation:.0f} s for one task was reached.")
@@ -131,7 +136,7 @@ class Thinking:
 
     def end(self, agent: Agent, why: End) -> None:
         """Return to the caller because a bound was hit, with what the agent said last."""
-        said = [one.content for one in agent.history.messages()[-1:] if one.role == "assistant"]
+        said = [one.content for one in agent.context.history.messages()[-1:] if one.role == "assistant"]
         text = why.sentence + ("\n\nWhat it had so far:\n\n" + said[0] if said and agent.all_turns else "")
         fields: dict[str, JSON] = {"to": agent.caller, "status": "bound", "bound": why.bound}
         self._live.record("reply", agent.path, fields, text)
@@ -180,7 +185,7 @@ class Thinking:
         live.changed()
         try:
             async with generation.scope:
-                await self._stream(generation, model, agent.history.context(newest))
+                await self._stream(generation, model, agent.context.history.context(newest))
                 # Models write while the disk does: a slow disk must slow the agent, not only lengthen a queue.
                 await live.journal.durable(agent.record - _UNWRITTEN)
         except ModelError as error:
@@ -249,7 +254,7 @@ class Thinking:
         text = generation.scanner.kept
         acts = self._acts(generation, text)
         held = agent.caller != "user" and any(
-            message.kind == "intervention" and message.n not in prepared.took for message in agent.inbox
+            message.kind == "intervention" and message.n not in prepared.took for message in agent.mail.inbox
         )
         fields = self._fields(generation, prepared, text)
         if prepared.last:
@@ -261,7 +266,7 @@ class Thinking:
                 "reply", agent.path, {"to": agent.caller, **ending, "last": prepared.last, **fields}, text
             )
             return
-        if not acts and not held and not agent.warned and running_children(tree, agent):
+        if not acts and not held and not agent.guards.warned and running_children(tree, agent):
             fields, held = {"held": "children", **fields}, True
         if acts or held:
             live.record("turn", agent.path, fields, text)

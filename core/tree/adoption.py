@@ -20,10 +20,12 @@ from core.gate.provenance import OWN, Labels
 from core.gate.rate import Tally
 from core.journal.record import Record
 from core.language import labels
+from core.tree.account import Account
 from core.tree.agent import Agent
 from core.tree.apply_session import take_roles, take_version
 from core.tree.bounds import Bounds
 from core.tree.checking import expect
+from core.tree.guards import Guards
 from core.tree.inputs import heard, show
 from core.tree.pending import LiveFolder
 from core.tree.shared import Shared
@@ -58,7 +60,7 @@ def adopt(tree: Tree, record: Record) -> None:
     tree.set_modules({})
     for agent in tree.agents.values():
         _come_to_rest(tree, agent)
-    tree.root.allowance = tree.bounds.tokens
+    tree.root.account.allowance = tree.bounds.tokens
 
 
 def _come_to_rest(tree: Tree, agent: Agent) -> None:
@@ -66,27 +68,23 @@ def _come_to_rest(tree: Tree, agent: Agent) -> None:
     if agent.model not in tree.roles:
         agent.model = "smart"
     role = tree.roles.get(agent.model)
-    agent.history = agent.history.under(role.static if role is not None else STANDARD)
-    agent.known.clear()
-    if not agent.fresh or agent.inbox:
-        parts = heard(tree, agent, agent.inbox, {}, agent.table)
+    agent.context.history = agent.context.history.under(role.static if role is not None else STANDARD)
+    agent.context.known.clear()
+    if not agent.context.fresh or agent.mail.inbox:
+        parts = heard(tree, agent, agent.mail.inbox, {}, agent.table)
         if role is not None:
-            for message in agent.inbox:
-                agent.parts += show(tree, agent, message, agent.table)
-        agent.feedback = [*parts, labels.note(_TOLD)]
-    agent.inbox, agent.actions = [], []
+            for message in agent.mail.inbox:
+                agent.mail.parts += show(tree, agent, message, agent.table)
+        agent.mail.feedback = [*parts, labels.note(_TOLD)]
+    agent.mail.inbox, agent.actions = [], []
     if agent.active:
         agent.active, agent.rest = False, "cancelled"
     if agent.plan is not None:
         agent.plan.firing.clear()
-    agent.paused, agent.latches, agent.began, agent.ended = False, [], "", ""
-    agent.turns, agent.warned, agent.full_told, agent.told = 0, False, False, None
-    agent.recalled, agent.meant, agent.directory = (), {}, ""
-    agent.offers.clear()
-    agent.repeats.clear()
-    agent.incomplete.clear()
-    agent.allowance = agent.spent = agent.lent = 0
-    agent.reserved, agent.lender = {}, ""
+    agent.mail.forget_recalled()
+    agent.guards, agent.account, agent.paused, agent.directory = Guards(), Account(), False, ""
+    agent.context.full_told, agent.context.told = False, None
+    agent.context.offers.clear()
     agent.labels = (agent.labels - OWN) | _FROM_ELSEWHERE
     for name, value in list(agent.table.items()):
         agent.table.define(name, replace(value, labels=(value.labels - OWN) | _FROM_ELSEWHERE))

@@ -7,47 +7,24 @@ rebuilt from the journal: suspended dialogues are data, not suspended coroutines
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core.context.history import History
-from core.context.tail import Told
 from core.gate.gate import Answer
-from core.gate.grant import Grant
+from core.gate.grant import Grant, Narrowing
 from core.gate.provenance import NOTHING, Labels
 from core.language.actions import ActionSpec
 from core.language.grammar import Bound
-from core.language.variables import Table, Value
-from core.ports import Part, Usage
+from core.language.variables import Table
+from core.ports import Usage
+from core.tree.account import Account
+from core.tree.agent_context import AgentContext
+from core.tree.guards import Guards
+from core.tree.mail import Mail
 from core.tree.plan_run import PlanRun
 
 Rest = Literal["idle", "done", "failed", "cancelled"]
 """How an agent that is not active came to rest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """A message that waits for the agent's next turn. `n`: its record; `values`: variables that it brings.
-
-    `mode`: of an intervention (queue, deliver, interrupt). `child`, `status`: of a child's reply. `labels`: where its
-    text comes from. News wake nobody.
-    """
-
-    n: int
-    kind: Literal["say", "caller", "child", "intervention", "upload", "news"]
-    source: str
-    text: str
-    values: Mapping[str, Value] = field(default_factory=dict)
-    mode: str = ""
-    child: str = ""
-    status: str = "ok"
-    labels: Labels = NOTHING
-
-    @property
-    def wakes(self) -> bool:
-        """Whether an agent at rest has to answer it; a child's late reply, a file and news are only there."""
-        return self.kind not in ("child", "upload", "news")
 
 
 @dataclass(slots=True)
@@ -88,66 +65,37 @@ class Pending:
 
 @dataclass(slots=True)
 class Agent:
-    """One agent. `active`: it owes its caller a reply. `turns`: of this activation; `all_turns`: ever.
+    """One agent. `active`: it owes its caller a reply. `rest`: how it came to rest if it does not.
 
-    `patterns` and `intent` narrow its caller's grant. `fresh`: it has had no turn yet. `warned`: it was
-    told that children are still at work, `full_told`: that its context fills up. `forked`: it began with its
-    caller's history. `first`: its first message. `told`: what its history says about the state; None where the
-    next tail must be whole. `parts`: what its feedback shows beside text. `offers`: the functions of
-    state-machine modules that it was told of last, by module. `allowance`, `spent`, `reserved` (by child), `lent` (their sum) and `lender` belong to
-    `core.tree.budget`; `repeats` and `incomplete` to `core.tree.loops`. `began`: when this activation began;
-    `latches`: when its own latch was closed and opened. `ended`: why its work must end now, if so.
-    `labels`: where all that it has read comes from (`core.tree.origin`).
-    `task`: what it was asked last; `recalled`: what memory brought for its next turn, line by line;
-    `meant`: functions that what it reads is about in meaning, each with the record of that message.
-    `plan`: it is a plan and not an agent; it has no turns, and its actions are the firings under way.
+    `narrowing`: how much less than its caller it may do. `labels`: where all that it has read comes from
+    (`core.tree.origin`). `actions`: those of its last reply without an outcome; `turn`: the record of that reply.
+    `all_turns`: how many turns it ever had. `step`: how many records it wrote, the last of them `record`.
+    `directory`: where its last call left it. `plan`: it is a plan and not an agent; it has no turns, and its actions
+    are the firings under way.
     """
 
     path: str
     caller: str
     role: str
     model: str
-    history: History
-    patterns: Sequence[str] | None = None
-    intent: float | None = None
+    context: AgentContext
+    narrowing: Narrowing = field(default_factory=Narrowing)
+    mail: Mail = field(default_factory=Mail)
+    guards: Guards = field(default_factory=Guards)
+    account: Account = field(default_factory=Account)
     table: Table = field(default_factory=Table)
     labels: Labels = NOTHING
     active: bool = False
     rest: Rest = "idle"
     paused: bool = False
-    fresh: bool = True
-    warned: bool = False
-    full_told: bool = False
-    forked: bool = False
-    first: str = ""
-    inbox: list[Incoming] = field(default_factory=list)
-    feedback: list[str] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
     actions: list[Pending] = field(default_factory=list)
     turn: int = 0
-    turns: int = 0
     all_turns: int = 0
     step: int = 0
     record: int = 0
-    known: set[str] = field(default_factory=set)
-    told: Told | None = None
-    offers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     children: dict[str, str] = field(default_factory=dict)
     directory: str = ""
     usage: Usage = field(default_factory=Usage)
-    allowance: int = 0
-    spent: int = 0
-    reserved: dict[str, int] = field(default_factory=dict)
-    lent: int = 0
-    lender: str = ""
-    began: str = ""
-    latches: list[tuple[str, str]] = field(default_factory=list)
-    repeats: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
-    incomplete: dict[tuple[str, str], int] = field(default_factory=dict)
-    ended: str = ""
-    task: str = ""
-    recalled: tuple[str, ...] = ()
-    meant: dict[str, int] = field(default_factory=dict)
     plan: PlanRun | None = None
 
     @property
@@ -162,7 +110,7 @@ class Agent:
 
     def narrowed(self, caller: Grant) -> Grant:
         """This agent's grant, given its caller's."""
-        return caller.narrow(patterns=self.patterns, intent=self.intent)
+        return caller.narrow(patterns=self.narrowing.patterns, intent=self.narrowing.intent)
 
     @property
     def called(self) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from core.errors import IactError, JournalError, ReplayMismatch
+from core.gate.grant import Narrowing
 from core.gate.level import from_json
 from core.gate.policy_file import policy_from_json
 from core.gate.provenance import join
@@ -28,7 +29,7 @@ from core.tree import apply_shared as fold_shared
 from core.tree import apply_turn as turns
 from core.tree import budget, effects, loops, offers, origin, uploads
 from core.tree.adoption import adopt
-from core.tree.agent import Agent, Incoming, Pending
+from core.tree.agent import Agent, Pending
 from core.tree.checking import NOT_RUN, agent_of, expect, is_gated, pending_of
 from core.tree.inputs import choose_notes, documented, heard, labels_shown, receive, show
 from core.tree.interpret import (
@@ -42,6 +43,7 @@ from core.tree.interpret import (
     ready,
     running_children,
 )
+from core.tree.mail import Incoming
 from core.tree.recall import ids_in, lines_in, meant_in, untrusted_in
 from core.tree.shape import STUMBLES, damaged
 from core.tree.tree import Tree
@@ -133,11 +135,11 @@ def _upload(tree: Tree, record: Record) -> None:
 
 def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
     """Put a message into an agent's inbox, which wakes it if it has to answer."""
-    agent.inbox.append(message)
+    agent.mail.inbox.append(message)
     if not message.wakes:
         return
-    agent.task = message.text
-    agent.incomplete.clear()
+    agent.mail.task = message.text
+    agent.guards.incomplete.clear()
     if not agent.active:
         _activate(agent, at)
         if message.kind == "intervention":
@@ -146,9 +148,9 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
 
 
 def _activate(agent: Agent, at: str) -> None:
-    agent.active, agent.turns, agent.warned, agent.began, agent.ended = True, 0, False, at, ""
-    agent.repeats.clear()
-    agent.recalled, agent.meant = (), {}
+    agent.active = True
+    agent.guards.begin(at)
+    agent.mail.forget_recalled()
 
 
 def _turn(tree: Tree, record: Record) -> None:
@@ -157,9 +159,9 @@ def _turn(tree: Tree, record: Record) -> None:
     expect(tree, record, not record.text("last"), "follows a last turn and should be a reply")
     begin(tree, agent, record.body, cut_off=record.text("finish") == "length")
     if record.text("held") == "children":
-        agent.warned = True
-        agent.feedback.append(labels.still_running(running_children(tree, agent)))
-    goes_on = bool(agent.actions or agent.feedback or agent.inbox)
+        agent.guards.warned = True
+        agent.mail.feedback.append(labels.still_running(running_children(tree, agent)))
+    goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.inbox)
     expect(tree, record, goes_on, "holds no action and should be a reply")
 
 
@@ -175,11 +177,11 @@ def _reply(tree: Tree, record: Record) -> None:
         for block in blocks:
             name_block(agent, block)
     agent.actions = []
-    agent.active, agent.ended = False, ""
+    agent.active, agent.guards.ended = False, ""
     agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
     if status == "cancelled":
-        agent.inbox, agent.feedback = [], _left_behind(tree, agent)
-    elif "context" in record.fields and any(message.wakes for message in agent.inbox):
+        agent.mail.inbox, agent.mail.feedback = [], _left_behind(tree, agent)
+    elif "context" in record.fields and agent.mail.wakes:
         _activate(agent, record.at)
     if agent.plan is not None:
         said = plan_fold.end(agent, record)
@@ -194,14 +196,14 @@ def _left_behind(tree: Tree, agent: Agent) -> list[str]:
     """What a cancelled agent reads first if it is ever called again: all that it had not answered yet."""
     # As it may have been sent already, with its notes (the first journals gave them to the turn alone).
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
-    agent.known.update(notes)
+    agent.context.known.update(notes)
     origin.document(agent, documented(tree, notes, None))
-    for message in agent.inbox:
+    for message in agent.mail.inbox:
         origin.read(agent, message.labels)
-    parts = heard(tree, agent, agent.inbox, notes, agent.table)
-    for message in agent.inbox:
+    parts = heard(tree, agent, agent.mail.inbox, notes, agent.table)
+    for message in agent.mail.inbox:
         origin.read(agent, labels_shown(tree, agent, message, agent.table))
-        agent.parts += show(tree, agent, message, agent.table)
+        agent.mail.parts += show(tree, agent, message, agent.table)
     return [*parts, labels.note("Your work was cancelled here by the user.")]
 
 
@@ -209,7 +211,7 @@ def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
     """An agent reads a message before its next turn begins."""
     origin.read(agent, message.labels | labels_shown(tree, agent, message, agent.table))
     text = receive(tree, message, agent.table)
-    agent.parts += show(tree, agent, message, agent.table)
+    agent.mail.parts += show(tree, agent, message, agent.table)
     return text
 
 
@@ -231,7 +233,7 @@ def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str
         _deliver(tree, caller, reply, record.at)
         return
     caller.actions.remove(waiting)
-    caller.feedback.append(_hear(tree, caller, reply))
+    caller.mail.feedback.append(_hear(tree, caller, reply))
     if waiting.bound is not None:
         loops.watch(caller, waiting.spec.name, digest_of(waiting.bound), record.body)
     advance(tree, caller)
@@ -247,12 +249,12 @@ def _select(tree: Tree, record: Record) -> None:
     wanted = [one for one in took if isinstance(one, int)] if isinstance(took, list) else []
     expect(tree, record, wanted == ready(agent, pending), "takes other replies than those that had come")
     agent.actions.remove(pending)
-    for message in [one for one in agent.inbox if one.n in wanted]:
-        agent.inbox.remove(message)
-        agent.feedback.append(_hear(tree, agent, message))
+    for message in [one for one in agent.mail.inbox if one.n in wanted]:
+        agent.mail.inbox.remove(message)
+        agent.mail.feedback.append(_hear(tree, agent, message))
     left = running_children(tree, agent)
     if left or not wanted:
-        agent.feedback.append(
+        agent.mail.feedback.append(
             labels.waited(pending.written, left, timed_out=record.fields.get("timed_out") is True)
         )
     advance(tree, agent)
@@ -274,13 +276,13 @@ def _spawn(tree: Tree, record: Record) -> None:
         tree, record.agent, caller.path, record.body, record.text("model") or caller.model
     )
     patterns, intent = record.fields.get("allow"), record.fields.get("intent")
-    child.patterns = tuple(str(one) for one in patterns) if isinstance(patterns, list) else None
-    child.intent = from_json(intent)
+    child.narrowing = Narrowing(
+        tuple(str(one) for one in patterns) if isinstance(patterns, list) else None, from_json(intent)
+    )
     child.step, child.record = 1, record.n
     origin.read(child, origin.by(caller))
     if record.fields.get("fork") is True:
-        child.forked, child.history, child.table = True, caller.history.copy(), caller.table.copy()
-        child.known = set(caller.known)
+        child.context, child.table = caller.context.fork(), caller.table.copy()
     child.plan = plan_fold.made(record)
     caller.children[child.name] = child.path
 
@@ -325,7 +327,7 @@ def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record) 
     started = next((one for one in agent.actions if one.call == record.n), None)
     if started is not None and started.spec.name == "CALL_ASYNC":
         agent.actions.remove(started)
-        agent.feedback.append(f"Started {path}; collect its reply with WAIT or QUERY.")
+        agent.mail.feedback.append(f"Started {path}; collect its reply with WAIT or QUERY.")
         advance(tree, agent)
 
 
@@ -342,7 +344,7 @@ def _state(tree: Tree, record: Record) -> None:
     fold_shared.move(tree, agent, function, record)
     shifted = offers.shift(tree, agent, record)
     if shifted and agent.plan is None:
-        agent.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
+        agent.mail.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
         origin.read(agent, origin.of_tool(tree, agent, function))
 
 
@@ -362,7 +364,7 @@ def _result(tree: Tree, record: Record) -> None:
     in_turn = agent.actions[0] is pending or record.text("status") in NOT_RUN
     expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
     agent.actions.remove(pending)
-    agent.feedback.append(outcome(tree, agent, pending, record))
+    agent.mail.feedback.append(outcome(tree, agent, pending, record))
     if pending.spec.core:
         origin.read(agent, untrusted_in(record) | origin.passed(pending.bound))
         if pending.spec.name == "LOAD":  # a mistake is told what modules there are
@@ -371,7 +373,7 @@ def _result(tree: Tree, record: Record) -> None:
         origin.read(agent, origin.of_call(tree, agent, pending))
     _judge(agent, pending, record)
     if shifted := offers.shift(tree, agent, record):
-        agent.feedback.append(shifted)
+        agent.mail.feedback.append(shifted)
     agent.directory = _directory(tree, pending, record) or agent.directory
     if record.text("status") not in NOT_RUN:
         advance(tree, agent)
@@ -397,7 +399,7 @@ def _judge(agent: Agent, pending: Pending, record: Record) -> None:
     )
     match record.text("status"):
         case "incomplete":
-            agent.incomplete[function, arguments] = 0
+            agent.guards.incomplete[function, arguments] = 0
         case "error":
             loops.watch(agent, function, arguments, record.body)
         case "ok" if code:
@@ -422,7 +424,7 @@ def _recall(tree: Tree, record: Record) -> None:
     agent = agent_of(tree, record)
     whole = len(lines_in(record)) == len(ids_in(record))
     expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
-    agent.recalled, agent.meant = lines_in(record), meant_in(record)
+    agent.mail.recalled, agent.mail.meant = lines_in(record), meant_in(record)
     origin.read(agent, untrusted_in(record))
 
 
@@ -435,10 +437,10 @@ def _control(tree: Tree, record: Record) -> None:
     match record.text("op"):
         case "pause" if not agent.paused:
             agent.paused = True
-            agent.latches.append((record.at, ""))
+            agent.guards.pause(record.at)
         case "resume" if agent.paused:
             agent.paused = False
-            agent.latches[-1] = (agent.latches[-1][0], record.at)
+            agent.guards.resume(record.at)
         case "inject":
             kind: Final = "say" if agent.caller == "user" else "intervention"
             tree.said.append(record.body)
@@ -464,8 +466,8 @@ def _control(tree: Tree, record: Record) -> None:
             fold_shared.restore(tree)
             text = "The user put the files in the workspace back to what they were earlier."
             for one in tree.agents.values():
-                if not one.fresh:
-                    one.inbox.append(Incoming(record.n, "news", "the user", text))
+                if not one.context.fresh:
+                    one.mail.inbox.append(Incoming(record.n, "news", "the user", text))
         case "apply" | "drop":
             effects.intend(tree, record)
         case "overlay":

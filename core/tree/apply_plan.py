@@ -28,8 +28,9 @@ from core.plan.state import NodeChange, PlanState
 from core.plan.states import IllegalTransition
 from core.ports import JSON
 from core.tree import budget, origin
-from core.tree.agent import Agent, Incoming, Pending
+from core.tree.agent import Agent, Pending
 from core.tree.interpret import result_value
+from core.tree.mail import Incoming
 from core.tree.plan_report import ending_from, report
 from core.tree.plan_run import PlanRun, Settled, variable_of
 from core.tree.tree import Tree
@@ -103,10 +104,10 @@ def adopt(plan: Agent, record: Record) -> None:
     run.events.append(version)
     for node in version.add:
         if node.kind == "interjection":
-            heard = next((one for one in plan.inbox if one.text == node.task), None)
+            heard = next((one for one in plan.mail.inbox if one.text == node.task), None)
             if heard is None:
                 raise _mismatch(record, "holds a person's message that nobody sent")
-            plan.inbox.remove(heard)
+            plan.mail.inbox.remove(heard)
 
 
 def change(plan: Agent, record: Record) -> None:

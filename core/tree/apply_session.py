@@ -13,9 +13,11 @@ from core.journal.record import FORMAT, Record
 from core.modules.manifest import Manifest
 from core.modules.registry import Loaded
 from core.ports import JSON
-from core.tree.agent import Agent, Incoming
+from core.tree.agent import Agent
+from core.tree.agent_context import AgentContext
 from core.tree.bounds import Bounds
 from core.tree.checking import expect
+from core.tree.mail import Incoming
 from core.tree.pending import LiveFolder
 from core.tree.roles import Role
 from core.tree.tree import Tree
@@ -36,7 +38,7 @@ def open_session(tree: Tree, record: Record) -> None:
     tree.roles = take_roles(tree, record)
     create(tree, "/", "user", "", "smart")
     tree.root.step = tree.root.record = record.n
-    tree.root.allowance = tree.bounds.tokens
+    tree.root.account.allowance = tree.bounds.tokens
 
 
 def take_version(tree: Tree, record: Record, version: str) -> None:
@@ -75,7 +77,7 @@ def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
     known = tree.roles.get(model) or tree.roles.get("smart")
     static = known.static if known is not None else STANDARD
     agent = tree.agents[path] = Agent(
-        path, caller, role, model if model in tree.roles else "smart", history.begin(static)
+        path, caller, role, model if model in tree.roles else "smart", AgentContext(history.begin(static))
     )
     return agent
 
@@ -93,7 +95,7 @@ def change_module(tree: Tree, record: Record) -> None:
         tree.set_modules({**modules, manifest.name: Loaded.from_json(record.fields, manifest)})
     changed = {one for one, spec in before.items() if tree.functions.get(one) != spec}
     for agent in tree.agents.values():
-        agent.known -= changed  # what is said of it now has not been told yet
+        agent.context.known -= changed  # what is said of it now has not been told yet
     start_afresh(tree)
 
 
@@ -101,14 +103,14 @@ def _tell_gone(tree: Tree, record: Record, name: str) -> None:
     """Tell the agents that know functions of a module; they hear of it when they next have something to do."""
     text = f"The module `{name}` is not available any more."
     for agent in tree.agents.values():
-        if any(function.startswith(f"{name}.") for function in agent.known):
-            agent.inbox.append(Incoming(record.n, "news", name, text))
+        if any(function.startswith(f"{name}.") for function in agent.context.known):
+            agent.mail.inbox.append(Incoming(record.n, "news", name, text))
 
 
 def start_afresh(tree: Tree) -> None:
     """The grant changed or a module came back: calls that did not complete may be tried again."""
     for agent in tree.agents.values():
-        agent.incomplete.clear()
+        agent.guards.incomplete.clear()
 
 
 def fork(tree: Tree, record: Record) -> None:

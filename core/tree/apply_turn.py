@@ -9,7 +9,8 @@ from core.ports import JSON, ChatMessage, Usage
 from core.tree import origin
 from core.tree.agent import Agent
 from core.tree.checking import expect
-from core.tree.inputs import Prepared, documented, labels_shown, noted, opening_specs, prepare
+from core.tree.inputs import documented, labels_shown, noted, opening_specs, prepare
+from core.tree.prepared import Prepared
 from core.tree.tree import Tree
 
 
@@ -36,24 +37,25 @@ def take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     if prepared.digest != sent:
         expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
     stays = tree.layout == "changes"
-    agent.history.push(prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts))
-    agent.told = Told(prepared.seen, prepared.table.bindings) if stays else None
-    agent.history.push(ChatMessage("assistant", record.body))
-    for message in agent.inbox:
+    agent.context.history.push(
+        prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts)
+    )
+    agent.context.told = Told(prepared.seen, prepared.table.bindings) if stays else None
+    agent.context.history.push(ChatMessage("assistant", record.body))
+    for message in agent.mail.inbox:
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
-    agent.inbox = [message for message in agent.inbox if message.n not in prepared.took]
-    if agent.fresh:
-        agent.first = prepared.input
+    agent.mail.take(prepared.took)
+    if agent.context.fresh:
+        agent.context.first = prepared.input
         origin.hear_names(tree, agent, opening_specs(tree, agent, prepared.seen.catalogue))
-    agent.table, agent.feedback, agent.parts, agent.fresh = prepared.table, [], [], False
-    agent.recalled, agent.meant = (), {}
-    agent.full_told = agent.full_told or prepared.full > 0
+    agent.table, agent.context.fresh = prepared.table, False
+    agent.context.full_told = agent.context.full_told or prepared.full > 0
     _calibrate(tree, agent, record.fields.get("usage"), prepared)
-    agent.known.update(prepared.notes)
+    agent.context.known.update(prepared.notes)
     origin.document(agent, documented(tree, prepared.notes, prepared.seen.catalogue))
     agent.turn = record.n
-    agent.turns += 1
+    agent.guards.turns += 1
     agent.all_turns += 1
     count(agent, record.fields.get("usage"))
 
@@ -62,9 +64,9 @@ def _calibrate(tree: Tree, agent: Agent, usage: JSON, prepared: Prepared) -> Non
     """Learn from what the endpoint counted how far our estimate of tokens is off for this model."""
     prompt = usage.get("prompt") if isinstance(usage, dict) and "estimated" not in usage else None
     if isinstance(prompt, int):
-        reply = agent.history.messages()[-1]
+        reply = agent.context.history.messages()[-1]
         dropped = estimate(prepared.tail) if tree.layout == "whole" else 0
-        before = agent.history.tokens - estimate_messages([reply]) + dropped
+        before = agent.context.history.tokens - estimate_messages([reply]) + dropped
         known = tree.calibrations.get(agent.model, Calibration())
         tree.calibrations[agent.model] = known.observe(before, prompt)
 
@@ -75,7 +77,7 @@ def count(agent: Agent, usage: JSON) -> None:
         return
     names = ("prompt", "cached", "completion")
     prompt, cached, completion = (value if isinstance(value := usage.get(name), int) else 0 for name in names)
-    agent.spent += prompt + completion
+    agent.account.spent += prompt + completion
     old = agent.usage
     agent.usage = Usage(
         old.prompt_tokens + prompt,

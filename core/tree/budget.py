@@ -39,14 +39,9 @@ LastTurn = Literal["", "turns", "tokens"]
 """Why a turn is an agent's last one, if it is."""
 
 
-def left(agent: Agent) -> int:
-    """Tokens of an agent's allowance that are neither used nor reserved for a child; may be negative."""
-    return agent.allowance - agent.spent - agent.lent
-
-
 def above(tree: Tree, agent: Agent) -> int:
     """What an agent can draw: all that those above it can give away, its lender, that one's lender and so on."""
-    lender = tree.agents.get(agent.lender)
+    lender = tree.agents.get(agent.account.lender)
     return 0 if lender is None else _reach(tree, lender)
 
 
@@ -57,7 +52,7 @@ def _reach(tree: Tree, lender: Agent) -> int:
 
 def _spare(lender: Agent) -> int:
     """What an agent has beyond what it needs to report; negative if it has not even that."""
-    return left(lender) - 2 * cost_of_turn(lender.history.tokens)
+    return lender.account.left - 2 * cost_of_turn(lender.context.history.tokens)
 
 
 def share(tree: Tree, caller: Agent, child: Agent | None, *, waits: bool) -> int:
@@ -65,7 +60,7 @@ def share(tree: Tree, caller: Agent, child: Agent | None, *, waits: bool) -> int
 
     A child that works for this caller already gets none: it draws what it needs.
     """
-    if child is not None and child.active and child.lender == caller.path:
+    if child is not None and child.active and child.account.lender == caller.path:
         return 0
     start = min(_START, _reach(tree, caller))
     return max(start, int(_spare(caller) * _SYNC)) if waits else start
@@ -76,12 +71,12 @@ def short(tree: Tree, agent: Agent, cost: int) -> int:
 
     Enough is this turn and a report. Where there is not that much, it is only what this turn needs.
     """
-    missing = 2 * cost - left(agent)
-    if missing <= 0 or agent.lender not in tree.agents:
+    missing = 2 * cost - agent.account.left
+    if missing <= 0 or agent.account.lender not in tree.agents:
         return 0
     there = above(tree, agent)
     if there < missing:
-        return max(0, min(there, cost - left(agent)))
+        return max(0, min(there, cost - agent.account.left))
     return min(there, missing + min(2 * cost, int(there * _AHEAD)))
 
 
@@ -90,32 +85,29 @@ def draw(tree: Tree, agent: Agent, tokens: int) -> None:
 
     What the lender has not got it draws from its own: a start is soon too small to lend from.
     """
-    lender = tree.agents.get(agent.lender)
+    lender = tree.agents.get(agent.account.lender)
     if lender is not None and tokens > 0:
         draw(tree, lender, tokens - _spare(lender))
         given = max(0, min(tokens, _spare(lender)))
-        agent.allowance += given
-        lender.reserved[agent.path] = lender.reserved.get(agent.path, 0) + given
-        lender.lent += given
+        agent.account.allowance += given
+        lender.account.reserve(agent.path, given)
 
 
 def reserve(tree: Tree, lender: Agent, child: Agent, tokens: int) -> None:
     """The child works for `lender` from now on, and gets `tokens` of its allowance or of what it can draw."""
-    if child.lender != lender.path:
+    if child.account.lender != lender.path:
         refund(tree, child)
-        child.lender = lender.path
-        lender.reserved[child.path] = 0
+        child.account.lender = lender.path
+        lender.account.reserve(child.path, 0)
     draw(tree, child, tokens)
 
 
 def refund(tree: Tree, child: Agent) -> None:
     """The child came to rest: its lender pays what it used and gets back the rest."""
-    lender = tree.agents.get(child.lender)
+    lender = tree.agents.get(child.account.lender)
     if lender is not None:
-        lender.lent -= lender.reserved.pop(child.path, 0)
-        lender.spent += child.spent
-    child.allowance = child.spent = 0
-    child.lender = ""
+        lender.account.settle(child.path, child.account.spent)
+    child.account.close()
 
 
 def lender_for(tree: Tree, child: Agent) -> Agent:
@@ -129,8 +121,8 @@ def lender_for(tree: Tree, child: Agent) -> Agent:
 def low(tree: Tree, agent: Agent) -> int | None:
     """What an agent has left and can draw, if that is so little that it should know."""
     more = above(tree, agent)
-    tokens = left(agent) + more
-    return max(0, tokens) if tokens < (agent.allowance + more) * _LOW else None
+    tokens = agent.account.left + more
+    return max(0, tokens) if tokens < (agent.account.allowance + more) * _LOW else None
 
 
 def cost_of_turn(context: int) -> int:
@@ -140,6 +132,6 @@ def cost_of_turn(context: int) -> int:
 
 def last_turn(tree: Tree, agent: Agent, cost: int) -> LastTurn:
     """Whether the turn that begins now is the last that the agent can have."""
-    if agent.turns + 1 >= tree.bounds.turns:
+    if agent.guards.turns + 1 >= tree.bounds.turns:
         return "turns"
-    return "tokens" if left(agent) < 2 * cost else ""
+    return "tokens" if agent.account.left < 2 * cost else ""

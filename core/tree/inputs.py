@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
 
 from core.context.embeds import MOST, embedded, part
@@ -19,9 +18,11 @@ from core.language import labels
 from core.language.actions import CORE_ACTIONS, ActionSpec
 from core.language.scanner import scan
 from core.language.variables import Table, Value, rename, text_value
-from core.ports import JSON, ChatMessage, Part
-from core.tree.agent import Agent, Incoming
+from core.ports import JSON, Part
+from core.tree.agent import Agent
+from core.tree.mail import Incoming
 from core.tree.offers import is_offered
+from core.tree.prepared import Prepared, newest_message
 from core.tree.tree import Tree
 
 _NOTES: Final = 3
@@ -34,31 +35,6 @@ _LAST: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """One context, ready to be sent: what is new in it, and the digest over all of it.
-
-    `table`: the agent's variables with those that the messages brought. `last`: why no turn follows, if so;
-    `full`: the percentage that the agent was told, if so.
-    """
-
-    input: str
-    tail: str
-    parts: tuple[Part, ...]
-    took: tuple[int, ...]
-    notes: Mapping[str, int]
-    seen: Seen
-    table: Table
-    last: str
-    full: int
-    digest: str
-
-    @property
-    def newest(self) -> ChatMessage:
-        """The last message of the context: this turn's input with the tail."""
-        return _newest(self.input, self.tail, self.parts)
-
-
 def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
     """The functions whose documentation an agent has not read, as far as it could use it."""
     if tree.roles[agent.model].small:
@@ -68,7 +44,7 @@ def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
     return [
         spec
         for spec in [*tree.registry(agent.path).functions(), *own]
-        if spec.name not in agent.known and spec.documentation and is_offered(tree, agent, spec)
+        if spec.name not in agent.context.known and spec.documentation and is_offered(tree, agent, spec)
     ]
 
 
@@ -80,7 +56,10 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
     """
     unknown = undocumented(tree, agent)
     found: dict[str, int] = {}
-    waiting = [(0, " ".join(agent.feedback)), *((message.n, message.text) for message in agent.inbox)]
+    waiting = [
+        (0, " ".join(agent.mail.feedback)),
+        *((message.n, message.text) for message in agent.mail.inbox),
+    ]
     for n, text in waiting if unknown else ():
         lower = text.lower()
         words = set(_WORDS.findall(lower))
@@ -88,7 +67,7 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
             if _touches(spec, lower, words):
                 found.setdefault(spec.name, n)
     names = {spec.name for spec in unknown}
-    found.update((name, n) for name, n in agent.meant.items() if name in names - found.keys())
+    found.update((name, n) for name, n in agent.mail.meant.items() if name in names - found.keys())
     in_order = sorted(found.items(), key=lambda note: note[1])
     return dict(in_order[:_NOTES])
 
@@ -122,25 +101,25 @@ def prepare(
     ("turns", "tokens"), if it is. `full`: how full its context is, in percent, if it must be told.
     """
     wanted = None if took is None else set(took)
-    inbox = [message for message in agent.inbox if wanted is None or message.n in wanted]
+    inbox = [message for message in agent.mail.inbox if wanted is None or message.n in wanted]
     table = agent.table.copy() if inbox else agent.table
     parts = [
         *_opening(tree, agent, seen.catalogue),
         *heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue),
     ]
-    remaining = tree.bounds.turns - agent.turns
+    remaining = tree.bounds.turns - agent.guards.turns
     if last in _LAST:
         parts.append(labels.note(_LAST[last]))
     elif remaining <= _TURNS_LEFT < tree.bounds.turns:
         parts.append(labels.note(f"{remaining} turns left for this task, this one included."))
     if full:
         parts.append(labels.context_full(full))
-    text, recalled = "\n\n".join(parts), agent.recalled
-    told = agent.told
+    text, recalled = "\n\n".join(parts), agent.mail.recalled
+    told = agent.context.told
     end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
-    shown = [*agent.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
+    shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
     beside = tuple(dict.fromkeys(shown))[:MOST]
-    digest = agent.history.digest([_newest(text, end, beside)])
+    digest = agent.context.history.digest([newest_message(text, end, beside)])
     taken = tuple(message.n for message in inbox)
     return Prepared(text, end, beside, taken, notes, seen, table, last, full, digest)
 
@@ -159,14 +138,10 @@ def heard(
     What the messages bring is put into `table`. `catalogue`: the record since which functions are as noted.
     """
     front, behind = (list(_documentation(tree, notes, place, catalogue)) for place in (_FRONT, 0))
-    parts = [*front, *agent.feedback, *behind]
+    parts = [*front, *agent.mail.feedback, *behind]
     for message in inbox:
         parts += [receive(tree, message, table), *_documentation(tree, notes, message.n, catalogue)]
     return parts
-
-
-def _newest(text: str, end: str, parts: tuple[Part, ...]) -> ChatMessage:
-    return ChatMessage("user", f"{text}\n\n{end}" if end else text, parts)
 
 
 def labels_shown(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Labels:
@@ -181,7 +156,7 @@ def show(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[
     already is not shown again. `table`: as `receive` left it.
     """
     for found, _ in _beside(tree, agent, message, table):
-        if not any(found in earlier.parts for earlier in agent.history.messages()):
+        if not any(found in earlier.parts for earlier in agent.context.history.messages()):
             yield found
 
 
@@ -199,9 +174,9 @@ def _beside(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterat
 
 
 def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
-    if agent.fresh and agent.forked:
+    if agent.context.fresh and agent.context.forked:
         yield labels.forked(agent.path, agent.caller, agent.role)
-    elif agent.fresh:
+    elif agent.context.fresh:
         specs = opening_specs(tree, agent, catalogue)
         listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
         yield labels.opening(agent.path, agent.caller, agent.role, listed)

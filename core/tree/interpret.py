@@ -54,7 +54,7 @@ def begin(tree: Tree, agent: Agent, text: str, *, cut_off: bool) -> None:
             unfinished = (
                 "Your message was cut off by the length limit; its unfinished last block was not run."
             )
-            agent.feedback.append(labels.note(unfinished))
+            agent.mail.feedback.append(labels.note(unfinished))
         else:
             agent.actions.append(_pend(tree, agent, registry, len(agent.actions), block))
     advance(tree, agent)
@@ -92,7 +92,7 @@ def advance(tree: Tree, agent: Agent) -> None:
         feedback = _settle(tree, agent, agent.actions[0])
         if feedback is None:
             break
-        agent.feedback.append(feedback)
+        agent.mail.feedback.append(feedback)
         agent.actions.pop(0)
     _look_ahead(tree, agent)
 
@@ -106,7 +106,7 @@ def _look_ahead(tree: Tree, agent: Agent) -> None:
 
     That is one that does more than read or belongs to a state machine, names what is not there yet, or was made before without completing.
     """
-    made = set(agent.incomplete)
+    made = set(agent.guards.incomplete)
     for pending in agent.actions if agent.actions and agent.actions[0].bound else ():
         if not _reads(pending) or has_states(tree, pending.spec):
             return
@@ -120,7 +120,7 @@ def _look_ahead(tree: Tree, agent: Agent) -> None:
             if isinstance(bound, Mistake) or (pending.spec.name, digest_of(bound)) in made:
                 return
             pending.bound = bound
-            agent.known.add(pending.spec.name)
+            agent.context.known.add(pending.spec.name)
         made.add((pending.spec.name, digest_of(pending.bound)))
 
 
@@ -165,18 +165,18 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
             return plan_aim.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))
         case name:
             # Known from here on, whether the gate lets it through or not: a context must not tell (law 7).
-            agent.known.add(name)
+            agent.context.known.add(name)
             return _refuse(agent, name, digest_of(pending.bound))
 
 
 def _refuse(agent: Agent, function: str, arguments: str) -> str | None:
     """A call that did not complete is not made again unchanged; None if this one may be made."""
-    count = agent.incomplete.get((function, arguments))
+    count = agent.guards.incomplete.get((function, arguments))
     if count is None:
         return None
-    agent.incomplete[function, arguments] = count + 1
+    agent.guards.incomplete[function, arguments] = count + 1
     if count + 1 >= loops.UNCHANGED:
-        agent.ended = f"{labels.incomplete(function)} The same call was repeated unchanged."
+        agent.guards.ended = f"{labels.incomplete(function)} The same call was repeated unchanged."
     return labels.refused_repeat(function)
 
 
@@ -195,7 +195,7 @@ def _named(agent: Agent, pending: Pending) -> list[str]:
 def ready(agent: Agent, pending: Pending) -> list[int]:
     """Records of the replies that a WAIT or QUERY would take now, in the order in which they came."""
     wanted = set(_named(agent, pending))
-    return [message.n for message in agent.inbox if message.kind == "child" and message.child in wanted]
+    return [message.n for message in agent.mail.inbox if message.kind == "child" and message.child in wanted]
 
 
 def satisfied(tree: Tree, agent: Agent, pending: Pending) -> bool:
@@ -208,12 +208,12 @@ def compress(agent: Agent, summary: str | None) -> bool:
 
     `summary` is None if the agent's last reply holds it.
     """
-    first = ChatMessage("user", f"{agent.first}\n\n{labels.compressed(summary)}")
-    cut = agent.history.cut(first, KEPT)
+    first = ChatMessage("user", f"{agent.context.first}\n\n{labels.compressed(summary)}")
+    cut = agent.context.history.cut(first, KEPT)
     if cut is None:
         return False
-    agent.history = cut
-    agent.full_told, agent.told = False, None
+    agent.context.history = cut
+    agent.context.full_told, agent.context.told = False, None
     return True
 
 
@@ -335,7 +335,7 @@ def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
     told = [labels.brought(pending.written, module, listed)]
     origin.read(agent, origin.passed(pending.bound))
     for spec in [spec for spec in specs if spec.documentation][:_TOLD]:
-        agent.known.add(spec.name)
+        agent.context.known.add(spec.name)
         if pending.spec.name == "LOAD":  # what it deploys comes from the source that it gave
             origin.document(agent, [spec])
         told.append(labels.documentation(spec.name, spec.alias, spec.documentation))
@@ -357,9 +357,9 @@ def _artifacts(tree: Tree, agent: Agent, record: Record, provenance: Labels) -> 
 def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:
     """Put a value behind the agent's next message, if its model takes it and there is room."""
     found = part(name, value, tree.roles[agent.model].takes)
-    if found is None or len(agent.parts) >= MOST:
+    if found is None or len(agent.mail.parts) >= MOST:
         return False
-    agent.parts.append(found)
+    agent.mail.parts.append(found)
     return True
 
 

@@ -7,12 +7,12 @@ polling for something to become ready is allowed.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from typing import Final
 
 from core.language import labels
 from core.language.variables import text_value
 from core.tree.agent import Agent
+from core.tree.guards import Repeats
 
 WARN: Final = 3
 """Repetitions after which the agent is told."""
@@ -22,9 +22,6 @@ END: Final = 5
 
 UNCHANGED: Final = 2
 """Repetitions of a call that did not complete after which the agent's work ends."""
-
-Repeats = MutableMapping[tuple[str, str], tuple[str, int]]
-"""(function, digest of arguments) → (digest of its last outcome, how often in a row)."""
 
 
 def observe(repeats: Repeats, function: str, arguments: str, outcome: str) -> int:
@@ -37,8 +34,8 @@ def observe(repeats: Repeats, function: str, arguments: str, outcome: str) -> in
 
 def watch(agent: Agent, function: str, arguments: str, outcome_text: str) -> None:
     """Note the outcome of a call; its agent is told, and in the end stopped, if it is always the same."""
-    count = observe(agent.repeats, function, arguments, text_value(outcome_text).sha256)
+    count = observe(agent.guards.repeats, function, arguments, text_value(outcome_text).sha256)
     if count >= END:
-        agent.ended = f"The same {function} was made {count} times with the same outcome."
+        agent.guards.ended = f"The same {function} was made {count} times with the same outcome."
     elif count >= WARN:
-        agent.feedback.append(labels.repeated(function, count))
+        agent.mail.feedback.append(labels.repeated(function, count))

@@ -49,7 +49,7 @@ def shift(tree: Tree, agent: Agent, record: Record) -> str:
         tuple(str(one) for one in listed if machine.function(str(one))) if isinstance(listed, list) else ()
     )
     names, before = given or _offered_in(machine, state), _told(agent, machine)
-    agent.offers[machine.name] = names
+    agent.context.offers[machine.name] = names
     if names == before and not note:
         return ""
     functions = [
@@ -68,7 +68,7 @@ def _machine(tree: Tree, module: str | None) -> Manifest | None:
 
 
 def _told(agent: Agent, machine: Manifest) -> tuple[str, ...]:
-    return agent.offers.get(machine.name) or _offered_in(machine, machine.states[0].name)
+    return agent.context.offers.get(machine.name) or _offered_in(machine, machine.states[0].name)
 
 
 def _offered_in(manifest: Manifest, state: str) -> tuple[str, ...]:

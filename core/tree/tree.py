@@ -7,7 +7,7 @@ here is a question about its state.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from core.context.tail import Layout
 from core.context.tokens import Calibration, weight
@@ -22,12 +22,10 @@ from core.ports import ChatMessage, Usage
 from core.tree.agent import Act, Agent, End, Execute, Step, Think
 from core.tree.bounds import Bounds
 from core.tree.pending import LiveFolder, PendingChange
+from core.tree.prepared import Prepared
 from core.tree.roles import Role
 from core.tree.shared import Shared
 from core.tree.view import AgentState, NodeView
-
-if TYPE_CHECKING:
-    from core.tree.inputs import Prepared
 
 
 class Tree:
@@ -163,7 +161,7 @@ class Tree:
     def tokens(self, agent: Agent, newest: ChatMessage) -> int:
         """About how many tokens an agent's context has with `newest` as its last message."""
         known = self.calibrations.get(agent.model, Calibration())
-        return known.apply(agent.history.tokens + weight(newest))
+        return known.apply(agent.context.history.tokens + weight(newest))
 
     def next_step(self, path: str) -> Step | None:
         """What an agent has to do now; None if it rests, waits for a child or is paused."""
@@ -172,8 +170,8 @@ class Tree:
             return None
         if agent.plan is not None:
             return Execute()
-        if agent.ended:
-            return End("loop", agent.ended)
+        if agent.guards.ended:
+            return End("loop", agent.guards.ended)
         return Act(agent.actions[0]) if agent.actions else Think()
 
     def state(self, agent: Agent) -> AgentState:

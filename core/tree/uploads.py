@@ -16,7 +16,8 @@ from core.journal.record import Record
 from core.language.variables import Table, Value
 from core.ports import JSON
 from core.tree import origin
-from core.tree.agent import Agent, Incoming
+from core.tree.agent import Agent
+from core.tree.mail import Incoming
 from core.tree.tree import Tree
 
 LARGEST: Final = 32 << 20
@@ -35,7 +36,7 @@ def variable_name(file: str) -> str:
 def waiting(agent: Agent) -> Table:
     """An agent's variables as they will be when it has read what waits for it."""
     table = agent.table.copy()
-    for message in agent.inbox:
+    for message in agent.mail.inbox:
         for name, value in message.values.items():
             table.receive(name, value)
     return table

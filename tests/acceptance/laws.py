@@ -65,13 +65,13 @@ def _place(record: Record) -> tuple[str, int, int]:
 
 def _told_after(agent: Agent, turn: Record) -> str:
     """What an agent heard next after a turn: an action with a mistake in it is settled there and then."""
-    messages = agent.history.messages()
+    messages = agent.context.history.messages()
     after = [
         later.content
         for message, later in pairwise(messages)
         if message.role == "assistant" and message.content == turn.body
     ]
-    return "\n".join([*after, *agent.feedback])
+    return "\n".join([*after, *agent.mail.feedback])
 
 
 def _answered(records: Sequence[Record]) -> Counter[tuple[str, int, int]]:

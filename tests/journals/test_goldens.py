@@ -36,10 +36,10 @@ def test_every_version_has_every_scene() -> None:
 def test_a_golden_journal_is_read(golden: Path) -> None:
     tree = replay(golden).tree
     assert tree.format == golden.parent.name
-    assert tree.root.history.messages()[-1].content == ENDED[golden.name]
-    assert not any(agent.actions or agent.active or agent.reserved for agent in tree.agents.values())
+    assert tree.root.context.history.messages()[-1].content == ENDED[golden.name]
+    assert not any(agent.actions or agent.active or agent.account.reserved for agent in tree.agents.values())
     used = sum(agent.usage.prompt_tokens + agent.usage.completion_tokens for agent in tree.agents.values())
-    assert tree.root.spent == used
+    assert tree.root.account.spent == used
 
 
 @present

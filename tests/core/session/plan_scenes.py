@@ -107,7 +107,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def heard(session: Session, path: str = "/") -> str:
-    return "\n".join(one.content for one in session.state.agents[path].history.messages())
+    return "\n".join(one.content for one in session.state.agents[path].context.history.messages())
 
 
 TWO = """\

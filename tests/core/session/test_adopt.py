@@ -164,7 +164,7 @@ def test_what_was_under_way_is_dropped(tmp_path: Path) -> None:
         data = tmp_path / f"b{at}"
         made, world = adopt(data, folder, at=at), World()
         tree = replay(made, verify=True).tree
-        assert not any(agent.active or agent.actions or agent.inbox for agent in tree.agents.values())
+        assert not any(agent.active or agent.actions or agent.mail.inbox for agent in tree.agents.values())
         assert not any(tree.next_step(path) for path in tree.agents)
         go_on(data, made.name, world)
         assert world.done == [], at
@@ -197,8 +197,8 @@ def test_bounds_and_budget_are_the_adopters(tmp_path: Path) -> None:
 
     tree = replay(adopt(tmp_path / "b", rewritten(folder, boundless))).tree
     assert tree.bounds.depth == 8
-    assert tree.root.allowance == tree.bounds.tokens == 2_000_000
-    assert tree.root.spent == tree.root.lent == 0
+    assert tree.root.account.allowance == tree.bounds.tokens == 2_000_000
+    assert tree.root.account.spent == tree.root.account.lent == 0
 
 
 # --- files and blobs --------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ from core.context.prompt import STANDARD
 from core.journal.record import Record
 from core.session.replay import replay
 from core.tree import budget
+from core.tree.account import Account
 from core.tree.agent import Agent
+from core.tree.agent_context import AgentContext
 from core.tree.bounds import Bounds
 from core.tree.tree import Tree
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
@@ -48,9 +50,9 @@ def test_totals_at_the_root_equal_the_sum_over_the_tree(tmp_path: Path) -> None:
         "/a/c": ["c"],
     }
     tree, records = play(tmp_path, ScriptedModel(replies(script)), Bounds())
-    assert tree.root.spent == spent(records) > 0
-    assert tree.root.reserved == {}
-    assert all(agent.allowance == 0 for agent in tree.agents.values() if agent.caller != "user")
+    assert tree.root.account.spent == spent(records) > 0
+    assert tree.root.account.reserved == {}
+    assert all(agent.account.allowance == 0 for agent in tree.agents.values() if agent.caller != "user")
 
 
 def test_a_child_gets_a_share_and_never_more_than_its_caller_has(tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ def test_a_tree_at_its_budget_still_reports(tmp_path: Path) -> None:
     assert replied[0].body.startswith("I counted to ")
     assert replied[0].text("last") == "tokens"
     assert replied[1].body == "It did not finish."
-    assert spent(records) == tree.root.spent <= bounds.tokens
+    assert spent(records) == tree.root.account.spent <= bounds.tokens
 
 
 @pytest.mark.parametrize("count", [8, 300])
@@ -93,9 +95,9 @@ def test_children_side_by_side_all_get_their_work_done(tmp_path: Path, count: in
     replied = [record for record in records if record.kind == "reply" and record.agent != "/"]
     assert len(replied) == count
     assert {record.text("status") for record in replied} == {"ok"}
-    assert tree.root.spent == spent(records) <= tree.bounds.tokens
-    assert tree.root.reserved == {}
-    assert tree.root.lent == 0
+    assert tree.root.account.spent == spent(records) <= tree.bounds.tokens
+    assert tree.root.account.reserved == {}
+    assert tree.root.account.lent == 0
 
 
 def test_children_side_by_side_that_need_more_than_there_is_all_report(tmp_path: Path) -> None:
@@ -115,18 +117,30 @@ def test_children_side_by_side_that_need_more_than_there_is_all_report(tmp_path:
     assert replied["/"].body == "All reported."
     assert any(record.kind == "draw" for record in records)
     assert all(record.body.startswith("Counted to ") for path, record in replied.items() if path != "/")
-    assert tree.root.spent == spent(records) <= bounds.tokens
+    assert tree.root.account.spent == spent(records) <= bounds.tokens
 
 
 def family(tokens: int, *starts: int) -> tuple[Tree, list[Agent]]:
     """A root with `tokens` and below it a chain of agents, each lent so much by the one above it."""
     tree = Tree(strict=True, blobs=lambda digest: b"")
-    chain = [Agent("/", "user", "", "smart", history.begin(STANDARD), active=True, allowance=tokens)]
+    chain = [
+        Agent(
+            "/",
+            "user",
+            "",
+            "smart",
+            AgentContext(history.begin(STANDARD)),
+            account=Account(tokens),
+            active=True,
+        )
+    ]
     tree.agents["/"] = chain[0]
     for start in starts:
         above = chain[-1]
         path = f"{above.path.rstrip('/')}/a"
-        child = tree.agents[path] = Agent(path, above.path, "", "smart", history.begin(STANDARD), active=True)
+        child = tree.agents[path] = Agent(
+            path, above.path, "", "smart", AgentContext(history.begin(STANDARD)), active=True
+        )
         budget.reserve(tree, above, child, start)
         chain.append(child)
     return tree, chain
@@ -134,35 +148,35 @@ def family(tokens: int, *starts: int) -> tuple[Tree, list[Agent]]:
 
 def kept(agent: Agent) -> int:
     """What an agent keeps so that it can report."""
-    return 2 * budget.cost_of_turn(agent.history.tokens)
+    return 2 * budget.cost_of_turn(agent.context.history.tokens)
 
 
 def test_a_draw_goes_through_all_lenders() -> None:
     tree, (root, middle, leaf) = family(100_000, 4_096, 2_048)
     budget.draw(tree, leaf, 50_000)
-    assert budget.left(leaf) == 52_048
-    assert leaf.allowance == middle.lent == middle.reserved[leaf.path]
-    assert middle.allowance == root.lent == root.reserved[middle.path]
-    assert budget.left(middle) == kept(middle)
+    assert leaf.account.left == 52_048
+    assert leaf.account.allowance == middle.account.lent == middle.account.reserved[leaf.path]
+    assert middle.account.allowance == root.account.lent == root.account.reserved[middle.path]
+    assert middle.account.left == kept(middle)
 
 
 def test_no_draw_takes_what_a_lender_needs_to_report() -> None:
     tree, (root, middle, leaf) = family(100_000, 4_096, 2_048)
     there = budget.above(tree, leaf)
     budget.draw(tree, leaf, 10**9)
-    assert leaf.allowance == 2_048 + there
+    assert leaf.account.allowance == 2_048 + there
     assert budget.above(tree, leaf) == 0
-    assert [budget.left(one) for one in (root, middle)] == [kept(root), kept(middle)]
-    assert sum(budget.left(one) for one in (root, middle, leaf)) == 100_000
+    assert [one.account.left for one in (root, middle)] == [kept(root), kept(middle)]
+    assert sum(one.account.left for one in (root, middle, leaf)) == 100_000
 
 
 def test_a_refund_brings_back_what_was_drawn_at_every_level() -> None:
     tree, (root, middle, leaf) = family(100_000, 4_096, 2_048)
     budget.draw(tree, leaf, 50_000)
-    leaf.spent, middle.spent = 30_000, 1_000
+    leaf.account.spent, middle.account.spent = 30_000, 1_000
     budget.refund(tree, leaf)
     budget.refund(tree, middle)
-    assert (root.spent, root.lent, budget.left(root)) == (31_000, 0, 69_000)
+    assert (root.account.spent, root.account.lent, root.account.left) == (31_000, 0, 69_000)
 
 
 def test_an_agent_that_changes_its_lender_is_paid_for_by_both() -> None:
@@ -170,14 +184,14 @@ def test_an_agent_that_changes_its_lender_is_paid_for_by_both() -> None:
     tree, (root, middle, leaf) = family(100_000, 50_000, 2_048)
     budget.refund(tree, leaf)
     budget.reserve(tree, root, leaf, 4_096)
-    leaf.spent = 1_000
+    leaf.account.spent = 1_000
     budget.reserve(tree, middle, leaf, budget.share(tree, middle, leaf, waits=True))
-    assert (root.spent, root.reserved) == (1_000, {middle.path: 50_000})
-    assert middle.reserved == {leaf.path: leaf.allowance}
-    leaf.spent = 500
+    assert (root.account.spent, root.account.reserved) == (1_000, {middle.path: 50_000})
+    assert middle.account.reserved == {leaf.path: leaf.account.allowance}
+    leaf.account.spent = 500
     budget.refund(tree, leaf)
     budget.refund(tree, middle)
-    assert (root.spent, root.lent, root.reserved) == (1_500, 0, {})
+    assert (root.account.spent, root.account.lent, root.account.reserved) == (1_500, 0, {})
 
 
 def test_where_little_is_left_an_agent_draws_no_more_than_its_report_needs() -> None:

@@ -287,7 +287,7 @@ def test_a_mistake_about_a_variable_shows_nothing_of_it(tmp_path: Path) -> None:
     _, played = play(tmp_path, looker("```mail.send to=bob copies=$page\nx\n```"))
     agent = played.tree.agents["/p/looker"]
     assert WEB not in agent.labels
-    assert not any("Evil" in message.content for message in agent.history.messages())
+    assert not any("Evil" in message.content for message in agent.context.history.messages())
 
 
 def test_what_an_agent_wrote_stays_its_own_through_a_tool_that_adds_nothing(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_agent_steps_are_children_with_dialogues(tmp_path: Path) -> None:
     assert [text for _, function, text in world.done if function == "t.write"] == ["note", "Still three."]
     assert "- again (agent researcher): executed, $again" in heard(session)
     tree = session.state
-    assert tree.root.spent == sum(
+    assert tree.root.account.spent == sum(
         one.usage.prompt_tokens + one.usage.completion_tokens for one in tree.agents.values()
     )
 
@@ -117,7 +117,7 @@ def test_a_planner_writes_the_steps_and_a_reflection_concludes(tmp_path: Path) -
     usage = session.state.agents["/plan"].usage
     assert usage.completion_tokens > 0
     assert (
-        session.state.root.spent
+        session.state.root.account.spent
         == session.state.usage().prompt_tokens + session.state.usage().completion_tokens
     )
 

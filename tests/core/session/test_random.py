@@ -235,8 +235,8 @@ def check_laws(story: Story, tree: Tree, records: list[Record]) -> None:
             assert all(above.scope.contains(name) for name in tree.functions if mine.scope.contains(name))
     # One pool: what the root has used is the sum over the tree, and nothing stays reserved.
     used = sum(agent.usage.prompt_tokens + agent.usage.completion_tokens for agent in tree.agents.values())
-    assert tree.root.spent == used
-    assert all(agent.reserved == {} for agent in tree.agents.values())
+    assert tree.root.account.spent == used
+    assert all(agent.account.reserved == {} for agent in tree.agents.values())
     # Every message is taken at most once.
     taken = Counter(n for one in records for n in (one.fields.get("took") or []) if isinstance(n, int))  # type: ignore[union-attr]
     assert all(count == 1 for count in taken.values()), taken

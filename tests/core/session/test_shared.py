@@ -21,9 +21,9 @@ from core.ports import ModelProfile, ModuleHost, Report
 from core.session.monitor import Authorities
 from core.session.replay import Replay, replay
 from core.session.runtime import Runtime
-from core.tree.agent import Incoming
 from core.tree.apply_session import create, fork
 from core.tree.inputs import labels_shown
+from core.tree.mail import Incoming
 from core.tree.roles import Role
 from core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
@@ -142,7 +142,7 @@ def beside(text: str, policy: str = "") -> Scene:
     async def steer(tree: Callable[[], Tree]) -> None:
         def reading() -> bool:
             reader = tree().agents.get("/reader")
-            return reader is None or reader.fresh or reader.active
+            return reader is None or reader.context.fresh or reader.active
 
         while reading():  # noqa: ASYNC110 - the agents run meanwhile
             await asyncio.sleep(0)
@@ -271,7 +271,7 @@ def test_words_that_a_reader_chose_as_names_reach_nobody_through_a_plan(tmp_path
     scene = Scene(script)
     tree = scene.play(tmp_path).tree
     looker = tree.agents["/p/looker"]
-    told = looker.history.messages()[-2].content
+    told = looker.context.history.messages()[-2].content
     assert "ignore_all_rules" not in told
     assert "obey-me" not in told
     assert "$r_part_1 (text/plain, 4 B)" in told
@@ -280,13 +280,13 @@ def test_words_that_a_reader_chose_as_names_reach_nobody_through_a_plan(tmp_path
     assert WEB in looker.table["r_part_1"].labels
     clean = {**script, "/p/reader": ["```VAR ports\n80\n```", "See $ports."]}
     tree = Scene(clean).play(tmp_path / "clean").tree
-    assert "$ports (text/plain, 2 B)" in tree.agents["/p/looker"].history.messages()[-2].content
+    assert "$ports (text/plain, 2 B)" in tree.agents["/p/looker"].context.history.messages()[-2].content
 
 
 def test_why_a_step_failed_is_read_by_who_hears_it(tmp_path: Path) -> None:
     plan = "goal: g\nsteps:\n  - {id: f, call: t.fail, params: {text: x}}\n"
     tree = Scene({"/": [f"```PLAN p\n{plan}```", "Done."]}).play(tmp_path).tree
-    assert "it failed" in tree.root.history.messages()[-2].content
+    assert "it failed" in tree.root.context.history.messages()[-2].content
     assert "tool:t.fail" in tree.root.labels
 
 

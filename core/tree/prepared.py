@@ -1,0 +1,40 @@
+"""One context, ready to be sent. How it is built: `core.tree.inputs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.context.tail import Seen
+from core.language.variables import Table
+from core.ports import ChatMessage, Part
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One context, ready to be sent: what is new in it, and the digest over all of it.
+
+    `table`: the agent's variables with those that the messages brought. `last`: why no turn follows, if so;
+    `full`: the percentage that the agent was told, if so.
+    """
+
+    input: str
+    tail: str
+    parts: tuple[Part, ...]
+    took: tuple[int, ...]
+    notes: Mapping[str, int]
+    seen: Seen
+    table: Table
+    last: str
+    full: int
+    digest: str
+
+    @property
+    def newest(self) -> ChatMessage:
+        """The last message of the context: this turn's input with the tail."""
+        return newest_message(self.input, self.tail, self.parts)
+
+
+def newest_message(text: str, end: str, parts: tuple[Part, ...]) -> ChatMessage:
+    """The last message of a context: a turn's input with the tail, and what it shows beside text."""
+    return ChatMessage("user", f"{text}\n\n{end}" if end else text, parts)
