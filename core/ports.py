@@ -384,10 +384,11 @@ class LiveFiles(Protocol):
         """The overlay: what modules get as their workspace."""
         ...
 
-    def refresh(self) -> Sequence[str]:
-        """Before a call, when no other is under way: let modules see what changed in the directory, and remember the moment.
+    def refresh(self, *, works: bool = True) -> Sequence[str]:
+        """Before a call, when no other is under way: let modules see what changed in the directory.
 
         Gives the paths that modules can't see as they are now, because a background job holds what was there before.
+        `works`: the call can write, so remember the moment: what changes from now on may be unknown to it.
         """
         ...
 

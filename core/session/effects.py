@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
@@ -96,7 +97,7 @@ class Underway:
 
     async def begin(self) -> None:
         """The call is about to be made."""
-        await self._effects.refresh()
+        await self._effects.refresh(works=self._works)
 
     async def end(self, agent: str) -> dict[str, JSON]:
         """The call has ended; gives what its result's record says of its effects."""
@@ -146,14 +147,17 @@ class Effects:
         self._calls -= 1
         self._works -= works
 
-    async def refresh(self) -> None:
-        """Let modules see what changed in the directory, unless a call is in the middle of looking at it."""
+    async def refresh(self, *, works: bool) -> None:
+        """Let modules see what changed in the directory, unless a call is in the middle of looking at it.
+
+        `works`: the call for which that is done can write.
+        """
         if self._files is None:
             return
         async with self._lock:
             if self._calls == 1:
                 try:
-                    stale = await self._run(self._files.refresh)
+                    stale = await self._run(partial(self._files.refresh, works=works))
                 except WorkspaceError as error:
                     self._tell(str(error))
                     return

@@ -49,6 +49,8 @@ class Overlay:
         self._stale: set[str] = set()
         self._matched: dict[str, Print | None] = {}
         self._holders: Holders | None = None
+        self._applied = 0
+        """When we changed something in the directory ourselves, which is no conflict at the next call."""
         with _explained(self._layers), ExitStack() as stack:
             self._owner = _kept(stack, mounting.own(self._layers.store))
             mounting.unmount(self._layers.merged)  # what a killed process left
@@ -74,25 +76,27 @@ class Overlay:
         """The overlay: what modules get as their workspace."""
         return self._layers.merged
 
-    def refresh(self) -> Sequence[str]:
+    def refresh(self, *, works: bool = True) -> Sequence[str]:
         """Before a call, while none is under way: let modules see the directory as it is now.
 
-        Gives the paths that still can't be seen so, because a process holds what was there before.
+        Gives the paths that still can't be seen so, because a process holds what was there before. Of a call that only
+        looks no moment is remembered: what is later than an older one can only be asked about.
 
         Raises:
             WorkspaceError: the directory, or the overlay, is no longer there.
         """
         self._check()
         with _explained(self._layers):
-            return self._renewed()
+            return self._renewed(works=works)
 
-    def _renewed(self) -> list[str]:
-        self._moment = _next_tick()
+    def _renewed(self, *, works: bool) -> list[str]:
         held = self._held(mapped=any(stamp[0] != "folder" for stamp in self._base.settled.values()))
         self._sweep(held)
         self._alike()
+        if works:
+            self._moment = _tick(past=self._applied)
+            os.utime(self._layers.store / "moment", ns=(self._moment, self._moment))
         mounting.renew(self._layers.merged)
-        os.utime(self._layers.store / "moment", ns=(self._moment, self._moment))
         self._born &= held.paths
         self._stale = {path for path in held.paths if self._differs(path)}
         return sorted(names.encode(path) for path in self._stale)
@@ -135,6 +139,7 @@ class Overlay:
             try:
                 going.run(wanted.values())
             finally:
+                self._applied = time.time_ns()
                 with suppress(WorkspaceError):  # it is known from what is below as well
                     self._base.save()
             for path, change in wanted.items():
@@ -197,7 +202,7 @@ class Overlay:
             return moment.stat().st_mtime_ns
         except OSError:
             moment.touch()
-            return _next_tick()
+            return _tick(past=time.time_ns())
 
     def _alike(self) -> None:
         """Let the overlay's top have the mode and owner of the directory itself."""
@@ -349,13 +354,12 @@ def _kept(stack: ExitStack, descriptor: int) -> int:
     return descriptor
 
 
-def _next_tick() -> int:
-    """A time that all changes until now are older than, and none that is still to come.
+def _tick(*, past: int) -> int:
+    """A time that no change still to come is older than, and that is later than `past`.
 
     File systems take times from a clock that stands still for some milliseconds at a time, and some of them the exact
-    one besides: so wait until the one that stands still has come past the other.
+    one besides. What somebody changed since the former last moved may thus be taken for a change still to come.
     """
-    began = time.time_ns()
-    while (now := time.clock_gettime_ns(_COARSE)) <= began:
+    while (now := time.clock_gettime_ns(_COARSE)) <= min(past, time.time_ns()):  # clocks are set back, too
         time.sleep(0.0003)
     return now

@@ -1,25 +1,61 @@
 """The corpus of hostile commands through the product, in a directory of the user's.
 
 At intent 0 nothing changes. At intent 1 nothing that was there changes either: what is new is there at once, all else
-waits, and then changes as far as a person applies it. A part of the corpus at scale 1, all of it from scale 11 on.
-That each command does change such a directory where nothing holds it is seen in `tests/core/gate/test_hostile.py`.
+waits, and then changes as far as a person applies it. At scale 1 a part of the corpus with the machine's own engine;
+from scale 3 on all of it, on every backend. That each command does change such a directory where nothing holds it is
+seen in `tests/core/gate/test_hostile.py`.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Final
 
+import pytest
+
+from sandbox import isolation
+from sandbox.engine import connect
 from tests.acceptance.conftest import Stage
+from tests.acceptance.product import Product
 from tests.acceptance.test_live import ask, pending
 from tests.acceptance.test_scenes import shell
 from tests.core.gate.hostile import COMMANDS, FAMILIES, SETUP
 from tests.core.gate.jail import fill
+from tests.endpoint import Endpoint
+from tests.sandbox.backends import ALL, Backend, OwnEngine, present
 from tests.snapshot import Entry, Snapshot, differences, snapshot
 
 AT_ONCE = 20
-STEP = max(1, round(16 / float(os.environ.get("IACT_TEST_SCALE", "1"))))
+_SCALE: Final = float(os.environ.get("IACT_TEST_SCALE", "1"))
+STEP = 1 if _SCALE >= 3 else max(1, round(16 / _SCALE))
+SETTINGS: Final = {
+    "docker": {"IACT_SANDBOX": "docker"},
+    "gvisor": {"IACT_SANDBOX": "docker", "IACT_RUNTIME": "runsc"},
+    "mapped": {"IACT_SANDBOX": "docker", "IACT_RUNTIME": "runc"},
+    "bubblewrap": {"IACT_SANDBOX": "bubblewrap"},
+}
+
+
+@pytest.fixture(scope="module")
+def own_engine() -> Iterator[OwnEngine]:
+    made = OwnEngine()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module", params=list(ALL) if _SCALE >= 3 else ["docker"])
+def backend(request: pytest.FixtureRequest, own_engine: OwnEngine) -> Iterator[Backend]:
+    """The backends, one after the other; its engine is the one that the product finds meanwhile."""
+    with present(request.param, own_engine) as found:
+        yield found
+
+
+def product_on(stage: Stage, backend: Backend, endpoint: Endpoint) -> Product:
+    return stage.product(endpoint, **SETTINGS[backend.name])
 
 
 def some(step: int) -> list[str]:
@@ -32,10 +68,15 @@ AGAIN = "cd /workspace && find . -mindepth 1 -delete && cp -a /tmp/kept/. ."
 """Puts back what was there, so that each command finds all that it wants to change."""
 
 
-def theirs(folder: Path) -> Path:
-    """A directory of the user's, as the corpus wants it."""
+def theirs(folder: Path, backend: Backend) -> Path:
+    """A directory of the user's, as the corpus wants it; where the engine maps users, of one of those."""
     mine = folder / "mine"
     fill(mine, SETUP)
+    if backend.name == "mapped":
+        with closing(connect()) as engine:
+            mapped = isolation.of(engine.info(), "runc").mapped
+        assert mapped is not None
+        isolation.give(mine, mapped.first, mapped.group)
     return mine
 
 
@@ -63,20 +104,22 @@ def pieces(commands: list[str], size: int) -> list[list[str]]:
     return [commands[start : start + size] for start in range(0, len(commands), size)]
 
 
-def test_at_intent_0_nothing_changes(stage: Stage, tmp_path: Path) -> None:
-    mine = theirs(tmp_path)
+def test_at_intent_0_nothing_changes(stage: Stage, backend: Backend, tmp_path: Path) -> None:
+    mine = theirs(tmp_path, backend)
     before = snapshot(mine, inodes=True)
     for commands in pieces(some(STEP), 300):
-        product = stage.product(stage.endpoint({"/": [*replies(commands), "Done."]}))
+        product = product_on(stage, backend, stage.endpoint({"/": [*replies(commands), "Done."]}))
         _, waiting = ask(product, mine, "--intent", "0")
         assert waiting == []
     assert differences(before, snapshot(mine, inodes=True)) == []
 
 
-def test_at_intent_1_what_changes_is_what_a_person_applied(stage: Stage, tmp_path: Path) -> None:
+def test_at_intent_1_what_changes_is_what_a_person_applied(
+    stage: Stage, backend: Backend, tmp_path: Path
+) -> None:
     for number, commands in enumerate(pieces(some(1 if STEP == 1 else STEP * 4), 40)):
         (folder := tmp_path / str(number)).mkdir()
-        mine = theirs(folder)
+        mine = theirs(folder, backend)
         before = snapshot(mine)
         calls = [
             f"{AGAIN}; export HOME=/workspace/home; timeout -k 1 5 bash -c {shlex.quote(one)} </dev/null"
@@ -86,7 +129,7 @@ def test_at_intent_1_what_changes_is_what_a_person_applied(stage: Stage, tmp_pat
         endpoint = stage.endpoint(
             {"/": [shell("cp -a /workspace /tmp/kept"), *replies(calls), last, "Done."]}
         )
-        product = stage.product(endpoint)
+        product = product_on(stage, backend, endpoint)
         session, waiting = ask(product, mine)
         assert held(before, snapshot(mine)) == []
         assert {"victim.txt", "f", "list"} <= set(waiting)

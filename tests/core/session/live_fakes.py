@@ -120,7 +120,7 @@ class CopiedFiles:
     def folder(self) -> Path:
         return self._folder
 
-    def refresh(self) -> list[str]:
+    def refresh(self, *, works: bool = True) -> list[str]:
         over, base, under = states(self._folder), states(self._base), states(self._directory)
         for path in sorted({*over, *base, *under}):
             if over.get(path) == base.get(path) != under.get(path):

@@ -16,14 +16,14 @@ from core.ports import FileState
 from sandbox.live import compare, copying, digests, open_live, steps
 from sandbox.live.overlay import Overlay
 from tests.sandbox.live.conftest import Open
-from tests.sandbox.live.trees import plant, snapshot
+from tests.sandbox.live.trees import plant, refreshed, snapshot
 
 
 @pytest.fixture
 def overlay(directory: Path, opened: Open) -> Overlay:
     plant(directory, {"a": "one\n", "d/x": "one\n", "d/y": "one\n"})
     made = opened()
-    made.refresh()
+    refreshed(made)
     return made
 
 
@@ -103,7 +103,7 @@ def test_modes_and_owners(overlay: Overlay, directory: Path) -> None:
     if os.geteuid() == 0:
         os.chown(directory / "d", 1234, 1235)
         os.chown(directory / "a", 1236, 1237)
-    overlay.refresh()
+    refreshed(overlay)
     inode = (directory / "d" / "y").stat().st_ino
     (folder / "a").write_text("mine\n")
     (folder / "a").chmod(0o4751)
@@ -130,7 +130,7 @@ def test_an_access_list_and_attributes_stay_and_file_rights_go(overlay: Overlay,
     os.setxattr(
         directory / "a", "security.capability", bytes.fromhex("0100000200040000000000000000000000000000")
     )
-    overlay.refresh()
+    refreshed(overlay)
     (overlay.folder / "a").write_text("mine\n")
     assert outcomes(overlay) == {"a": "applied"}
     assert os.listxattr(directory / "a") == ["user.mine"]
@@ -141,7 +141,7 @@ def test_one_of_several_names_of_a_file(directory: Path, opened: Open) -> None:
     os.link(directory / "one", directory / "two")
     os.link(directory / "one", directory / "three")
     overlay = opened()
-    overlay.refresh()
+    refreshed(overlay)
     for name in ("one", "two"):
         (overlay.folder / name).write_text(name)
     os.link(overlay.folder / "one", overlay.folder / "four")
@@ -173,7 +173,7 @@ def test_holes_stay_holes_and_huge_files_are_not_read_through(overlay: Overlay, 
             stream.seek(-4, os.SEEK_END)
             assert stream.read() == b"\0end"
     assert paths(overlay) == []
-    overlay.refresh()
+    refreshed(overlay)
     assert paths(overlay) == []
 
 
@@ -268,7 +268,7 @@ def test_a_conflict_is_remembered_over_a_restart(overlay: Overlay, directory: Pa
         "d/x": False,
         "d/y": True,
     }
-    again.refresh()
+    refreshed(again)
     assert {change.path: change.conflict for change in again.changes()} == {
         "a": True,
         "d/x": False,
@@ -289,10 +289,10 @@ def test_a_folder_that_the_user_removed(overlay: Overlay, directory: Path) -> No
 def test_a_copied_folder_without_changes_goes_with_the_users(overlay: Overlay, directory: Path) -> None:
     os.utime(overlay.folder / "d" / "x")
     overlay.changes()
-    overlay.refresh()
+    refreshed(overlay)
     shutil.rmtree(directory / "d")
     assert paths(overlay) == []
-    overlay.refresh()
+    refreshed(overlay)
     assert sorted(os.listdir(overlay.folder)) == ["a"]
 
 
@@ -353,7 +353,7 @@ def test_a_full_disk(tmp_path: Path, directory: Path) -> None:
         plant(directory, {"a": "one", "b": "one", "c": "one"})
         overlay = open_live(directory, tmp_path / "store")
         try:
-            overlay.refresh()
+            refreshed(overlay)
             (overlay.folder / "a").write_text("two")
             (overlay.folder / "b").write_bytes(os.urandom(1 << 20))
             (overlay.folder / "c").unlink()
@@ -381,7 +381,7 @@ def test_touching_copying_and_writing_the_same_is_no_change(overlay: Overlay) ->
     shutil.move(overlay.folder / "d", overlay.folder / "e")
     shutil.move(overlay.folder / "e", overlay.folder / "d")
     assert paths(overlay) == []
-    overlay.refresh()
+    refreshed(overlay)
     assert paths(overlay) == []
 
 

@@ -13,7 +13,7 @@ from types import FrameType
 
 from sandbox.live import open_live, steps
 from sandbox.live.overlay import Overlay
-from tests.sandbox.live.trees import Tree, plant, snapshot
+from tests.sandbox.live.trees import Tree, plant, refreshed, snapshot
 
 BEFORE = {
     "kept": "kept",
@@ -51,7 +51,7 @@ def test_at_every_step(tmp_path: Path) -> None:
         place = tmp_path / str(step)
         directory = plant(place / "directory", BEFORE)
         overlay = open_live(directory, place / "store")
-        overlay.refresh()
+        refreshed(overlay)
         work(overlay.folder)
         before, meant = snapshot(directory), snapshot(overlay.folder)
         paths = [change.path for change in overlay.changes()]
@@ -100,7 +100,7 @@ def again(directory: Path, store: Path, meant: Tree, step: int) -> None:
     try:
         assert not [path for path in snapshot(directory) if ".iact-" in path], step
         assert snapshot(overlay.folder) == meant, step
-        overlay.refresh()
+        refreshed(overlay)
         changes = overlay.changes()
         assert not [change for change in changes if change.conflict], step
         outcomes = overlay.apply([change.path for change in changes])

@@ -16,7 +16,7 @@ from core.ports import FileState
 from sandbox.live import open_live
 from sandbox.live.names import decode, encode
 from sandbox.live.overlay import Overlay
-from tests.sandbox.live.trees import Op, Tree, do, ops, snapshot
+from tests.sandbox.live.trees import Op, Tree, do, ops, refreshed, snapshot
 
 SCALE = float(os.environ.get("IACT_TEST_SCALE", "1"))
 ROUNDS = settings(max_examples=max(1, int(60 * SCALE)), deadline=None)
@@ -49,7 +49,7 @@ def paths_of(overlay: Overlay) -> list[str]:
 def test_what_is_applied_is_what_was_meant(first: list[Op], second: list[Op], third: list[Op]) -> None:
     with both(first) as (overlay, directory, copy):
         for batch in (second, third):
-            overlay.refresh()
+            refreshed(overlay)
             for op in batch:
                 do(overlay.folder, op)
                 do(copy, op)
@@ -58,7 +58,7 @@ def test_what_is_applied_is_what_was_meant(first: list[Op], second: list[Op], th
             assert {each.outcome for each in outcomes} <= {"applied"}, outcomes
             assert snapshot(directory) == snapshot(copy)
             assert overlay.changes() == ()
-        overlay.refresh()
+        refreshed(overlay)
         assert snapshot(overlay.folder) == snapshot(copy)
 
 
@@ -66,7 +66,7 @@ def test_what_is_applied_is_what_was_meant(first: list[Op], second: list[Op], th
 @given(many, many, st.randoms(use_true_random=False))
 def test_changes_tell_the_whole_difference(first: list[Op], second: list[Op], random: object) -> None:
     with both(first) as (overlay, directory, _):
-        overlay.refresh()
+        refreshed(overlay)
         for op in second:
             do(overlay.folder, op)
         before, after = snapshot(directory), snapshot(overlay.folder)
@@ -85,7 +85,7 @@ def test_what_is_not_applied_is_untouched_and_waits(
     first: list[Op], second: list[Op], chosen: set[int]
 ) -> None:
     with both(first) as (overlay, directory, _):
-        overlay.refresh()
+        refreshed(overlay)
         for op in second:
             do(overlay.folder, op)
         meant, before = snapshot(overlay.folder), snapshot(directory)
@@ -98,7 +98,7 @@ def test_what_is_not_applied_is_untouched_and_waits(
             assert after.get(name) == (meant if path in done else before).get(name)
         assert differing(before, after) == done
         assert set(paths_of(overlay)) == set(paths) - done
-        overlay.refresh()
+        refreshed(overlay)
         assert snapshot(overlay.folder) == meant
 
 
@@ -106,7 +106,7 @@ def test_what_is_not_applied_is_untouched_and_waits(
 @given(many, many)
 def test_what_is_dropped_never_was(first: list[Op], second: list[Op]) -> None:
     with both(first) as (overlay, directory, _):
-        overlay.refresh()
+        refreshed(overlay)
         before = snapshot(directory)
         for op in second:
             do(overlay.folder, op)
@@ -120,7 +120,7 @@ def test_what_is_dropped_never_was(first: list[Op], second: list[Op]) -> None:
 def test_what_is_not_dropped_stays(first: list[Op], second: list[Op], chosen: set[int]) -> None:
     """What is let be again needs its folder, and what is in a folder that never was was not either."""
     with both(first) as (overlay, directory, _):
-        overlay.refresh()
+        refreshed(overlay)
         for op in second:
             do(overlay.folder, op)
         meant, before = snapshot(overlay.folder), snapshot(directory)

@@ -12,7 +12,7 @@ from sandbox.live import open_live
 from sandbox.live.overlay import Overlay
 from tests.sandbox.backends import AnyHost, Backend, each_backend
 from tests.sandbox.calling import shell
-from tests.sandbox.live.trees import plant, snapshot
+from tests.sandbox.live.trees import plant, refreshed, snapshot
 
 pytestmark = each_backend
 
@@ -52,7 +52,7 @@ def test_a_worker_a_viewer_and_a_job(
 
     async def scenario() -> None:
         before = snapshot(directory)
-        overlay.refresh()
+        refreshed(overlay)
         assert await run("cat a d/x", look=True) == "one\none\n"
         await run(
             "echo mine >> a; mkdir n; echo mine > n/f; rm d/x; (cd d/e && exec sleep 4711 > /dev/null 2>&1) &"
@@ -68,7 +68,7 @@ def test_a_worker_a_viewer_and_a_job(
         save("a", "the user's\n")
         save("d/e/y", "the user's\n")
         (directory / "d" / "z").write_text("new\n")
-        stale = overlay.refresh()
+        stale = refreshed(overlay)
         # gVisor's gofer holds whatever a module has looked at, so what the user replaces then can't be seen.
         assert bool(stale) == (backend.name == "gvisor"), stale
         expected = "one\nmine\none\nnew\nmine\n" if stale else "the user's\nthe user's\nnew\nmine\n"

@@ -13,7 +13,7 @@ from core.errors import WorkspaceError
 from sandbox.live import collect, mounting, open_live
 from tests.sandbox.live.conftest import Open
 from tests.sandbox.live.processes import shell
-from tests.sandbox.live.trees import plant
+from tests.sandbox.live.trees import plant, refreshed
 
 
 def test_it_is_mounted_without_devices_and_set_id_and_taken_away(directory: Path, opened: Open) -> None:
@@ -56,7 +56,7 @@ def test_names_that_mean_something_to_the_kernel(name: str, tmp_path: Path) -> N
     try:
         assert os.listdir(overlay.folder) == ["file"]
         (overlay.folder / "new").touch()
-        overlay.refresh()
+        refreshed(overlay)
         assert [change.path for change in overlay.changes()] == ["new"]
     finally:
         overlay.close()

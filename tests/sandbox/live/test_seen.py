@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 from sandbox.live.overlay import Overlay
 from tests.sandbox.live.conftest import Open
 from tests.sandbox.live.processes import Shell, shell
-from tests.sandbox.live.trees import plant, snapshot
+from tests.sandbox.live.trees import plant, refreshed, snapshot
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def all_of(overlay: Overlay) -> list[str]:
 def test_what_the_user_does_is_seen_at_the_next_call(
     overlay: Overlay, directory: Path, module: Shell
 ) -> None:
-    overlay.refresh()
+    refreshed(overlay)
     assert (
         module.run("cat a d/x d/e/y; ls d d/e | tr '\\n' ' '")
         == "oneoneoned:\ne x \nd/e:\ny"[:9] + "d: e x  d/e: y"
@@ -67,11 +68,46 @@ def test_what_the_user_does_is_seen_at_the_next_call(
     (directory / "d" / "z").write_text("new")
     (directory / "d" / "e" / "y").write_text("in place")
     plant(directory, {"n/m": "new folder"})
-    assert overlay.refresh() == []
+    assert refreshed(overlay) == []
     assert module.run("cat a d/z d/e/y n/m") == "twonewin placenew folder"
     assert module.run("ls d | tr '\\n' ' '") == "e z"
     assert module.run("cat d/x") == "cat: d/x: No such file or directory"
     assert told(overlay) == []
+
+
+def test_a_look_shows_what_the_user_did_and_waits_for_no_clock(
+    overlay: Overlay, directory: Path, module: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refreshed(overlay)
+    save(directory / "a", "two")
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "sleep", None)  # nothing may call it
+        assert overlay.refresh(works=False) == []
+    assert module.run("cat a") == "two"
+    # A call that can write and overlaps with a look has the moment of the one before: it is asked about, at worst.
+    module.run("echo mine > a; echo mine > d/x")
+    assert told(overlay) == [("modify", "a", True), ("modify", "d/x", False)]
+
+
+def test_what_was_applied_in_the_same_tick_as_the_next_call_is_no_conflict(
+    overlay: Overlay, directory: Path, module: Shell
+) -> None:
+    for number in range(20):
+        overlay.refresh()
+        module.run(f"echo {number} > a")
+        assert told(overlay) == [("modify", "a", False)]
+        overlay.apply(["a"])
+    assert (directory / "a").read_text() == "19\n"
+
+
+def test_a_call_waits_for_the_clock_only_behind_our_own_changes(
+    overlay: Overlay, directory: Path, module: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", None)
+    assert overlay.refresh() == []
+    save(directory / "a", "two")  # in whichever tick: it came later
+    module.run("echo mine > a")
+    assert told(overlay) == [("modify", "a", True)]
 
 
 def test_a_folder_may_be_renamed_removed_and_made_anew(
@@ -80,7 +116,7 @@ def test_a_folder_may_be_renamed_removed_and_made_anew(
     assert module.run("cat d/e/y") == "one"
     (directory / "d").rename(directory / "moved")
     plant(directory, {"d/other": "new"})
-    assert overlay.refresh() == []
+    assert refreshed(overlay) == []
     assert module.run("ls d | tr '\\n' ' '; cat moved/e/y") == "other one"
     assert told(overlay) == []
 
@@ -91,7 +127,7 @@ def test_who_stands_in_a_folder_sees_what_the_user_does_there(
     job.run("cd d/e")
     save(directory / "d" / "e" / "y", "two")
     (directory / "d" / "e" / "new").write_text("new")
-    assert overlay.refresh() == []
+    assert refreshed(overlay) == []
     assert job.run("cat y new") == module.run("cat d/e/y d/e/new") == "twonew"
 
 
@@ -100,7 +136,7 @@ def test_what_was_applied_is_the_directory_again_and_a_job_goes_on_in_it(
 ) -> None:
     job.run("mkdir -p new/deep; cd new/deep; echo 1 > log; exec 7>> log; echo mine > ../kept")
     overlay.apply(all_of(overlay))
-    overlay.refresh()
+    refreshed(overlay)
     assert (directory / "new" / "deep" / "log").read_text() == "1\n"
     job.run("echo 2 >&7; echo more >> ../kept; echo x > here")
     assert module.run("cat new/deep/log new/deep/here new/kept") == "1\n2\nx\nmine\nmore"
@@ -112,7 +148,7 @@ def test_what_was_applied_is_the_directory_again_and_a_job_goes_on_in_it(
     assert {each.outcome for each in overlay.apply(all_of(overlay))} == {"applied"}
     job.run("exec 7>&-; cd /")
     save(directory / "new" / "kept", "the user's")
-    assert overlay.refresh() == []
+    assert refreshed(overlay) == []
     assert module.run("cat new/kept") == "the user's"
     assert snapshot(overlay.folder) == snapshot(directory)
 
@@ -123,7 +159,7 @@ def test_a_file_that_somebody_reads_is_written_where_it_is_seen(
     module.run("echo 1 > log")
     job.run("exec 5< log")
     overlay.apply(all_of(overlay))
-    overlay.refresh()
+    refreshed(overlay)
     module.run("echo 2 >> log")
     assert told(overlay) == [("modify", "log", False)]
     overlay.apply(["log"])
@@ -136,10 +172,10 @@ def test_the_user_edits_what_a_job_wrote_and_holds(
 ) -> None:
     job.run("mkdir new; cd new; echo 1 > log; exec 7>> log")
     overlay.apply(all_of(overlay))
-    overlay.refresh()
+    refreshed(overlay)
     save(directory / "new" / "log", "the user's\n")
     (directory / "new" / "theirs").write_text("the user's\n")
-    overlay.refresh()
+    refreshed(overlay)
     job.run("echo 2 >&7; echo mine > theirs")
     assert sorted(told(overlay)) == [("modify", "new/log", True), ("modify", "new/theirs", True)]
     assert {each.outcome for each in overlay.apply(all_of(overlay))} == {"conflict"}
@@ -156,14 +192,14 @@ def test_what_a_job_holds_and_the_user_replaced_is_told_and_never_overwritten(
 ) -> None:
     job.run("exec 5< d/x")
     save(directory / "d" / "x", "the user's")
-    assert overlay.refresh() == ["d/x"]
+    assert refreshed(overlay) == ["d/x"]
     module.run(script)
     assert [(path, conflict) for _, path, conflict in told(overlay)] == [("d/x", True)]
     assert [each.outcome for each in overlay.apply(["d/x"])] == ["conflict"]
     assert (directory / "d" / "x").read_text() == "the user's"
     overlay.drop(["d/x"])
     job.run("exec 5<&-")
-    assert overlay.refresh() == []
+    assert refreshed(overlay) == []
     assert module.run("cat d/x") == "the user's"
 
 
@@ -173,12 +209,12 @@ def test_a_folder_that_a_job_stands_in_is_replaced(
     job.run("cd d/e")
     shutil.rmtree(directory / "d")
     plant(directory, {"d/e/y": "the user's", "d/z": "the user's"})
-    assert overlay.refresh() == ["d", "d/e"]
+    assert refreshed(overlay) == ["d", "d/e"]
     module.run("echo mine > d/e/y; echo mine > d/z")
     assert sorted(told(overlay)) == [("modify", "d/e/y", True), ("modify", "d/z", True)]
     overlay.drop(all_of(overlay))
     job.run("cd /")
-    assert overlay.refresh() == []
+    assert refreshed(overlay) == []
     assert module.run("cat d/e/y d/z") == "the user'sthe user's"
 
 
@@ -187,7 +223,7 @@ def test_an_old_folder_is_put_in_the_place_of_another_during_a_call(
 ) -> None:
     """Its files have old times: only that the folder is another one tells it."""
     plant(tmp_path / "other", {"x": "the user's"})
-    overlay.refresh()
+    refreshed(overlay)
     module.run("cat d/x")
     (directory / "d").rename(tmp_path / "away")
     (tmp_path / "other").rename(directory / "d")
@@ -214,7 +250,7 @@ def test_a_directory_that_is_moved_away_is_told(overlay: Overlay, directory: Pat
     directory.rename(directory.with_name("elsewhere"))
     directory.mkdir()
     with pytest.raises(Exception, match="was moved"):
-        overlay.refresh()
+        refreshed(overlay)
 
 
 def test_modes_of_the_directory_are_the_overlays(overlay: Overlay, directory: Path, module: Shell) -> None:
@@ -223,7 +259,7 @@ def test_modes_of_the_directory_are_the_overlays(overlay: Overlay, directory: Pa
     directory.chmod(0o711)
     (directory / "d" / "e").chmod(0o750)
     overlay.changes()
-    overlay.refresh()
+    refreshed(overlay)
     assert module.run("stat -c %a . d/e") == "711\n750"
     assert told(overlay) == [("add", "d/e/new", False)]
     assert os.stat(overlay.folder).st_uid == directory.stat().st_uid
@@ -247,7 +283,7 @@ def test_a_file_that_is_watched_is_written_where_it_is_seen(
     job.run(f"{WATCH} a d d/x & read line <&4")
     assert told(overlay) == []
     for number in range(3):
-        assert overlay.refresh() == []
+        assert refreshed(overlay) == []
         module.run(f"echo {number} >> a; echo {number} >> d/x")
         assert [path for _, path, _ in told(overlay)] == ["a", "d/x"]
         assert {each.outcome for each in overlay.apply(all_of(overlay))} == {"applied"}

@@ -6,10 +6,13 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hypothesis import strategies as st
+
+from sandbox.live.overlay import Overlay
 
 Tree = dict[str, tuple[str, int, bytes]]
 """Path: type, permission bits, and content or target."""
@@ -18,6 +21,17 @@ Op = tuple[str, str, str, int]
 """What is done, to what, with what else, and a number."""
 
 NAMES = ("a", "b", "C", "c", "dé", "e f", ".h", "x\nz", "y%41", os.fsdecode(b"\xff"))
+
+
+def refreshed(overlay: Overlay) -> Sequence[str]:
+    """What a call that can write begins with, and a moment after the user's last change.
+
+    Else that would be taken for a later one: within a tick of the file system's clock they look alike.
+    """
+    since = time.time_ns()
+    while time.clock_gettime_ns(5) <= since:  # CLOCK_REALTIME_COARSE
+        pass
+    return overlay.refresh()
 
 
 def snapshot(folder: Path) -> Tree:
