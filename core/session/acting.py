@@ -1,4 +1,4 @@
-"""Carries out what an agent wrote: calls of children and of module functions, one outcome each.
+"""Calls of module functions: one outcome each.
 
 The order of a function call is law 3: the gate's decision and the intent stand in the journal, and
 are durable if the call can change anything, before it is dispatched; its outcome follows. A call
@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Final, Literal
+from typing import Literal
 
 from core.errors import (
     JournalUnwritable,
-    MemoryUnavailable,
     ModuleFault,
     ModuleWithdrawn,
     SandboxError,
     WorkspaceError,
 )
 from core.gate.gate import Denial, Ticket
-from core.journal.record import Record
 from core.journal.spool import Spool
 from core.language.actions import ActionSpec
 from core.language.grammar import Bound
@@ -31,177 +29,38 @@ from core.modules.door import FunctionCall, Modules
 from core.modules.outcome import StateChange
 from core.modules.registry import Start
 from core.ports import JSON
-from core.session.effects import Effects, Underway
+from core.session.effects import Underway
 from core.session.events import Notice, Output
-from core.session.live import Live, stored
+from core.session.files import SessionFiles
 from core.session.loading import Loading
 from core.session.monitor import Monitor
-from core.session.remembering import Remembering
-from core.session.workspace import Workspace
-from core.tree import budget, offers
+from core.session.results import record_result
+from core.session.scheduler import Scheduler
+from core.tree import offers
 from core.tree.agent import Agent, Pending
-from core.tree.interpret import argument_text, digest_of, ready, satisfied, together
-from core.tree.plan_aim import plan_fields
-
-_KEPT: Final = 4_000
-"""Characters that one REMEMBER can hold."""
+from core.tree.decision import place_fields
+from core.tree.interpret import digest_of
 
 NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
 
 
-class Acting:
-    """The calls of one session that are under way."""
+class FunctionCalls:
+    """The calls of module functions of one session that are under way."""
 
     def __init__(
-        self,
-        live: Live,
-        door: Modules,
-        monitor: Monitor,
-        loading: Loading,
-        remembering: Remembering,
-        workspace: Workspace,
-        effects: Effects,
+        self, scheduler: Scheduler, modules: Modules, monitor: Monitor, loading: Loading, files: SessionFiles
     ) -> None:
-        self._live = live
-        self._effects = effects
-        self._workspace = workspace
-        self._door = door
+        self._live = scheduler.live
+        self._scheduler = scheduler
+        self._modules = modules
         self._monitor = monitor
         self._loading = loading
-        self._remembering = remembering
-        self._scopes: dict[tuple[str, int], asyncio.Timeout] = {}
+        self._files = files
         self._unkept: set[str] = set()
         """Why files were not kept, as people were told."""
 
-    async def act(self, agent: Agent, pending: Pending) -> None:
-        """Carry out the first pending action of an agent."""
-        assert pending.bound is not None
-        match pending.spec.name:
-            case "CALL" | "CALL_ASYNC":
-                self._call_child(agent, pending, pending.bound)
-            case "PLAN":
-                self._call_plan(agent, pending, pending.bound)
-            case "WAIT":
-                await self._wait(agent, pending, pending.bound)
-            case "QUERY":
-                self._select(agent, pending, timed_out=False)
-            case "REMEMBER":
-                self._remember(agent, pending, pending.bound)
-            case "RECALL":
-                await self._recall(agent, pending, pending.bound)
-            case _:
-                await self._call_functions(agent, together(agent) if agent.plan is None else [pending])
-
-    def stop(self, agent: Agent) -> None:
-        """Cancel the agent's running calls; their modules kill what they run."""
-        for (path, _), scope in self._scopes.items():
-            if path == agent.path:
-                scope.reschedule(asyncio.get_running_loop().time())
-
-    def drop(self, agent: Agent, status: str) -> None:
-        """Give every pending action of an agent that waits for no reply its outcome: `status`."""
-        for pending in [one for one in agent.actions if not (one.call and status == "skipped")]:
-            self.settle(agent, pending, status)
-
-    def settle(self, agent: Agent, pending: Pending, status: str) -> None:
-        """Give one pending action its outcome: `status`."""
-        self._record_result(agent, pending, {"status": status})
-
-    def _call_child(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        live, path = self._live, pending.child
-        if path not in live.tree.agents:
-            fields: dict[str, JSON] = {"caller": agent.path}
-            model, scope, intent = (bound.arguments.get(name) for name in ("model", "scope", "intent"))
-            if isinstance(model, str):
-                fields["model"] = model
-            if isinstance(scope, str):
-                fields["allow"] = [one.strip() for one in scope.split(",") if one.strip()]
-            if isinstance(intent, int | float):
-                fields["intent"] = intent
-            if bound.arguments.get("fork") is True and fields.get("model", agent.model) == agent.model:
-                fields["fork"] = True
-            live.record("spawn", path, fields, argument_text(bound, "role"))
-        child = live.tree.agents[path]
-        waits = pending.spec.name == "CALL" and agent.plan is None
-        tokens = budget.share(live.tree, agent, child, waits=waits)
-        fields = {**self._where(agent, pending), "to": path, "args": digest_of(bound), "budget": tokens}
-        live.record("call", agent.path, fields)
-
-    def _call_plan(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Hand a plan over; it runs as a node of the tree."""
-        live, path = self._live, pending.child
-        if path not in live.tree.agents:
-            live.record(
-                "spawn", path, {"caller": agent.path, **plan_fields(bound, argument_text(bound, "plan"))}
-            )
-        tokens = budget.share(live.tree, agent, live.tree.agents[path], waits=True)
-        fields = {**self._where(agent, pending), "to": path, "args": digest_of(bound), "budget": tokens}
-        live.record("call", agent.path, fields)
-
-    async def _wait(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Wait for children to reply; time passes only while no latch above is closed."""
-        live = self._live
-        given = bound.arguments.get("timeout")
-        left = float(given) if isinstance(given, int | float) else None
-        while pending in agent.actions:
-            latched = live.tree.latched(agent.path)
-            if not latched and satisfied(live.tree, agent, pending):
-                self._select(agent, pending, timed_out=False)
-            elif not latched and left is not None and left <= 0:
-                self._select(agent, pending, timed_out=True)
-            else:
-                since = live.clock.monotonic()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(None if latched else left):
-                        await live.moved()
-                if left is not None and not latched:
-                    left -= live.clock.monotonic() - since
-
-    def _select(self, agent: Agent, pending: Pending, *, timed_out: bool) -> None:
-        """WAIT or QUERY ends; which replies it takes is recorded."""
-        fields = {**self._where(agent, pending), "took": list[JSON](ready(agent, pending))}
-        if timed_out:
-            fields["timed_out"] = True
-        self._live.record("select", agent.path, fields)
-
-    def _remember(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Keep something; the journal has it, and memory gets it from there."""
-        text = argument_text(bound, "text").strip()
-        if not self._remembering.on:
-            self._record_result(agent, pending, {"status": "incomplete"})
-        elif not text or len(text) > _KEPT:
-            wrong = f"`REMEMBER` takes 1 to {_KEPT} characters, not {len(text)}; keep what matters of it."
-            self._record_result(agent, pending, {"status": "error"}, wrong)
-        else:
-            asked: dict[str, JSON] = {
-                field: argument_text(bound, name)
-                for name, field in (("kind", "kind_of"), ("supersedes", "supersedes"))
-                if argument_text(bound, name)
-            }
-            self._record_result(agent, pending, {"status": "ok", **asked}, text)
-
-    async def _recall(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Search memory for an agent; a search that is cancelled has its outcome by then."""
-        scope = self._scopes[agent.path, 0] = asyncio.timeout(None)
-        fields: Mapping[str, JSON] = {"status": "incomplete"}
-        body = ""
-        try:
-            async with scope:
-                fields, body = await self._remembering.search(argument_text(bound, "query"))
-        except TimeoutError:
-            fields = {"status": "cancelled"}
-        except MemoryUnavailable as error:
-            self._remembering.tell(str(error))
-        finally:
-            del self._scopes[agent.path, 0]
-        if pending in agent.actions:
-            self._record_result(agent, pending, fields, body)
-
-    def _where(self, agent: Agent, pending: Pending) -> dict[str, JSON]:
-        return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}
-
-    async def _call_functions(self, agent: Agent, calls: Sequence[Pending]) -> None:
+    async def call(self, agent: Agent, calls: Sequence[Pending]) -> None:
         """Make calls that may overlap; each outcome is recorded when all before it have theirs."""
         if len(calls) == 1:
             await self._call_function(agent, calls[0])
@@ -228,7 +87,7 @@ class Acting:
         assert bound is not None
         self._loading.review(spec.module or "")
         if pending.call and not (live.tree.believed(spec) and (spec.impact == 0 or spec.idempotent)):
-            self._record_result(agent, pending, {"status": "interrupted"})
+            record_result(self._live, agent, pending, {"status": "interrupted"})
             return
         alone = agent.actions[0] is pending or agent.plan is not None
         first = alone or not self._monitor.would_ask(agent, pending)
@@ -240,12 +99,12 @@ class Acting:
         if isinstance(decision, Denial):
             await self._monitor.linger(spec.name)
             if await self._in_turn(agent, pending):
-                self._record_result(agent, pending, {"status": "incomplete"})
+                record_result(self._live, agent, pending, {"status": "incomplete"})
             return
         decided = live.clock.monotonic()
-        with self._effects.underway(works=decision.impact > 0) as underway:
+        with self._files.effects.underway(works=decision.impact > 0) as underway:
             if not pending.call:
-                fields = {**self._where(agent, pending), "impact": decision.impact, "args": digest_of(bound)}
+                fields = {**place_fields(agent, pending), "impact": decision.impact, "args": digest_of(bound)}
                 call = live.record("call", agent.path, fields)
                 if decision.impact > 0:
                     await live.durable(call)
@@ -306,7 +165,7 @@ class Acting:
     async def _keep_files(self, agent: Agent) -> dict[str, JSON]:
         """The version of the workspace after a call that may have written, as its record has it."""
         try:
-            version = await self._workspace.keep()
+            version = await self._files.workspace.keep()
         except WorkspaceError as error:
             if str(error) not in self._unkept:  # once, though each call that writes fails alike
                 self._unkept.add(str(error))
@@ -320,12 +179,11 @@ class Acting:
     ) -> Outcome | NotRun:
         """Go through the door; what kept the call from ending is told to people only."""
         live = self._live
-        scope = self._scopes[agent.path, pending.call] = asyncio.timeout(None)
         try:
-            async with scope:
+            async with self._scheduler.cancellable(agent):
                 if pending.spec.core:
                     return await self._loading.carry_out(ticket, call)
-                return await self._door.call(
+                return await self._modules.call(
                     ticket,
                     call,
                     on_output=lambda text: live.publish(Output(agent.path, pending.call, text)),
@@ -340,8 +198,6 @@ class Acting:
             if isinstance(error, ModuleWithdrawn) and pending.spec.module is not None:
                 await self._loading.forget(pending.spec.module, "withdrawn", str(error))
             return "incomplete"
-        finally:
-            del self._scopes[agent.path, pending.call]
 
     def _record_outcome(
         self,
@@ -358,17 +214,17 @@ class Acting:
             case Raised():
                 fields |= {"status": "error", "data": {"type": outcome.type}}
                 text = "\n".join(part for part in (outcome.output, outcome.message, outcome.trace) if part)
-                self._record_result(agent, pending, fields, text)
+                record_result(self._live, agent, pending, fields, text)
             case TimedOut():
                 fields |= {"status": "error", "data": {"type": "TimeoutError"}}
                 seconds = int(str(fields["ms"])) / 1000
                 text = f"{outcome.output}\nIt was stopped after {seconds:.0f} s, its time limit."
-                self._record_result(agent, pending, fields, text.lstrip("\n"))
+                record_result(self._live, agent, pending, fields, text.lstrip("\n"))
             case status:  # it may have written before that
                 files: dict[str, JSON] = {
                     one: fields[one] for one in ("version", "unkept", "unchanged") if one in fields
                 }
-                self._record_result(agent, pending, {"status": status, **files})
+                record_result(self._live, agent, pending, {"status": status, **files})
 
     def _record_completed(
         self, agent: Agent, pending: Pending, outcome: Completed, fields: dict[str, JSON], spool: Spool
@@ -385,14 +241,7 @@ class Acting:
             fields["artifacts"] = artifacts
         if outcome.state is not None:
             fields["state"] = offers.state_fields(outcome.state)
-        self._record_result(agent, pending, fields, outcome.output)
-
-    def _record_result(
-        self, agent: Agent, pending: Pending, fields: Mapping[str, JSON], text: str = ""
-    ) -> Record:
-        body, blob, blobs = stored(text)
-        place = self._where(agent, pending) | ({"call": pending.call} if pending.call else {})
-        return self._live.record("result", agent.path, {**place, **fields, **blob}, body, blobs)
+        record_result(self._live, agent, pending, fields, outcome.output)
 
 
 def _timeout(bound: Bound, default: float) -> float:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
@@ -47,9 +47,10 @@ from core.plan.state import NodeChange
 from core.plan.states import TERMINAL
 from core.plan.validate import parameter_faults
 from core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
-from core.session.acting import Acting
+from core.session.actions import ActionExecutor
 from core.session.events import Delta
-from core.session.live import Live
+from core.session.results import drop, settle
+from core.session.scheduler import Scheduler, StopReason
 from core.tree import budget
 from core.tree.agent import Agent, Pending
 from core.tree.apply_plan import arguments_of
@@ -65,26 +66,14 @@ _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})
 class Planning:
     """The plans of one session that are under way.
 
-    `drive`: give an agent a task if it has something to do. `cancel`: end the work of an agent and all below it.
-    `closing`: whether the session is closing, so that nothing that ends now has an outcome.
+    While the session is closing, nothing that ends has an outcome.
     """
 
-    def __init__(
-        self,
-        live: Live,
-        models: Models,
-        acting: Acting,
-        *,
-        drive: Callable[[str], None],
-        cancel: Callable[[str, str], None],
-        closing: Callable[[], bool],
-    ) -> None:
-        self.live = live
+    def __init__(self, scheduler: Scheduler, models: Models, actions: ActionExecutor) -> None:
+        self.live = scheduler.live
+        self.scheduler = scheduler
         self.models = models
-        self.acting = acting
-        self.drive = drive
-        self.cancel_agent = cancel
-        self.closing = closing
+        self.actions = actions
         self._engines: dict[str, PlanEngine] = {}
         self._seams: dict[str, _Seams] = {}
 
@@ -94,11 +83,12 @@ class Planning:
         seams = self._seams[plan.path] = _Seams(self, plan, run)
         try:
             engine = self._engines[plan.path] = self._engine(plan, run, seams)
-            async with asyncio.TaskGroup() as group:
-                task = group.create_task(engine.run())
-                await asyncio.sleep(0)
-                self.deliver(plan)
-                result = await task
+            with self.scheduler.working(plan, _Stop(engine, seams)):
+                async with asyncio.TaskGroup() as group:
+                    task = group.create_task(engine.run())
+                    await asyncio.sleep(0)
+                    self.deliver(plan)
+                    result = await task
         except PlanError as error:
             self._fail(plan, str(error))
             return
@@ -131,29 +121,16 @@ class Planning:
         )
 
     def _fail(self, plan: Agent, why: str) -> None:
-        self.acting.drop(plan, "cancelled")
+        drop(self.live, plan, "cancelled")
         self.live.record("reply", plan.path, {"to": plan.caller, "status": "failed"}, why)
 
     # --- control ------------------------------------------------------------------------------------------
-
-    def pause(self, plan: Agent) -> None:
-        """A latch has closed at the plan or above it."""
-        engine = self._engines.get(plan.path)
-        if engine is not None:
-            engine.pause()
 
     def resume(self, plan: Agent) -> None:
         """A latch has opened; another one above may still be closed."""
         engine = self._engines.get(plan.path)
         if engine is not None and not self.live.tree.latched(plan.path):
             engine.resume()
-
-    def cancel(self, plan: Agent, why: str) -> None:
-        """End every step of the plan now; its own end is recorded by whoever cancels it."""
-        engine, seams = self._engines.get(plan.path), self._seams.get(plan.path)
-        if engine is not None and seams is not None:
-            engine.cancel(abort=True, reason=why)
-            seams.discard("cancel")
 
     def cancel_step(self, plan: Agent, step: str, why: str) -> None:
         """End one step; the rest of the plan goes on as after a failure."""
@@ -178,6 +155,22 @@ class Planning:
 def _run_of(plan: Agent) -> PlanRun:
     assert plan.plan is not None, f"{plan.path} is an agent"
     return plan.plan
+
+
+class _Stop:
+    """What stops a plan."""
+
+    def __init__(self, engine: PlanEngine, seams: _Seams) -> None:
+        self._engine = engine
+        self._seams = seams
+
+    def stop(self, reason: StopReason, why: str) -> None:
+        """A pause lets nothing new begin; a cancel ends every step. The plan's own end is recorded by whoever cancels."""
+        if reason == "pause":
+            self._engine.pause()
+        elif reason == "cancel":
+            self._engine.cancel(abort=True, reason=why)
+            self._seams.discard("cancel")
 
 
 class _Asking:
@@ -231,7 +224,7 @@ class _Seams:
         try:
             await self._carry_out(pending)
         except BaseException:
-            if not self._planning.closing():
+            if not self._planning.scheduler.closing:
                 self._abandon(pending)
             raise
         finally:
@@ -244,8 +237,8 @@ class _Seams:
             await self._call(pending)
             return
         if not pending.call:
-            await planning.acting.act(plan, pending)
-        planning.drive(pending.child)
+            await planning.actions.act(plan, pending)
+        planning.scheduler.drive(pending.child)
         while pending.index not in self._run.settled:
             await self._live.moved()
 
@@ -254,7 +247,7 @@ class _Seams:
         while pending.index not in self._run.settled:
             while self._live.tree.latched(self._plan.path):
                 await self._live.moved()
-            await self._planning.acting.act(self._plan, pending)
+            await self._planning.actions.act(self._plan, pending)
 
     def person(self, pending: Pending, *, waits: bool) -> None:
         """A call begins to wait for a person, or no longer does."""
@@ -311,15 +304,15 @@ class _Seams:
     def _abandon(self, pending: Pending) -> None:
         """A firing ends without an outcome of its own."""
         if pending.child and pending.call and self._live.tree.agents[pending.child].active:
-            self._planning.cancel_agent(pending.child, "The step of the plan that called it was stopped.")
+            self._planning.scheduler.cancel(pending.child, "The step of the plan that called it was stopped.")
         if any(one.index == pending.index for one in self._plan.actions):
-            self._planning.acting.settle(self._plan, pending, "cancelled")
+            settle(self._live, self._plan, pending, "cancelled")
 
     # --- Observer -------------------------------------------------------------------------------------------
 
     def on_change(self, change: NodeChange) -> None:
         """A step's state changed. What it gave stands in the record that brought it."""
-        if self._planning.closing() or not self._plan.active:
+        if self._planning.scheduler.closing or not self._plan.active:
             return
         fields = change.to_json()
         fields["t"] = fields.pop("at")
@@ -340,7 +333,7 @@ class _Seams:
 
     def on_version(self, version: PlanVersion) -> None:
         """A version begins."""
-        if not self._planning.closing() and self._plan.active:
+        if not self._planning.scheduler.closing and self._plan.active:
             body = "\n".join(f"- {_in_words(node)}" for node in (*version.add, *version.rewire))
             self._live.record("plan", self._plan.path, version_to_json(version), body)
 
@@ -351,7 +344,7 @@ class _Seams:
 
     def on_notice(self, text: str) -> None:
         """Something for a person."""
-        if not self._planning.closing() and self._plan.active:
+        if not self._planning.scheduler.closing and self._plan.active:
             self._live.record("notice", self._plan.path, {"level": "warning", "code": "plan"}, text)
 
     # --- Asker ------------------------------------------------------------------------------------------------
@@ -384,7 +377,7 @@ class _Seams:
                     return
             finally:
                 self._asking.remove(asking)
-                if not asking.over and not self._planning.closing() and self._plan.active:
+                if not asking.over and not self._planning.scheduler.closing and self._plan.active:
                     self._discard(asking, "pause" if stopped else "cancel")
 
     async def _stream(self, question: Question, asking: _Asking) -> AsyncGenerator[str]:

@@ -28,13 +28,13 @@ from core.modules.door import Door, OpenModules
 from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
 from core.session.adopt import Terms, adopt
 from core.session.collecting import collector_paused
-from core.session.effects import open_effects
+from core.session.files import open_files
 from core.session.fork import fork, new_session
 from core.session.listing import SessionInfo, listed
 from core.session.live import Live
 from core.session.monitor import Authorities
+from core.session.services import Services
 from core.session.session import Session
-from core.session.workspace import Workspace
 from core.tree.apply import read_tree
 from core.tree.bounds import Bounds
 from core.tree.roles import Role
@@ -83,22 +83,29 @@ class Runtime:
         warm: Sequence[str] = (),
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened. `scope`: of new ones."""
-        self._open_modules = open_modules
         self._policies = policies
         self._scope = scope
         given = authorities or Authorities()
         self._approvals = given.approvals or Approvals(data / APPROVALS)
-        self._authorities = replace(given, approvals=self._approvals)
+        self._clock: Clock = clock or SystemClock()
+        self._services = Services(
+            models=models,
+            host=host,
+            clock=self._clock,
+            open_modules=open_modules,
+            authorities=replace(given, approvals=self._approvals),
+            memory=memory,
+            versions=versions,
+            open_live=open_live,
+            warm=tuple(warm),
+        )
         self.memory: Final = memory
         self._versions = versions
-        self._open_live = open_live
-        self._warm = tuple(warm)
         self._data = data
         self._sealed: Sealer | None = None
         self._sessions_path: Final = data / "sessions"
         self._models = models
         self._host = host
-        self._clock: Clock = clock or SystemClock()
         self._bounds = bounds or Bounds()
         self._workspace = workspace
         self._group = asyncio.TaskGroup()
@@ -156,25 +163,10 @@ class Runtime:
                 if session_id
                 else self._create(intent, scope or self._scope, workspace or self._workspace)
             )
-            tree = live.tree
-            folder = (
-                live.journal.directory / "workspace" if tree.workspace == "scratch" else Path(tree.workspace)
-            )
-            kept = self._versions if tree.workspace == "scratch" else None
-            session = Session(
-                live,
-                self._models,
-                self._host,
-                self._group,
-                Workspace(folder, live.journal.directory, kept),
-                self._open_modules,
-                self._authorities,
-                self.memory,
-                self._warm,
-                await open_effects(live, folder, self._open_live),
-            )
+            files = await open_files(live, self._services)
+            session = Session(live, self._services, files)
             self._open[session.id] = session
-            session.start()
+            session.start(self._group)
             return session
 
     async def fork(self, source: str | Path, at: int) -> str:

@@ -1,37 +1,39 @@
 """A running session: one user's conversation with a tree of agents, and control at any depth.
 
-Every agent that has something to do is driven by one task: it takes the agent's next step until
-there is none. All other methods append a record and let the tree decide who runs.
+Every method appends a record and lets the tree decide who runs: the scheduler drives whoever has something to do.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, get_args
 
 from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
 from core.gate.level import level
 from core.journal.record import Record
-from core.models.roles import Models
-from core.modules.door import Door, OpenModules
-from core.ports import JSON, Memory, ModuleHost
-from core.session.acting import Acting
-from core.session.effects import Effects
+from core.ports import JSON
+from core.session.acting import FunctionCalls
+from core.session.actions import ActionExecutor
+from core.session.child_calls import ChildCalls
+from core.session.files import SessionFiles
 from core.session.live import Live
 from core.session.loading import Loading
-from core.session.monitor import Authorities, Monitor
+from core.session.memory_actions import MemoryActions
+from core.session.monitor import Monitor
 from core.session.planning import Planning
 from core.session.remembering import Remembering
-from core.session.thinking import StopReason, Thinking
+from core.session.scheduler import Scheduler
+from core.session.services import Services
+from core.session.steps import StepExecutor
+from core.session.thinking import Thinking
 from core.session.watch import Watcher
-from core.session.workspace import Workspace, find_version
+from core.session.workspace import find_version
 from core.tree import budget
-from core.tree.agent import Act, Agent, End, Execute, Step, Think
+from core.tree.agent import Agent
 from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
 from core.tree.tree import Tree
 from core.tree.uploads import upload_fields
@@ -39,50 +41,30 @@ from core.tree.view import NodeView
 
 InjectMode = Literal["queue", "deliver", "interrupt"]
 
-_LOG: Final = logging.getLogger(__name__)
 _NEVER_SAID: Final = "A message must hold some text."
 
 
 class Session:
     """One session, live. Made by `Runtime.open`; every control method returns when its record is durable."""
 
-    def __init__(
-        self,
-        live: Live,
-        models: Models,
-        host: ModuleHost,
-        group: asyncio.TaskGroup,
-        workspace: Workspace,
-        open_modules: OpenModules = Door,
-        authorities: Authorities | None = None,
-        memory: Memory | None = None,
-        warm: Sequence[str] = (),
-        effects: Effects | None = None,
-    ) -> None:
+    def __init__(self, live: Live, services: Services, files: SessionFiles) -> None:
+        self.effects: Final = files.effects
+        self.workspace: Final = files.workspace.folder
         self._live = live
-        self._models = models
-        self._group = group
-        self.effects: Final = effects or Effects(live, None)
-        self._door = open_modules(host, live.tree.session, self.effects.folder or workspace.folder)
-        self._door.on_change(live.changed)
-        remembering = Remembering(live, memory)
-        self._thinking = Thinking(live, models, remembering, self._cancel_children)
-        authorities = authorities or Authorities()
-        self._monitor = Monitor(live, authorities)
-        self._loading = Loading(live, host, self._door, authorities.approvals)
-        self._acting = Acting(
-            live, self._door, self._monitor, self._loading, remembering, workspace, self.effects
-        )
-        self._planning = Planning(
-            live, models, self._acting, drive=self._drive, cancel=self._cancel, closing=lambda: self._closing
-        )
+        self._services = services
+        self._files = files.workspace
+        self._scheduler = scheduler = Scheduler(live)
+        self._modules = services.open_modules(services.host, live.tree.session, files.folder)
+        self._modules.on_change(live.changed)
+        remembering = Remembering(live, services.memory)
+        self._monitor = Monitor(live, services.authorities)
+        self._loading = Loading(live, services.host, self._modules, services.authorities.approvals)
+        functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loading, files)
+        actions = ActionExecutor(ChildCalls(live), MemoryActions(live, scheduler, remembering), functions)
+        self._planning = Planning(scheduler, services.models, actions)
         self._monitor.waits = self._planning.person
-        self._drivers: dict[str, asyncio.Task[None]] = {}
-        self._warm = warm
-        self._ready = asyncio.Event()
-        self._closing = False
-        self._files = workspace
-        self.workspace: Final = workspace.folder
+        thinking = Thinking(scheduler, services.models, remembering)
+        self._steps = StepExecutor(live, scheduler, thinking, actions, self._planning)
 
     # --- what it is -----------------------------------------------------------------------------
 
@@ -109,7 +91,7 @@ class Session:
     @property
     def model_label(self) -> str:
         """Which model answers, in words for people."""
-        return self._models.profile("smart").label or self._models.profile("smart").name
+        return self._services.models.profile("smart").label or self._services.models.profile("smart").name
 
     @property
     def failure(self) -> IactError | None:
@@ -128,7 +110,7 @@ class Session:
     @property
     def modules_running(self) -> int:
         """How many modules run for this session now, each in a container of its own where there is an engine."""
-        return self._door.running
+        return self._modules.running
 
     def records(self, since: int = 0) -> Sequence[Record]:
         """All durable records with a number above `since`, in order."""
@@ -143,7 +125,7 @@ class Session:
     async def say(self, text: str) -> Record:
         """The user speaks to the root."""
         record = self._live.record("say", "/", body=_text(text))
-        self._drive("/")
+        self._scheduler.drive("/")
         return await self._live.durable(record)
 
     async def upload(self, name: str, media: str, content: bytes) -> Record:
@@ -173,10 +155,10 @@ class Session:
         if agent.plan is not None and not agent.active:
             raise UsageError(f"The plan {path} has ended; inject into its caller {agent.caller} instead.")
         if mode == "interrupt":
-            self._thinking.stop(agent, "interrupt")
+            self._scheduler.stop(agent, "interrupt")
         record = self._live.record("control", path, {"op": "inject", "by": "user", "mode": mode}, text)
         self._planning.deliver(agent)
-        self._drive(path)
+        self._scheduler.drive(path)
         return await self._live.durable(record)
 
     async def pause(self, path: str) -> Record:
@@ -186,9 +168,10 @@ class Session:
         """
         self._find(path)
         record = self._live.record("control", path, {"op": "pause", "by": "user"})
-        self._stop(self._live.tree.subtree(path), "pause")
         below = frozenset(agent.path for agent in self._live.tree.subtree(path))
-        await self._door.halt(below.__contains__, most=math.inf, idle=False)
+        for agent in self._live.tree.subtree(path):
+            self._scheduler.stop(agent, "pause")
+        await self._modules.halt(below.__contains__, most=math.inf, idle=False)
         return await self._live.durable(record)
 
     async def resume(self, path: str) -> Record:
@@ -197,7 +180,7 @@ class Session:
         record = self._live.record("control", path, {"op": "resume", "by": "user"})
         for agent in self._live.tree.subtree(path):
             self._planning.resume(agent)
-            self._drive(agent.path)
+            self._scheduler.drive(agent.path)
         return await self._live.durable(record)
 
     async def cancel(self, path: str) -> Record:
@@ -210,8 +193,8 @@ class Session:
             return await self._cancel_step(*step)
         agent = self._find(path)
         record = self._live.record("control", path, {"op": "cancel", "by": "user"})
-        self._cancel(path, "The user cancelled this work.")
-        self._drive(agent.caller)
+        self._scheduler.cancel(path, "The user cancelled this work.")
+        self._scheduler.drive(agent.caller)
         return await self._live.durable(record)
 
     def _step(self, path: str) -> tuple[Agent, str] | None:
@@ -228,21 +211,6 @@ class Session:
         record = self._live.record("control", plan.path, {"op": "cancel", "by": "user", "node": step})
         self._planning.cancel_step(plan, step, "The user cancelled this step.")
         return await self._live.durable(record)
-
-    def _cancel(self, path: str, why: str) -> None:
-        """End all work from `path` down, the deepest first, so that every CALL has its outcome."""
-        for agent in reversed(list(self._live.tree.subtree(path))):
-            if agent.active:
-                self._stop([agent], "cancel")
-                self._planning.cancel(agent, why)
-                self._acting.stop(agent)
-                self._acting.drop(agent, "cancelled")
-                self._live.record("reply", agent.path, {"to": agent.caller, "status": "cancelled"}, why)
-
-    def _cancel_children(self, agent: Agent) -> None:
-        """An agent returns: what its children still do is for nobody."""
-        for path in agent.children.values():
-            self._cancel(path, "Its caller had answered before it was done.")
 
     async def restore(self, version: str) -> Record:
         """Make the files what they were at a version, named by its id's beginning or by a record's number.
@@ -270,7 +238,7 @@ class Session:
         before, now = self.intent, level(value, self.levels)
         record = self._live.record("control", "/", {"op": "intent", "by": "user", "value": now})
         if now < before:
-            await self._door.halt(_anybody, most=now, idle=True)
+            await self._modules.halt(_anybody, most=now, idle=True)
         return await self._live.durable(record)
 
     async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
@@ -309,7 +277,7 @@ class Session:
             raise self._live.failure
         record = self._live.record("control", "/", {"op": "lockdown", "by": "user", "value": value})
         if value:
-            await self._door.halt(_anybody, most=-math.inf, idle=True)
+            await self._modules.halt(_anybody, most=-math.inf, idle=True)
         return await self._live.durable(record)
 
     async def ask(self, text: str) -> Record:
@@ -335,7 +303,7 @@ class Session:
         Raises:
             UsageError: it can't be run; says why.
         """
-        await self._ready.wait()
+        await self._scheduler.ready.wait()
         live, tree = self._live, self._live.tree
         root = self._find("/")
         way = check_plan(text, tree.registry("/"), mode)
@@ -344,7 +312,7 @@ class Session:
         spawned = live.record("spawn", path, {"caller": "/", "plan": plan})
         tokens = budget.share(tree, root, tree.agents[path], waits=True)
         live.record("control", path, {"op": "plan", "by": "user", "budget": tokens}, text)
-        self._drive(path)
+        self._scheduler.drive(path)
         return await self._reply(path, spawned.n)
 
     async def _reply(self, path: str, since: int) -> Record:
@@ -363,21 +331,14 @@ class Session:
 
     # --- life -----------------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, group: asyncio.TaskGroup) -> None:
         """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
-        self._drivers["modules"] = self._group.create_task(self._load_modules(), name=f"{self.id} modules")
-        for agent in list(self._live.tree.agents.values()):
-            self._drive(agent.path)
+        self._scheduler.start(self._steps, group, self._load_modules)
 
     async def close(self) -> None:
         """Stop everything and release the journal; the session can be opened again and goes on."""
-        self._closing = True
-        tasks = list(self._drivers.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-        await self._door.close()
+        await self._scheduler.close()
+        await self._modules.close()
         await self.effects.close()
         with contextlib.suppress(JournalUnwritable):
             self._live.end()
@@ -392,76 +353,13 @@ class Session:
             raise UsageError(f"There is no agent {path!r} in this session.")
         return agent
 
-    def _stop(self, agents: Iterable[Agent], reason: StopReason) -> None:
-        for agent in agents:
-            self._thinking.stop(agent, reason)
-            if reason == "pause" and agent.plan is not None:
-                self._planning.pause(agent)
-
-    def _drive(self, path: str) -> None:
-        """See to it that an agent with something to do has a task."""
-        if self._closing or path in self._drivers or path not in self._live.tree.agents:
-            return
-        if self._live.tree.next_step(path) is not None:
-            self._drivers[path] = self._group.create_task(self._run(path), name=f"{self.id} {path}")
-
-    async def _run(self, path: str) -> None:
-        live = self._live
-        agent = live.tree.agents[path]
-        try:
-            await self._ready.wait()
-            while (step := self._next_step(agent)) is not None and live.failure is None:
-                match step:
-                    case Think():
-                        await self._thinking.think(agent)
-                    case Act(pending):
-                        await self._acting.act(agent, pending)
-                        self._drive(pending.child)
-                    case Execute():
-                        await self._planning.execute(agent)
-                    case End():
-                        self._acting.drop(agent, "skipped")
-                        self._cancel_children(agent)
-                        self._thinking.end(agent, step)
-                live.changed()
-        except JournalUnwritable as error:
-            live.stop(error)
-        except Exception:
-            _LOG.exception("Agent %s of session %s met a bug.", path, self.id)
-            self._fail(agent)
-        finally:
-            self._drivers.pop(path, None)
-        self._drive(path)
-        self._drive(agent.caller)
-
-    def _next_step(self, agent: Agent) -> Step | None:
-        """What the agent has to do now. A message to be delivered before the next tool call takes its place."""
-        step = self._live.tree.next_step(agent.path)
-        if isinstance(step, Act) and any(
-            message.mode in ("deliver", "interrupt") for message in agent.mail.inbox
-        ):
-            self._acting.drop(agent, "skipped")
-            step = self._live.tree.next_step(agent.path)
-        return step
-
-    def _fail(self, agent: Agent) -> None:
-        """A bug of ours costs this agent its task and its caller an error, nothing else (law 10)."""
-        try:
-            self._acting.drop(agent, "cancelled")
-            fields = {"to": agent.caller, "status": "failed"}
-            self._live.record(
-                "reply", agent.path, fields, "An internal error ended this agent's work; the log has it."
-            )
-        except IactError as error:
-            self._live.stop(error)
-
     async def refresh_modules(self) -> None:
         """Take in what people changed in the catalogue or approved; agents find it when their context matches.
 
         Raises:
             SandboxError: there is no catalogue.
         """
-        await self._ready.wait()
+        await self._scheduler.ready.wait()
         await self._loading.refresh()
 
     async def _load_modules(self) -> None:
@@ -471,14 +369,9 @@ class Session:
             await self._loading.refresh()
         except SandboxError as error:
             self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))
-        except JournalUnwritable as error:
-            self._live.stop(error)
         finally:
-            self._ready.set()
-        try:
-            await self._loading.warm(self._warm)
-        finally:
-            self._drivers.pop("modules", None)
+            self._scheduler.ready.set()
+        await self._loading.warm(self._services.warm)
 
 
 def _anybody(agent: str) -> bool:

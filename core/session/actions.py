@@ -1,0 +1,39 @@
+"""Carries out what an agent wrote: each action by the part of the session that it is for, with one outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.session.acting import FunctionCalls
+from core.session.child_calls import ChildCalls
+from core.session.memory_actions import MemoryActions
+from core.tree.agent import Agent, Pending
+from core.tree.interpret import together
+
+
+@dataclass(frozen=True, slots=True)
+class ActionExecutor:
+    """The actions of one session's agents, and the steps of its plans."""
+
+    children: ChildCalls
+    memory: MemoryActions
+    functions: FunctionCalls
+
+    async def act(self, agent: Agent, pending: Pending) -> None:
+        """Carry out the first pending action of an agent, or any of a plan."""
+        assert pending.bound is not None
+        match pending.spec.name:
+            case "CALL" | "CALL_ASYNC":
+                self.children.call(agent, pending, pending.bound)
+            case "PLAN":
+                self.children.plan(agent, pending, pending.bound)
+            case "WAIT":
+                await self.children.wait(agent, pending, pending.bound)
+            case "QUERY":
+                self.children.select(agent, pending, timed_out=False)
+            case "REMEMBER":
+                self.memory.remember(agent, pending, pending.bound)
+            case "RECALL":
+                await self.memory.recall(agent, pending, pending.bound)
+            case _:
+                await self.functions.call(agent, together(agent) if agent.plan is None else [pending])

@@ -1,0 +1,162 @@
+"""A model's reply while it streams: shown to watchers, cut where an action ends, and void if it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Final, Literal
+
+from core.context.tokens import estimate
+from core.language.scanner import Cut, Scanner
+from core.ports import JSON, ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
+from core.session.events import Delta
+from core.session.live import Live
+from core.session.scheduler import StopReason
+from core.tree.agent import Agent
+from core.tree.prepared import Prepared
+
+_UNWRITTEN: Final = 32
+"""How many records an agent may be ahead of the disk when a reply of its model counts. A crash takes the turns
+that are not on disk, and the model is asked for them again; no effect and no acknowledgement ever follows from one."""
+
+
+class Generation:
+    """One reply. `records`: how many there were when its context was built; until the next one, it can't be another.
+
+    `is_action`: which blocks are actions, so that what follows one is cut off.
+    """
+
+    def __init__(
+        self, live: Live, agent: Agent, prepared: Prepared, *, is_action: Callable[[str], bool] | None = None
+    ) -> None:
+        self.agent: Final = agent
+        self.prepared: Final = prepared
+        self.records: Final = live.tree.records
+        self.stopped = False
+        self._live = live
+        self._is_action = is_action or live.tree.registry(agent.path).is_action
+        self._scanner = Scanner(self._is_action)
+        self._started: Final = live.clock.monotonic()
+        self._first: float | None = None
+        self._finish: Literal["stop", "length", "cut"] = "stop"
+        self._usage: Usage | None = None
+        self._scope = asyncio.timeout(None)
+
+    @property
+    def text(self) -> str:
+        """All that was written."""
+        return self._scanner.text
+
+    @property
+    def kept(self) -> str:
+        """What counts of it."""
+        return self._scanner.kept
+
+    def stop(self, reason: StopReason, why: str) -> None:
+        """End it; what was written is recorded as discarded."""
+        if not self.stopped:
+            self.stopped = True
+            self._scope.reschedule(asyncio.get_running_loop().time())
+            self.discard(reason)
+
+    def discard(self, reason: str) -> None:
+        """Record that what was written does not count."""
+        fields: dict[str, JSON] = {"reason": reason, "usage": self.usage()}
+        self._live.record("discard", self.agent.path, fields, self.text)
+        self._live.publish(Delta(self.agent.path, "", restart=True))
+
+    async def write(self, model: Model, messages: Sequence[ChatMessage]) -> None:
+        """Let the model write it, to its end or until it is stopped.
+
+        Raises:
+            ModelError: it could not.
+        """
+        live, agent = self._live, self.agent
+        live.writing[agent.path] = ""
+        live.changed()
+        try:
+            async with self._scope:
+                await self._stream(model, messages)
+                # Models write while the disk does: a slow disk must slow the agent, not only lengthen a queue.
+                await live.journal.durable(agent.record - _UNWRITTEN)
+        except TimeoutError:
+            if not self.stopped:
+                raise
+        finally:
+            live.writing.pop(agent.path, None)
+
+    async def _stream(self, model: Model, messages: Sequence[ChatMessage]) -> None:
+        stream = model.stream(messages, max_tokens=self._live.tree.bounds.reply_tokens)
+        async with aclosing(stream) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text):
+                        if self._take(text):
+                            return
+                    case StreamRestart():
+                        self._restart()
+                    case UsageReport(usage):
+                        self._usage = usage
+                    case StreamEnd(finish):
+                        self._finish = finish
+        if any(isinstance(event, Cut) for event in self._scanner.end()):
+            self._finish = "cut"
+
+    def _take(self, text: str) -> bool:
+        """Take the next piece of text; whether the reply must be cut here."""
+        live, agent = self._live, self.agent
+        if self._first is None:
+            self._first = live.clock.monotonic()
+        live.writing[agent.path] += text
+        live.publish(Delta(agent.path, text))
+        cut = any(isinstance(event, Cut) for event in self._scanner.feed(text))
+        if cut:
+            self._finish = "cut"
+        return cut
+
+    def _restart(self) -> None:
+        """The model port starts over: the text so far is void."""
+        live, agent = self._live, self.agent
+        if live.writing[agent.path]:
+            self.discard("restart")
+        live.writing[agent.path] = ""
+        self._scanner = Scanner(self._is_action)
+        live.publish(Delta(agent.path, "", restart=True))
+
+    def fields(self, text: str) -> dict[str, JSON]:
+        """What the record of the turn or reply says of it. `text`: what counts."""
+        live, agent, prepared = self._live, self.agent, self.prepared
+        now = live.clock.monotonic()
+        fields: dict[str, JSON] = {
+            "model": live.tree.roles[agent.model].model,
+            "role": agent.model,
+            "context": prepared.digest,
+            "took": list(prepared.took),
+            "seen": prepared.seen.to_json(),
+            "usage": self.usage(),
+            "ms": round((now - self._started) * 1000),
+            "first_ms": round(((self._first or now) - self._started) * 1000),
+            "finish": self._finish,
+        }
+        if prepared.notes:
+            fields["notes"] = dict(prepared.notes)
+        if prepared.full:
+            fields["full"] = prepared.full
+        cut = len(self.text) - len(text)
+        if self._finish == "cut" and cut:
+            fields["cut"] = cut
+        return fields
+
+    def usage(self) -> JSON:
+        """Token counts as the endpoint reported them, else estimated from the characters."""
+        usage = self._usage
+        if usage is None:
+            prompt = self._live.tree.tokens(self.agent, self.prepared.newest)
+            return {"prompt": prompt, "cached": 0, "completion": estimate(self.text), "estimated": True}
+        counts: dict[str, JSON] = {
+            "prompt": usage.prompt_tokens,
+            "cached": usage.cached_tokens,
+            "completion": usage.completion_tokens,
+        }
+        return {**counts, "estimated": True} if usage.estimated else counts

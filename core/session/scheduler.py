@@ -1,0 +1,231 @@
+"""The tasks of one session: who runs, and what can stop them.
+
+Every agent or plan that has something to do is driven by one task: it takes the next step until there is none. Whoever
+runs a part of the session is handed the scheduler, and tells it whom to drive and whose work has ended; nobody else
+starts or ends a task.
+
+All tasks are in one `TaskGroup`, which lasts as long as the session is open, and none of them ends it by failing. A
+bug costs the agent whose task met it an error, which stands in the journal, and nobody else anything (law 10).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Final, Literal, Protocol
+
+from core.errors import IactError, JournalUnwritable
+from core.session.live import Live
+from core.session.results import drop
+from core.tree.agent import Act, Agent, Step
+
+StopReason = Literal["pause", "interrupt", "cancel"]
+"""Why what runs for an agent is to stop: it is paused, a person interrupts it, or its work has ended."""
+
+Ending = Literal["cancelled", "failed"]
+"""How work ended that was not done."""
+
+Job = Callable[[], Coroutine[None, None, None]]
+"""Work of the session itself and of no agent."""
+
+_LOG: Final = logging.getLogger(__name__)
+_BUG: Final = "An internal error ended this agent's work; the log has it."
+
+
+class Work(Protocol):
+    """What runs for an agent and can be stopped before it is done: a model's reply, a call, a plan."""
+
+    def stop(self, reason: StopReason, why: str) -> None:
+        """Stop, if this is a reason to. `why`: in words, for people."""
+        ...
+
+
+class Steps(Protocol):
+    """Carries out the steps of agents."""
+
+    async def take(self, agent: Agent, step: Step) -> None:
+        """Take one step, to its end."""
+        ...
+
+    def end(self, agent: Agent, status: Ending, why: str) -> None:
+        """Record that the agent's work ended before it was done."""
+        ...
+
+
+class _Scope:
+    """Ends what is done in it when the agent's work has ended."""
+
+    def __init__(self, scope: asyncio.Timeout) -> None:
+        self._scope = scope
+
+    def stop(self, reason: StopReason, why: str) -> None:
+        """Only a cancel ends a call: while an agent is paused, what it called goes on."""
+        if reason == "cancel":
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
+
+class Scheduler:
+    """The tasks of one session. `ready`: the modules are known, so agents may begin. `closing`: no task may start."""
+
+    def __init__(self, live: Live) -> None:
+        self.ready: Final = asyncio.Event()
+        self.closing = False
+        self.live: Final = live
+        self._session: Final = live.tree.session
+        self._steps: Steps | None = None
+        self._group: asyncio.TaskGroup | None = None
+        self._host: asyncio.Task[None] | None = None
+        self._stopped = asyncio.Event()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._working: dict[str, list[Work]] = {}
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def start(self, steps: Steps, group: asyncio.TaskGroup, job: Job) -> None:
+        """Run `job`, and let every agent that has something to do go on. `group`: of whoever opened the session."""
+        self._steps = steps
+        self._host = group.create_task(self._run(job), name=f"session {self._session}")
+
+    async def close(self) -> None:
+        """Stop every task; what they were doing has no outcome, as after a crash."""
+        self.closing = True
+        self._stopped.set()
+        if self._host is not None:
+            await asyncio.wait([self._host])
+
+    async def _run(self, job: Job) -> None:
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                self.spawn("modules", job)
+                for path in list(self.live.tree.agents):
+                    self.drive(path)
+                await self._stopped.wait()
+                for task in self._tasks.values():
+                    task.cancel()
+        except Exception:  # none of our tasks ends by failing, so this is a bug of this file or of the tree
+            self._give_up()
+        finally:
+            self._group = None
+
+    @property
+    def steps(self) -> Steps:
+        """Who carries out the steps of agents, from `start` on."""
+        assert self._steps is not None, "the session was not started"
+        return self._steps
+
+    # --- tasks ----------------------------------------------------------------------------------
+
+    def drive(self, path: str) -> None:
+        """See to it that an agent that has something to do has a task."""
+        live = self.live
+        if self._group is None or self.closing or live.failure is not None or path in self._tasks:
+            return
+        if path in live.tree.agents and live.tree.next_step(path) is not None:
+            self._tasks[path] = self._group.create_task(self._drive(path), name=f"{self._session} {path}")
+
+    def spawn(self, name: str, job: Job) -> None:
+        """Run something for the session as a whole; if it fails, people are told."""
+        if self._group is not None and not self.closing:
+            self._tasks[name] = self._group.create_task(self._do(name, job), name=f"{self._session} {name}")
+
+    async def _do(self, name: str, job: Job) -> None:
+        try:
+            await job()
+        except JournalUnwritable as error:
+            self.live.stop(error)
+        except Exception:
+            _LOG.exception("The task %s of session %s met a bug.", name, self._session)
+            text = f"An internal error ended a task of this session ({name}); the log has it. The session goes on."
+            with contextlib.suppress(JournalUnwritable):
+                self.live.record("notice", "/", {"level": "error", "code": "internal"}, text)
+        finally:
+            self._tasks.pop(name, None)
+
+    async def _drive(self, path: str) -> None:
+        live = self.live
+        agent = live.tree.agents[path]
+        try:
+            await self.ready.wait()
+            while (step := self._next_step(agent)) is not None and live.failure is None:
+                await self.steps.take(agent, step)
+                live.changed()
+        except JournalUnwritable as error:
+            live.stop(error)
+        except Exception:
+            _LOG.exception("Agent %s of session %s met a bug.", path, self._session)
+            self._fail(agent)
+        finally:
+            self._tasks.pop(path, None)
+        self.drive(path)
+        self.drive(agent.caller)
+
+    def _next_step(self, agent: Agent) -> Step | None:
+        """What the agent has to do now. A message to be delivered before the next tool call takes its place."""
+        tree = self.live.tree
+        step = tree.next_step(agent.path)
+        if isinstance(step, Act) and any(
+            message.mode in ("deliver", "interrupt") for message in agent.mail.inbox
+        ):
+            drop(self.live, agent, "skipped")
+            step = tree.next_step(agent.path)
+        return step
+
+    def _fail(self, agent: Agent) -> None:
+        """A bug of ours costs this agent its task and its caller an error, nothing else (law 10)."""
+        try:
+            if agent.active:
+                self.stop(agent, "cancel", _BUG)
+                self.cancel_children(agent)
+                self.steps.end(agent, "failed", _BUG)
+        except JournalUnwritable as error:
+            self.live.stop(error)
+        except Exception:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """The tree itself can't go on: the session stops, and is what its journal says when it is opened again."""
+        _LOG.exception("Session %s met a bug and stopped.", self._session)
+        self.live.stop(
+            IactError("An internal error stopped this session; the log has it. Open it again to go on.")
+        )
+
+    # --- what runs for agents -------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def working(self, agent: Agent, work: Work) -> Iterator[None]:
+        """`work` runs for the agent within, and can be stopped."""
+        self._working.setdefault(agent.path, []).append(work)
+        try:
+            yield
+        finally:
+            left = self._working[agent.path]
+            left.remove(work)
+            if not left:
+                del self._working[agent.path]
+
+    @contextlib.asynccontextmanager
+    async def cancellable(self, agent: Agent) -> AsyncIterator[None]:
+        """What is done within ends with a `TimeoutError` when the agent's work is cancelled."""
+        scope = asyncio.timeout(None)
+        with self.working(agent, _Scope(scope)):
+            async with scope:
+                yield
+
+    def stop(self, agent: Agent, reason: StopReason, why: str = "") -> None:
+        """Stop what runs for an agent, as far as this is a reason to."""
+        for work in list(self._working.get(agent.path, ())):
+            work.stop(reason, why)
+
+    def cancel(self, path: str, why: str) -> None:
+        """End all work from an agent down, the deepest first, so that every CALL has its outcome."""
+        for agent in reversed(list(self.live.tree.subtree(path))):
+            if agent.active:
+                self.stop(agent, "cancel", why)
+                self.steps.end(agent, "cancelled", why)
+
+    def cancel_children(self, agent: Agent) -> None:
+        """An agent returns: what its children still do is for nobody."""
+        for path in agent.children.values():
+            self.cancel(path, "Its caller had answered before it was done.")

@@ -1,0 +1,30 @@
+"""What the sessions of one runtime share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from core.models.roles import Models
+from core.modules.door import Door, OpenModules
+from core.ports import Clock, Memory, ModuleHost, OpenLive, Versions
+from core.session.monitor import Authorities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What is outside of a session and serves it. `open_modules`: makes a session's connection to its modules.
+
+    `authorities`: who has a say in calls. `versions`: keeps versions of workspaces; `open_live`: makes overlays of
+    directories; None: there are none. `warm`: modules that are started ahead of the first call.
+    """
+
+    models: Models
+    host: ModuleHost
+    clock: Clock
+    open_modules: OpenModules = Door
+    authorities: Authorities = field(default_factory=Authorities)
+    memory: Memory | None = None
+    versions: Versions | None = None
+    open_live: OpenLive | None = None
+    warm: Sequence[str] = ()

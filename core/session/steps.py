@@ -1,0 +1,44 @@
+"""Carries out what the tree says that an agent or a plan has to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.session.actions import ActionExecutor
+from core.session.live import Live
+from core.session.planning import Planning
+from core.session.results import drop
+from core.session.scheduler import Ending, Scheduler
+from core.session.thinking import Thinking
+from core.tree.agent import Act, Agent, End, Execute, Step, Think
+
+
+@dataclass(frozen=True, slots=True)
+class StepExecutor:
+    """One kind of step, one part of the session that takes it."""
+
+    live: Live
+    scheduler: Scheduler
+    thinking: Thinking
+    actions: ActionExecutor
+    planning: Planning
+
+    async def take(self, agent: Agent, step: Step) -> None:
+        """Take one step, to its end."""
+        match step:
+            case Think():
+                await self.thinking.think(agent)
+            case Act(pending):
+                await self.actions.act(agent, pending)
+                self.scheduler.drive(pending.child)
+            case Execute():
+                await self.planning.execute(agent)
+            case End():
+                drop(self.live, agent, "skipped")
+                self.scheduler.cancel_children(agent)
+                self.thinking.end(agent, step)
+
+    def end(self, agent: Agent, status: Ending, why: str) -> None:
+        """Record that the agent's work ended before it was done; every action has its outcome before the reply."""
+        drop(self.live, agent, "cancelled")
+        self.live.record("reply", agent.path, {"to": agent.caller, "status": status}, why)
