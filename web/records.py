@@ -331,6 +331,13 @@ def _close(record: Record, known: Known) -> str:
     return '<p class="aside">The session was closed.</p>'
 
 
+def _adopt(record: Record, known: Known) -> str:
+    return (
+        '<p class="aside">This session was adopted: all above was made elsewhere and counts as foreign. From here on it '
+        "is yours.</p>"
+    )
+
+
 def _upload(record: Record, known: Known) -> str:
     blob = record.fields.get("blob")
     size = blob.get("size") if isinstance(blob, dict) else 0
@@ -381,6 +388,7 @@ _BY_KIND: Final[Mapping[str, Callable[[Record, Known], str]]] = {
     "select": _select,
     "fork": _fork,
     "close": _close,
+    "adopt": _adopt,
     "clearance": clearance_html,
     "recall": recall_html,
     "plan": plan_html,

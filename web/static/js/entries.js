@@ -10,7 +10,7 @@ import { agentName } from "./format.js";
 
 /** Kinds that are shown in the inspector's list only. */
 const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "draw", "fire", "clearance", "state"]);
-const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "effects", "settle"]);
+const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "adopt", "effects", "settle"]);
 
 /**
  * The entry of `record` in the dialogue of the agent at `path`, or null if it has none there.

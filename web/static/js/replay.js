@@ -147,7 +147,10 @@ export class Replay {
     this.#opener.hidden = session.id === null || session.readonly;
     this.#opener.setAttribute("aria-pressed", String(store.at !== null));
     this.#bar.hidden = store.at === null;
-    if (store.at === null) return;
+    if (store.at === null) {
+      part("composer").hidden = false;
+      return;
+    }
     const at = store.at;
     const record = store.record(at);
     this.#slider.max = this.#number.max = String(Math.max(1, last));
@@ -165,8 +168,9 @@ export class Replay {
     }
     const foreign = session.foreign ?? "";
     this.#foreign.hidden = part("replay-badge").hidden = !foreign;
-    setText(this.#foreign, foreign && `This session is foreign: ${foreign}. You can look at it and export it. Adopt makes a session of your own of it, with copies of its files, under your rules; nothing that it had under way is carried out.`);
-    part("replay-fork").hidden = Boolean(foreign);
+    setText(this.#foreign, foreign && `${foreign[0].toUpperCase()}${foreign.slice(1)}. You can look at this session and export it. Adopt makes a session of your own of it, with copies of its files, under your rules; nothing that it had under way is carried out.`);
+    part("replay-fork").hidden = part("composer").hidden = Boolean(foreign);
+    this.#close.classList.toggle("primary", Boolean(foreign) && !session.example);
     setText(this.#close, session.example ? "Close" : foreign ? "Adopt" : session.readonly ? "Open it live" : "Back to now");
     this.#mark(last);
   }

@@ -54,9 +54,10 @@ export class Sessions {
     const words = this.#search.value.trim().toLowerCase();
     const found = this.store.sessions.filter((info) => `${info.title} ${info.id}`.toLowerCase().includes(words));
     const rows = found.slice(0, 300).map((info) => {
-      const facts = `${dateTime(info.changed)} · ${info.records} records${info.open ? " · open" : ""}${info.foreign ? " · foreign" : ""}`;
+      const facts = `${dateTime(info.changed)} · ${info.records} records${info.open ? " · open" : ""}`;
+      const badge = info.foreign ? [el("span", { className: "badge", title: "This installation did not make it" }, "foreign")] : [];
       const button = el("button", { type: "button" },
-        el("span", { className: "title" }, info.title || "Untitled"), el("span", { className: "facts" }, facts));
+        el("span", { className: "title" }, info.title || "Untitled"), el("span", { className: "facts" }, facts, ...badge));
       if (info.id === this.store.session.id) button.setAttribute("aria-current", "true");
       button.addEventListener("click", () => this.#choose(info.id));
       const replay = el("button", { type: "button", className: "replay-button", title: "Look at it without going on with it" }, "Replay");
