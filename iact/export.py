@@ -20,7 +20,7 @@ from typing import Final
 import web
 from core.errors import JournalError
 from core.journal.file import read_blob
-from core.journal.record import Record
+from core.records.record import Record
 from core.session.replay import Replay, replay
 from core.tree.agent import Agent
 from core.tree.tree import Tree

@@ -1,6 +1,6 @@
 """The import arrows of the architecture, read from the source of every package.
 
-Arrows point one way: `iact → web → core.session → core.tree → the other rooms of core → core.ports → core.errors`,
+Arrows point one way: `iact → web → core.session → core.tree → the other rooms of core → core.records → core.ports → core.errors`,
 with `sandbox` and `hippocampus` beside the core, behind its ports, and `ext_modules` on the far side of
 the protocol. A new arrow is added to a table below with its reason, or the code is cut differently.
 """
@@ -21,16 +21,17 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact", "examples")
 
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
-"""Rooms of the core that stand side by side, below `core.tree`."""
+"""Rooms of the core that stand side by side, above `core.records` and below `core.tree`."""
 
 BASE = {"core.ports", "core.errors", "core.characters"}
-EVERY_ROOM = {f"core.{room}" for room in INNER}
+EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
 
 ALLOWED: dict[str, set[str]] = {
     "core.errors": set(),
     "core.characters": set(),
     "core.ports": {"core.errors"},
-    **{f"core.{room}": BASE for room in INNER},
+    "core.records": BASE,
+    **{f"core.{room}": BASE | {"core.records"} for room in INNER},
     "core.tree": BASE | EVERY_ROOM,
     "core.session": BASE | EVERY_ROOM | {"core.tree"},
     "core": BASE | EVERY_ROOM | {"core.tree", "core.session"},
@@ -68,6 +69,7 @@ KNOWS_NOT: dict[str, set[str]] = {
     "core.language": _IMPURE,
     "core.context": _IMPURE,
     "core.tree": _IMPURE | {"pathlib", "os", "grpc", "openai"},
+    "core.records": _IMPURE | {"pathlib", "os"},
     "core.plan": _IMPURE,
 }
 """Libraries that a room and what is inside it must do without: the core's borders, and the pure rooms."""

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from web.render import NONE, Known, code_block, markdown, output, plain
 from web.visible import exact
 

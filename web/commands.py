@@ -12,9 +12,9 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from core.errors import MemoryUnavailable
-from core.journal.record import Record
 from core.modules.source import source_of, written_source
 from core.ports import Memory
+from core.records.record import Record
 from web import looking, review
 from web.messages import (
     About,

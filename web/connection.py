@@ -19,7 +19,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from core.errors import ForeignSession, IactError, JournalLocked, JournalUnwritable, UsageError
-from core.journal.record import Record
+from core.records.record import Record
 from web.commands import COMMANDS
 from web.follower import Follower, node_fields
 from web.line import Line, SlowReader

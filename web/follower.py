@@ -15,8 +15,8 @@ from dataclasses import asdict
 from typing import Final
 
 from core.errors import IactError
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from core.session.events import Delta, Event, Notice, Output, RecordAppended, TreeChanged
 from core.tree.view import NodeView
 from web.line import Line

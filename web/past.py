@@ -12,8 +12,8 @@ from pathlib import Path
 
 from core.errors import UsageError
 from core.journal.file import read_blob
-from core.journal.record import Record
 from core.language.variables import Table, Value
+from core.records.record import Record
 from core.session.replay import SeenContext, context, replay
 from core.tree.tree import Tree
 from core.tree.uploads import waiting

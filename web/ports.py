@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from core.errors import IactError
-from core.journal.record import Record
 from core.modules.catalogue import Known
 from core.ports import JSON, Memory, ModuleSource
+from core.records.record import Record
 from core.session.effects import Settled
 from core.session.events import Event
 from core.tree.pending import PendingChange

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from core.journal.record import Record
 from core.language.grammar import Mistake, split
 from core.ports import JSON
+from core.records.record import Record
 from core.tree.shape import STUMBLES, damaged
 from web.audit import ask_html, clearance_html, node_html, plan_html, recall_html
 from web.render import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from core.journal.record import Record
+from core.records.record import Record
 from web.ports import Session
 from web.records import Fields, bare_message, header, raw_fields, record_message
 from web.render import NONE, IsAction, Known, looks_like_action

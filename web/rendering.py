@@ -16,9 +16,10 @@ from typing import Final
 
 from core.errors import JournalError
 from core.journal.file import read_blob
-from core.journal.record import Record
 from core.language.variables import mentions
 from core.ports import JSON
+from core.records.codec import decode
+from core.records.record import Record
 from web.parser import bounded
 from web.records import Fields, blob_of, content_fields
 from web.render import IsAction, Known
@@ -71,8 +72,9 @@ class Question:
         assert isinstance(n, int)
         assert isinstance(step, int)
         assert isinstance(seconds, float)
+        content, extra = decode(str(kind), fields)
         return Question(
-            Record(n, str(at), str(kind), str(agent), step, str(body), fields),
+            Record(n, str(at), str(agent), step, content, str(body), extra=extra),
             str(message["folder"]),
             tuple(map(str, words)),
             tuple(map(str, names)),

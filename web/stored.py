@@ -12,8 +12,8 @@ from typing import Final, NoReturn
 
 from core.errors import UsageError
 from core.journal.file import FILE
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from core.session.events import Event
 from core.session.replay import Replay, replay
 from core.tree.tree import Tree

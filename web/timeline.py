@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from core.journal.record import Record
+from core.records.record import Record
 from core.tree.agent import Agent
 from core.tree.apply import take_in
 from core.tree.tree import Tree

@@ -21,9 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, os.getcwd())
 
-from core.journal import Record
 from core.models.roles import Models
 from core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd, TextDelta
+from core.records.record import Record
 from iact import wiring
 from iact.settings import Settings
 

@@ -37,6 +37,7 @@ from core.modules.door import Door, FunctionCall
 from core.modules.outcome import Outcome
 from core.modules.registry import Start
 from core.ports import JSON
+from core.records import calls as said
 from sandbox import DockerHost, socket_folder
 
 SERVED: Final = Path(__file__).with_name("served")
@@ -122,8 +123,8 @@ async def kinds(host: DockerHost, place: Path) -> AsyncIterator[dict[str, Call]]
         stack.push_async_callback(journal.close)
 
         async def durable() -> None:
-            fields: dict[str, JSON] = {"function": "echo.echo", "impact": 1, "args": "0" * 64}
-            record = journal.append("call", "/", 1, _AT, fields)
+            content = said.Call(turn=1, action=0, function="echo.echo", impact=1, args="0" * 16)
+            record = journal.append(content, "/", 1, _AT)
             await journal.durable(record.n)
 
         yield {"bare": echo(channel), "contained": echo(contained), "whole": whole, "journal": durable}

@@ -16,7 +16,8 @@ from benchmarks.tree.fakes import InstantModel, Script, runtime
 from benchmarks.tree.measure import DONE, RESULT, TASK, TEXT, Numbers, Stopwatch, peak, report, resident
 from core import Session
 from core.journal import Journal, encode, read_journal
-from core.journal.record import Record
+from core.records.record import Record
+from core.records.session import Notice
 from core.session.replay import replay
 
 _AGENTS_OF_A_LONG_SESSION: Final = 50
@@ -135,7 +136,11 @@ async def appends(data: Path, writers: int) -> Numbers:
     async def write(number: int) -> None:
         for step in range(each):
             record = journal.append(
-                "notice", f"/agent{number}", step, "2026-05-04T03:02:01.123456Z", {}, _BODY
+                Notice(level="warning", code="bench"),
+                f"/agent{number}",
+                step,
+                "2026-05-04T03:02:01.123456Z",
+                _BODY,
             )
             await journal.durable(record.n)
 

@@ -2,16 +2,12 @@
 
 from core.journal.file import Contents, Journal, read_blob, read_journal
 from core.journal.parser import Parser
-from core.journal.record import FORMAT, KINDS, Kind, Record, encode
+from core.journal.record import encode
 
 __all__ = [
-    "FORMAT",
-    "KINDS",
     "Contents",
     "Journal",
-    "Kind",
     "Parser",
-    "Record",
     "encode",
     "read_blob",
     "read_journal",

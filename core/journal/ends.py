@@ -10,8 +10,8 @@ from typing import Final
 from core.errors import JournalCorrupt
 from core.journal.file import last_number, open_regular
 from core.journal.parser import Parser
-from core.journal.record import Record
 from core.journal.seal import Sealer
+from core.records.record import Record
 
 _END: Final = 65_536
 _FAR: Final = 4 << 20

@@ -18,7 +18,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final
 
@@ -31,9 +31,11 @@ from core.errors import (
     JournalUnwritable,
 )
 from core.journal.parser import Parser
-from core.journal.record import FORMAT, GENESIS, Kind, Record, encode
+from core.journal.record import encode
 from core.journal.seal import Sealer
-from core.ports import JSON
+from core.records.content import Content
+from core.records.kinds import FORMAT, is_too_new, major_of
+from core.records.record import GENESIS, Record
 
 _CHUNK: Final = 1 << 20
 FILE: Final = "journal.md"
@@ -120,13 +122,11 @@ def check_format(first: Record) -> None:
         JournalCorrupt: it is none.
         JournalTooNew: its major version is newer.
     """
-    major = first.text("format").split(".")[0]
-    if first.kind != "open" or not (major.isascii() and major.isdigit()):
+    format = first.fields.get("format") if first.kind == "open" else None
+    if major_of(format) is None:
         raise JournalCorrupt("Record 1 at byte 0 is damaged: it does not open a session.", n=1, offset=0)
-    if int(major) > int(FORMAT.split(".")[0]):
-        raise JournalTooNew(
-            f"The journal has format {first.text('format')}; this program reads up to {FORMAT}. Update it."
-        )
+    if is_too_new(format):
+        raise JournalTooNew(f"The journal has format {format}; this program reads up to {FORMAT}. Update it.")
 
 
 def last_number(path: Path) -> int:
@@ -226,11 +226,10 @@ class Journal:
 
     def append(
         self,
-        kind: Kind,
+        content: Content,
         agent: str,
         step: int,
         at: str,
-        fields: Mapping[str, JSON],
         body: str = "",
         blobs: Mapping[str, bytes] | None = None,
     ) -> Record:
@@ -246,10 +245,9 @@ class Journal:
             raise self._failed
         if self._closed:
             raise JournalUnwritable("The session is closed.")
-        data, digest = encode(
-            Record(self._n + 1, at, kind, agent, step, body, fields, self._prev), self._sealer
-        )
-        record = Record(self._n + 1, at, kind, agent, step, body, fields, self._prev, digest)
+        draft = Record(self._n + 1, at, agent, step, content, body, self._prev)
+        data, digest = encode(draft, self._sealer)
+        record = replace(draft, digest=digest)
         self._n, self._prev = record.n, digest
         self._queue.append((record, data, blobs or {}))
         self._unwritten.update(blobs or {})

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from core.errors import JournalCorrupt
-from core.journal.record import GENESIS, HEAD, HEAD_END, MAX_BODY, MAX_HEADER, Record, trailer, unwrap
+from core.journal.record import HEAD, HEAD_END, MAX_BODY, MAX_HEADER, trailer, unwrap
 from core.journal.seal import MARK, MARKED, PLAIN_END, Sealer, Seals
 from core.ports import JSON
+from core.records.codec import Misfit, decode
+from core.records.content import Content, Unknown
+from core.records.kinds import is_too_new
+from core.records.record import GENESIS, Record
+from core.records.session import Adopt
 
 _SEALED: Final = ',"seal":""'
 _MAX_HEADING: Final = 16_384
@@ -118,8 +123,8 @@ class Parser:
             body = data[line_end : end - len(trailer(record.n))]
             valid = hmac.compare_digest(sealer.seal(data[start:plain], PLAIN_END, body), record.seal)
         self.seals.take(record.n, valid=valid)
-        if valid and record.kind == "adopt":
-            self.seals.adopt(self.offset, record.text("sha256"))
+        if valid and isinstance(record.content, Adopt):
+            self.seals.adopt(self.offset, record.content.sha256)
 
     def _joined(self) -> bytes:
         if len(self._pieces) != 1:
@@ -217,7 +222,18 @@ class Parser:
         assert isinstance(agent, str)
         assert isinstance(prev, str)
         assert isinstance(seal, str)
-        return Record(n, at, kind, agent, step, body, header, prev, digest, seal)
+        content, extra = self._content(kind, header)
+        return Record(n, at, agent, step, content, body, prev, digest, seal, extra)
+
+    def _content(self, kind: str, header: dict[str, JSON]) -> tuple[Content, Mapping[str, JSON]]:
+        try:
+            return decode(kind, header)
+        except Misfit as misfit:
+            if kind == "open" and is_too_new(header.get("format")):
+                return Unknown(kind, header), {}  # whoever reads it says what to do about that
+            n = self._n + 1
+            what = f"Record {n} ({kind}) is damaged: {misfit}."
+            raise JournalCorrupt(what, n=n, offset=self.offset) from misfit
 
 
 def _no_number(text: str) -> NoReturn:

@@ -14,8 +14,8 @@ from typing import Final
 from core.errors import JournalError
 from core.journal.file import FILE, check_format, open_journal
 from core.journal.parser import Parser
-from core.journal.record import GENESIS, Record
 from core.journal.seal import Sealer, Seals
+from core.records.record import GENESIS, Record
 
 _CHUNK: Final = 1 << 20
 

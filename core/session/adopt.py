@@ -29,10 +29,13 @@ from core.gate.policy import Policy
 from core.gate.policy_file import policy_json
 from core.journal.file import FILE, open_journal, open_regular, read_blob, sync_directory
 from core.journal.reader import Reader
-from core.journal.record import FORMAT, Record, blobs_of, encode, timestamp
+from core.journal.record import encode
 from core.journal.seal import Sealer
 from core.models.roles import Models
 from core.ports import JSON, Versions
+from core.records.codec import decode
+from core.records.kinds import FORMAT
+from core.records.record import Record, blobs_of, timestamp
 from core.session.collecting import collector_paused
 from core.session.copying import Room, copy_tree, transfer
 from core.session.fork import STORE, workshop
@@ -177,7 +180,8 @@ def _write(
     }
     if any(left_out.values()):
         fields["left_out"] = {name: count for name, count in left_out.items() if count}
-    record = Record(last.n + 1, timestamp(now), "adopt", "/", tree.root.step + 1, "", fields, last.digest)
+    content, _ = decode("adopt", fields)
+    record = Record(last.n + 1, timestamp(now), "/", tree.root.step + 1, content, prev=last.digest)
     source = tree.session
     data, _ = encode(record, sealer)
     take_in(tree, record)

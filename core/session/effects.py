@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Final, TypeVar
 
 from core.errors import UsageError, WorkspaceError
-from core.journal.record import Record
 from core.ports import JSON, AppliedChange, LiveFiles, OpenLive
+from core.records.record import Record
 from core.session.live import Live
 from core.tree.effects import Look, difference, left_json, listed, look_fields, parents, weigh
 from core.tree.pending import After, Intention, PendingChange

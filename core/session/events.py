@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.journal.record import Record
+from core.records.record import Record
 from core.tree.view import NodeView
 
 

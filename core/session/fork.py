@@ -27,9 +27,11 @@ from typing import Final, Literal
 from core.errors import ForeignSession, JournalUnwritable, UsageError
 from core.journal.file import FILE, open_journal, open_regular, sync_directory
 from core.journal.reader import Reader
-from core.journal.record import Record, blobs_of, encode, timestamp
+from core.journal.record import encode
 from core.journal.seal import Sealer
-from core.ports import JSON, Versions
+from core.ports import Versions
+from core.records.record import Record, blobs_of, timestamp
+from core.records.session import Fork as ForkContent
 from core.session.copying import Room, copy_tree, transfer
 
 Files = Literal["version", "current", "live", "none"]
@@ -159,17 +161,10 @@ def _build(
     for digest in shared.blobs:
         _share(origin / "blobs" / digest, place / "blobs" / digest)
     sync_directory(place / "blobs")
-    fields: dict[str, JSON] = {
-        "from": shared.session,
-        "after": shared.at,
-        "session": session,
-        "workspace": files,
-    }
-    if left_out:
-        fields["left_out"] = left_out
-    record = Record(
-        shared.at + 1, timestamp(now), "fork", "/", shared.step + 1, "", fields, prev=shared.digest
+    content = ForkContent(
+        from_=shared.session, after=shared.at, session=session, workspace=files, left_out=left_out
     )
+    record = Record(shared.at + 1, timestamp(now), "/", shared.step + 1, content, prev=shared.digest)
     _write_journal(shared, place / FILE, encode(record, sealer)[0])
     sync_directory(place)
     return files, left_out

@@ -14,8 +14,11 @@ from typing import Final
 
 from core.errors import IactError
 from core.journal.file import Journal
-from core.journal.record import Kind, Record, timestamp
 from core.ports import JSON, Clock
+from core.records.codec import decode
+from core.records.content import Content
+from core.records.kinds import Kind
+from core.records.record import Record, timestamp
 from core.session.events import Delta, Event, Notice, RecordAppended, TreeChanged
 from core.session.watch import Watcher
 from core.tree.agent import Agent
@@ -49,7 +52,7 @@ class Live:
 
     def record(
         self,
-        kind: Kind,
+        said: Content | Kind,
         agent: str,
         fields: Mapping[str, JSON] | None = None,
         body: str = "",
@@ -67,7 +70,7 @@ class Live:
         known = self.tree.agents.get(agent)
         step = known.step + 1 if known is not None else 1
         at = at or timestamp(self.clock.now())
-        record = self.journal.append(kind, agent, step, at, fields or {}, body, blobs)
+        record = self.journal.append(content_of(said, fields or {}), agent, step, at, body, blobs)
         apply(self.tree, record)
         for tell in self.on_applied:
             tell(record)
@@ -162,6 +165,15 @@ class Live:
     def _wake(self) -> None:
         self.grew.set()
         self.grew = asyncio.Event()
+
+
+def content_of(said: Content | Kind, fields: Mapping[str, JSON]) -> Content:
+    """What a record says, where that is not known by its class."""
+    if isinstance(said, Content):
+        return said
+    content, extra = decode(said, fields)
+    assert not extra, f"a {said} record has no {', '.join(extra)}"
+    return content
 
 
 def _time(at: str) -> datetime:

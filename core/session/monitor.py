@@ -17,9 +17,9 @@ from core.errors import UsageError
 from core.gate.clearance import PERSON_SECONDS, ClearancePort, ClearanceRequest, kept
 from core.gate.delay import Delays
 from core.gate.gate import Answer, Denial, Question, Ticket
-from core.journal.record import Record, timestamp
 from core.modules.approval import Approvals
 from core.ports import JSON
+from core.records.record import Record, timestamp
 from core.session.live import Live
 from core.tree.agent import Agent, Pending
 from core.tree.decision import (

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Final
 
 from core.errors import MemoryUnavailable
-from core.journal.record import Record
 from core.ports import JSON, Ask, Happening, Memory
+from core.records.record import Record
 from core.session.live import Live
 from core.tree.agent import Agent
 from core.tree.happenings import happening, project_of

@@ -9,9 +9,9 @@ from pathlib import Path
 from core.context.tail import Seen
 from core.errors import UsageError
 from core.journal.file import FILE, Contents, read_blob, read_journal
-from core.journal.record import Record
 from core.journal.seal import Sealer
 from core.ports import ChatMessage
+from core.records.record import Record
 from core.session.collecting import collector_paused
 from core.tree.apply import migrated_at, read_tree
 from core.tree.inputs import noted, prepare

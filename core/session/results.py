@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from core.session.live import Live, stored
 from core.tree.agent import Agent, Pending
 from core.tree.decision import place_fields

@@ -18,7 +18,6 @@ from core.gate.grant import Grant
 from core.gate.level import level
 from core.gate.policy_file import DEFAULT, Policies, policy_json
 from core.journal.file import FILE, Contents, Journal, read_journal
-from core.journal.record import FORMAT, Record
 from core.journal.seal import Sealer, open_sealer
 from core.models.roles import Models
 from core.modules.approval import FILE as APPROVALS
@@ -26,6 +25,8 @@ from core.modules.approval import Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
 from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
+from core.records.kinds import FORMAT
+from core.records.record import Record
 from core.session.adopt import Terms, adopt
 from core.session.collecting import collector_paused
 from core.session.files import open_files

@@ -14,8 +14,8 @@ from typing import Final, Literal, get_args
 
 from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
 from core.gate.level import level
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from core.session.acting import FunctionCalls
 from core.session.actions import ActionExecutor
 from core.session.child_calls import ChildCalls

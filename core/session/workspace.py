@@ -15,9 +15,10 @@ from typing import Final
 
 from core.errors import UsageError, WorkspaceError
 from core.journal.file import Journal
-from core.journal.record import Record, timestamp
 from core.journal.seal import Sealer
 from core.ports import Versions
+from core.records.control import Restore
+from core.records.record import Record, timestamp
 from core.session.fork import STORE
 from core.tree.apply import read_tree
 
@@ -115,8 +116,8 @@ async def restore_at_rest(
             raise UsageError(
                 "This session works in a directory of the user's, of which no versions are kept."
             )
-        fields = {"op": "restore", "by": "user", "version": version}
-        record = journal.append("control", "/", tree.root.step + 1, timestamp(now), fields, "", None)
+        restored = Restore(by="user", version=version)
+        record = journal.append(restored, "/", tree.root.step + 1, timestamp(now))
         await journal.durable(record.n)
         workspace = Workspace(directory / "workspace", directory, versions)
         await workspace.restore(version)

@@ -18,8 +18,8 @@ from core.gate.grant import Grant
 from core.gate.policy_file import policy_from_json
 from core.gate.provenance import OWN, Labels
 from core.gate.rate import Tally
-from core.journal.record import Record
 from core.language import labels
+from core.records.record import Record
 from core.tree.account import Account
 from core.tree.agent import Agent
 from core.tree.apply_session import take_roles, take_version

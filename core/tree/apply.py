@@ -16,12 +16,14 @@ from core.gate.grant import Narrowing
 from core.gate.level import from_json
 from core.gate.policy_file import policy_from_json
 from core.gate.provenance import join
-from core.journal.record import Record
 from core.language import labels
 from core.language.grammar import Bound
 from core.language.scanner import scan
 from core.language.variables import mentions
 from core.modules.reading import exit_status
+from core.records.content import Unknown
+from core.records.kinds import FORMAT
+from core.records.record import Record
 from core.tree import apply_gate as fold_gate
 from core.tree import apply_plan as plan_fold
 from core.tree import apply_session as fold_session
@@ -67,6 +69,9 @@ def apply(tree: Tree, record: Record) -> None:
         agent.record = record.n
         if agent.step != record.step:
             expect(tree, record, False, f"is step {record.step} of {record.agent}, not {agent.step}")
+    if record.extra or isinstance(record.content, Unknown):
+        what = ", ".join(sorted(record.extra)) or f"{record.kind} {record.fields.get('op', '')}".rstrip()
+        expect(tree, record, False, f"says what format {FORMAT} does not know: {what}")
     rule = _RULES.get(record.kind)
     if rule is not None:
         rule(tree, record)

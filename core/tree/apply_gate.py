@@ -11,8 +11,8 @@ from __future__ import annotations
 from core.errors import UsageError
 from core.gate.clearance import Keep, kept
 from core.gate.gate import Answer, Question, Ticket
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from core.tree.agent import Agent, Pending
 from core.tree.checking import NOT_RUN, agent_of, expect, expect_fields, pending_of
 from core.tree.decision import (
@@ -93,7 +93,9 @@ def _answer(tree: Tree, agent: Agent, pending: Pending, decision: Decision, reco
     open_ = pending.asked > 0 and pending.asked == record.number("ask") and pending.answer is None
     expect(tree, record, open_, "answers what was not asked")
     answer, by = Answer(record.fields.get("allow") is True, record.text("reason")), record.text("by")
-    said = {name: record.fields[name] for name in ("then", "remember") if name in record.fields}
+    said: dict[str, JSON] = {
+        name: value for name, value in record.fields.items() if name in ("then", "remember")
+    }
     expect(
         tree, record, _can_say(pending, answer, by, said), f"is no answer that {by or 'anybody'} could give"
     )

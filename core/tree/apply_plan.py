@@ -14,7 +14,6 @@ from typing import Final, cast, get_args
 
 from core.errors import ReplayMismatch
 from core.gate.provenance import PICKED, join
-from core.journal.record import Record
 from core.language.actions import CALL, ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Value, rename, text_value
@@ -27,6 +26,7 @@ from core.plan.seams import Failure, FailureKind, Outcome, QuestionKind, Success
 from core.plan.state import NodeChange, PlanState
 from core.plan.states import IllegalTransition
 from core.ports import JSON
+from core.records.record import Record
 from core.tree import budget, origin
 from core.tree.agent import Agent, Pending
 from core.tree.interpret import result_value

@@ -9,10 +9,11 @@ from core.context.history import prompt_digest
 from core.context.prompt import STANDARD
 from core.gate.grant import Grant
 from core.gate.policy_file import policy_from_json
-from core.journal.record import FORMAT, Record
 from core.modules.manifest import Manifest
 from core.modules.registry import Loaded
 from core.ports import JSON
+from core.records.kinds import FORMAT
+from core.records.record import Record
 from core.tree.agent import Agent
 from core.tree.agent_context import AgentContext
 from core.tree.bounds import Bounds

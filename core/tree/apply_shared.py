@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Final
 
 from core.gate.provenance import NOTHING, Labels
-from core.journal.record import Record
 from core.language.actions import ActionSpec
+from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent, Pending
 from core.tree.tree import Tree

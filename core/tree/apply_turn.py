@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from core.context.tail import Seen, Told
 from core.context.tokens import Calibration, estimate, estimate_messages
-from core.journal.record import Record
 from core.ports import JSON, ChatMessage, Usage
+from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent
 from core.tree.checking import expect

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.errors import ReplayMismatch
-from core.journal.record import Record
 from core.language import labels
 from core.language.actions import ActionSpec
 from core.ports import JSON
+from core.records.record import Record
 from core.tree.agent import Agent, Pending
 from core.tree.tree import Tree
 

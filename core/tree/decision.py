@@ -19,9 +19,9 @@ from core.gate.clearance import ClearanceRequest
 from core.gate.gate import Answer, Authority, CallRequest, Denial, Question, Ticket, consider, settle
 from core.gate.judge import Impact, judge_call
 from core.gate.rate import Tally
-from core.journal.record import Record
 from core.language.grammar import Bound
 from core.ports import JSON
+from core.records.record import Record
 from core.tree.agent import Agent, Pending
 from core.tree.interpret import whole_digest_of
 from core.tree.origin import provenance_of

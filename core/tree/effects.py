@@ -18,8 +18,8 @@ from core.errors import ReplayMismatch
 from core.gate.effects import Effect, highest, rate
 from core.gate.gate import ASK_FROM
 from core.gate.provenance import join
-from core.journal.record import Record
 from core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState, FileType
+from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent, Pending
 from core.tree.checking import expect

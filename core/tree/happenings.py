@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
-from core.journal.record import Record
 from core.ports import FragmentKind, Happening, Occasion
+from core.records.record import Record
 from core.tree import origin
 from core.tree.adoption import FOREIGN
 from core.tree.apply import take_in

@@ -18,7 +18,6 @@ from typing import Final
 from core.context.embeds import MOST, part
 from core.gate.gate import arguments_digest
 from core.gate.provenance import Labels, join
-from core.journal.record import Record
 from core.language import labels
 from core.language.actions import ActionSpec, Registry
 from core.language.grammar import Bound, Mistake, bind, split
@@ -26,6 +25,7 @@ from core.language.scanner import Block, scan
 from core.language.variables import NAME, Value, text_value
 from core.modules.reading import exit_status
 from core.ports import JSON, ChatMessage
+from core.records.record import Record
 from core.tree import loops, origin, plan_aim
 from core.tree.agent import Agent, Pending
 from core.tree.inputs import code_value

@@ -8,12 +8,12 @@ else: what an agent reads must not tell a call that was denied from one whose mo
 
 from __future__ import annotations
 
-from core.journal.record import Record
 from core.language import labels
 from core.language.actions import ActionSpec
 from core.modules.manifest import Manifest
 from core.modules.outcome import StateChange
 from core.ports import JSON
+from core.records.record import Record
 from core.tree.agent import Agent
 from core.tree.tree import Tree
 

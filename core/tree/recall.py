@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from core.journal.record import Record
 from core.language import labels
 from core.ports import JSON, Recalled
+from core.records.record import Record
 
 _LINE: Final = 700
 """Characters of one line."""

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.errors import IactError, JournalCorrupt
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 
 TEXT, NUMBER, TRUTH, LIST, OBJECT = "a text", "a number", "true or false", "a list", "an object"
 Shape = str | Mapping[str, "Shape"]

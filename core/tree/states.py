@@ -34,7 +34,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.journal.record import Record
+from core.records.record import Record
 from core.tree.agent import Agent
 from core.tree.tree import Tree
 from core.tree.view import AgentState

@@ -15,10 +15,10 @@ from core.gate.clearance import Remembered
 from core.gate.grant import Grant
 from core.gate.policy import Policy
 from core.gate.rate import Tally
-from core.journal.record import FORMAT
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
+from core.records.kinds import FORMAT
 from core.tree.agent import Act, Agent, End, Execute, Step, Think
 from core.tree.bounds import Bounds
 from core.tree.pending import LiveFolder, PendingChange

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.errors import UsageError
-from core.journal.record import Record
 from core.language.variables import Table, Value
 from core.ports import JSON
+from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent
 from core.tree.mail import Incoming

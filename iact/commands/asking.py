@@ -16,8 +16,8 @@ from typing import Final
 from core import Session
 from core.characters import escaped
 from core.errors import UsageError
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways exactly this, [N]o: "
 _SENTENCE: Final = 600

@@ -22,11 +22,11 @@ from core.gate.judge import judge_call
 from core.gate.level import level
 from core.gate.provenance import USER, Provenance
 from core.journal import read_journal
-from core.journal.record import Record
 from core.modules import approval
 from core.modules.approval import Approvals
 from core.modules.manifest import Manifest
 from core.ports import JSON, CatalogueEntry
+from core.records.record import Record
 from iact.settings import Settings
 from iact.wiring import read_policies
 from sandbox import open_host

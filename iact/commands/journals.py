@@ -15,8 +15,8 @@ import examples
 from core.errors import JournalCorrupt, JournalError, UsageError
 from core.journal.file import FILE, read_blob
 from core.journal.reader import Reader
-from core.journal.record import Record, blobs_of
 from core.journal.seal import NOBODY, open_sealer, read_sealer
+from core.records.record import Record, blobs_of
 from core.session import fork as forking
 from core.session import replay as replaying
 from core.tree.agent import Agent

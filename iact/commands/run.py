@@ -10,8 +10,8 @@ from pathlib import Path
 from core import Session
 from core.errors import IactError, UsageError
 from core.gate.level import level
-from core.journal.record import Record
 from core.ports import Usage
+from core.records.record import Record
 from core.session.events import Notice, RecordAppended
 from core.session.watch import Lagging
 from iact.commands.asking import Asking, is_question

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from core.journal import Record, read_journal
+from core.journal import read_journal
 from core.language.scanner import scan
+from core.records.record import Record
 from core.session.replay import replay
 from core.tree.agent import Agent
 from core.tree.tree import Tree

@@ -21,7 +21,8 @@ from pathlib import Path
 import docker
 from websockets.sync.client import ClientConnection, connect
 
-from core.journal import Record, read_journal
+from core.journal import read_journal
+from core.records.record import Record
 from sandbox import owner, reaper
 from tests.endpoint import Endpoint
 

@@ -18,12 +18,15 @@ from pathlib import Path
 import pytest
 
 from core.errors import JournalCorrupt
-from core.journal import FORMAT, Journal, Parser, Record, encode, read_journal
+from core.journal import Journal, Parser, encode, read_journal
+from core.records.kinds import FORMAT
+from core.records.record import Record
 from core.tree.apply import read_tree
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
 from tests.acceptance.product import NO_MODULES, Product, Ran
 from tests.endpoint import Endpoint, HttpError, Reply, Request
+from tests.records import with_fields
 
 _NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -394,7 +397,7 @@ def test_a_journal_that_was_edited_with_care_does_not_verify(stage: Stage, store
 def test_a_journal_of_a_newer_program(stage: Stage, stored: Stored) -> None:
     product = stage.product(**NO_MODULES)
     opened = stored.records[0]
-    data, _ = encode(replace(opened, fields={**opened.fields, "format": "2.0"}))
+    data, _ = encode(with_fields(opened, {**opened.fields, "format": "2.0"}))
     journal = _put(product.data, stored, data)
     ran = product.run("replay", str(journal))
     assert ran.status == 1

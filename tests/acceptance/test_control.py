@@ -16,7 +16,7 @@ import docker
 import pytest
 
 from core import Runtime, Session
-from core.journal import Record
+from core.records.record import Record
 from core.session.events import RecordAppended
 from core.session.session import InjectMode
 from iact.settings import load

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 
 from core import Session
-from core.journal import Record
 from core.language.scanner import scan
 from core.models.steering import STATIC
+from core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
 from tests.acceptance.test_control import opened

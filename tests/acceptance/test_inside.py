@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.journal import Record
+from core.records.record import Record
 from tests.acceptance.laws import journal_law, prefix_law
 from tests.acceptance.product import Answer, Product, containers_of
 from tests.endpoint import Endpoint

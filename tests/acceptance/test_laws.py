@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from core.errors import ReplayMismatch
-from core.journal import Record, encode, read_journal
+from core.journal import encode, read_journal
+from core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law, prefix_law
 from tests.acceptance.product import NO_MODULES
+from tests.records import raw_record
 
 
 def _forged(journal: Path, records: list[Record], place: Path) -> Path:
@@ -49,7 +51,7 @@ def test_laws_can_be_broken(stage: Stage, tmp_path: Path) -> None:
 
     records = read_journal(answer.journal).records
     call = next(record for record in records if record.kind == "call")
-    result = Record(0, call.at, "result", "/", 0, "", {**call.fields, "status": "cancelled"})
+    result = raw_record(0, call.at, "result", "/", 0, "", {**call.fields, "status": "cancelled"})
     twice = [*records[: call.n], result, result, *records[call.n :]]
     with pytest.raises((AssertionError, ReplayMismatch), match=r"two outcomes|differs"):
         journal_law(_forged(answer.journal, twice, tmp_path / "twice"))

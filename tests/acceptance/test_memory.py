@@ -15,8 +15,9 @@ import pytest
 
 from core import Runtime
 from core.errors import MemoryUnavailable
-from core.journal import Record, read_journal
+from core.journal import read_journal
 from core.ports import Memory
+from core.records.record import Record
 from hippocampus.ranking import tokens
 from iact.settings import load
 from iact.wiring import open_runtime

@@ -19,7 +19,7 @@ from typing import Final, Literal
 import pytest
 
 from core import Session
-from core.journal import Record
+from core.records.record import Record
 from iact.settings import load
 from iact.wiring import open_runtime
 from tests.acceptance.conftest import Stage

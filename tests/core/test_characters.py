@@ -22,10 +22,11 @@ from core.characters import (
     named,
     without_sequences,
 )
-from core.journal.record import Record, encode
+from core.journal.record import encode
 from core.language.labels import clean
 from core.models.failures import words as endpoint_words
 from core.modules.schema import clean as checked
+from tests.records import raw_record
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,7 +138,7 @@ def test_a_flood_of_beginnings_of_sequences_is_read_once(beginning: str) -> None
 def test_everybody_asks_the_same_table(character: str) -> None:
     with pytest.raises(ValueError, match="invisible character"):
         checked(f"a{character}b")
-    data, _ = encode(Record(1, "2026-01-01T00:00:00.000000Z", "turn", f"/a{character}b", 1))
+    data, _ = encode(raw_record(1, "2026-01-01T00:00:00.000000Z", "turn", f"/a{character}b", 1))
     heading = data.decode().split("\n")[1]
     assert heading == "### 1 · /a�b"
     assert character not in endpoint_words(f"a{character}b")

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from core.errors import IactError
-from core.journal import Record, read_journal
-from core.journal.record import blobs_of
+from core.journal import read_journal
+from core.records.record import Record, blobs_of
 from core.session.replay import replay
 from examples import EXAMPLES, HERE, Example
 from tests.acceptance.conftest import Stage, stage

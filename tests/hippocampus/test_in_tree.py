@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from core.journal import Record
 from core.ports import Memory
+from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import SystemClock
 from hippocampus import UserMemory, WordEmbedder, open_hippocampus

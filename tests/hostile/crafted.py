@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.journal.record import GENESIS, Record, trailer
+from core.journal.record import trailer
 from core.ports import JSON
+from core.records.record import GENESIS, Record
 
 PLACES: Final = tuple(
     sorted(

@@ -21,8 +21,8 @@ from typing import Final
 
 from core.errors import IactError
 from core.journal.file import FILE, read_journal
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from tests.hostile.crafted import chain, changes, crafted, header_of
 
 SECRET: Final = "only-for-the-owner-of-this-host-5e1f"

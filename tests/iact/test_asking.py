@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from iact.commands.asking import words
+from tests.records import raw_record
 
 
 def question(params: dict[str, JSON], provenance: dict[str, JSON] | None = None) -> Record:
@@ -16,7 +17,7 @@ def question(params: dict[str, JSON], provenance: dict[str, JSON] | None = None)
         "op": "ask", "to": "person", "function": "mail.send", "impact": 2, "reason": "It sends.",
         "params": params, "provenance": provenance or {},
     }  # fmt: skip
-    return Record(7, "2026-01-01T00:00:00Z", "clearance", "/a/b", 3, "", fields)
+    return raw_record(7, "2026-01-01T00:00:00Z", "clearance", "/a/b", 3, "", fields)
 
 
 def test_the_call_stands_there_in_full() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page, sync_playwright
 
-from core.journal import Record, encode, read_journal
+from core.journal import encode, read_journal
 from core.ports import JSON
 from iact import export
 from tests.acceptance.product import NO_MODULES, Product
 from tests.iact.recorded import record
+from tests.records import opening_fields, raw_record
 from tests.web.browser import ARGUMENTS, REPORT_VIOLATIONS, Wrongs, chromium
 
 _VOID: Final = frozenset({"meta", "img", "hr", "br"})
@@ -98,6 +99,10 @@ _PIXEL: Final = base64.b64decode(
 )
 
 
+PLACE: dict[str, JSON] = {"turn": 1, "action": 0}
+"""Where an action of no turn stands."""
+
+
 class Inspector(HTMLParser):
     """Fails on any tag, attribute or address that the page may not hold, and on tags that don't close."""
 
@@ -131,18 +136,17 @@ def session_of(folder: Path, *records: tuple[str, str, dict[str, JSON], str]) ->
     """A journal written by hand: (kind, agent, fields, body) for each record behind the first."""
     folder.mkdir(parents=True, exist_ok=True)
     steps: dict[str, int] = {"/": 1}
-    opening: dict[str, JSON] = {"format": "1.0", "session": "by-hand"}
-    chain = [Record(1, "2026-01-01T00:00:00.000000Z", "open", "/", 1, "", opening)]
+    chain = [raw_record(1, "2026-01-01T00:00:00.000000Z", "open", "/", 1, "", opening_fields("1.0"))]
     data = b""
     for kind, agent, fields, body in records:
         steps[agent] = steps.get(agent, 0) + 1
         chain.append(
-            Record(len(chain) + 1, "2026-01-01T00:00:01.000000Z", kind, agent, steps[agent], body, fields)
+            raw_record(len(chain) + 1, "2026-01-01T00:00:01.000000Z", kind, agent, steps[agent], body, fields)
         )
     digest = "00000000"
     for one in chain:
         encoded, digest = encode(
-            Record(one.n, one.at, one.kind, one.agent, one.step, one.body, one.fields, digest)
+            raw_record(one.n, one.at, one.kind, one.agent, one.step, one.body, one.fields, digest)
         )
         data += encoded
     (folder / "journal.md").write_bytes(data)
@@ -282,10 +286,15 @@ def test_an_image_that_a_tool_made_stands_in_the_page(tmp_path: Path) -> None:
         (
             "result",
             "/",
-            {"function": "plot.draw", "status": "skipped", "media": "image/png", "blob": stored},
+            {**PLACE, "function": "plot.draw", "status": "skipped", "media": "image/png", "blob": stored},
             "",
         ),
-        ("result", "/", {"function": "x", "status": "skipped", "media": "image/svg+xml", "blob": stored}, ""),
+        (
+            "result",
+            "/",
+            {**PLACE, "function": "x", "status": "skipped", "media": "image/svg+xml", "blob": stored},
+            "",
+        ),
     )
     assert "<img" not in export.page(folder)
     (folder / "blobs").mkdir()
@@ -312,15 +321,27 @@ _NASTY = st.one_of(
 )
 
 
+def said(kind: str, text: str) -> dict[str, JSON]:
+    """Fields that a record of this kind can have, with a text wherever one can stand."""
+    usage: JSON = {"prompt": 1, "cached": 0, "completion": 1}
+    fields: Mapping[str, dict[str, JSON]] = {
+        "say": {},
+        "notice": {"level": "warning", "code": text},
+        "gate": {**PLACE, "function": text, "allow": False, "by": "impact", "impact": 1, "reason": text},
+        "discard": {"reason": "pause", "usage": usage},
+        "compress": {"role": text, "model": text, "usage": usage},
+        "control": {"op": "later", "mode": text, "by": text},
+        "select": {**PLACE, "function": text, "took": []},
+    }
+    return fields.get(kind, {"function": text, "reason": text})
+
+
 @settings(max_examples=60, deadline=None)
 @given(parts=st.lists(st.tuples(_KINDS, _NASTY, _NASTY), max_size=6))
 def test_no_text_breaks_out_of_its_place(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[str, str, str]]
 ) -> None:
-    records: list[tuple[str, str, dict[str, JSON], str]] = [
-        (kind, "/", {"function": field, "reason": field, "level": field, "mode": field}, body)
-        for kind, field, body in parts
-    ]
+    records = [(kind, "/", said(kind, field), body) for kind, field, body in parts]
     inspect(export.page(session_of(tmp_path_factory.mktemp("nasty"), *records)))
 
 

@@ -11,11 +11,13 @@ from typing import IO
 
 import pytest
 
-from core.journal import Record, encode, read_journal
+from core.journal import encode, read_journal
+from core.records.record import Record
 from iact.commands.journals import line
 from tests.acceptance.product import NO_MODULES, Product
 from tests.endpoint import Endpoint
 from tests.iact.recorded import record
+from tests.records import NOTICE, raw_record
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +149,7 @@ def test_tail_prints_a_line_for_each_record(product: Product, session: Path) -> 
 
 
 def test_a_line_shows_hidden_characters_and_obeys_none() -> None:
-    one = Record(
+    one = raw_record(
         7, "2026-05-04T03:02:01.123456Z", "say", "/\x1b[2J", 1, "a\x1b]0;owned\x07b\nc\u202ed" + "x" * 500
     )
     shown = line(one)
@@ -161,7 +163,7 @@ def test_a_line_shows_hidden_characters_and_obeys_none() -> None:
 def append(journal: Path, *, kind: str = "notice", body: str = "news", cut: int = 0) -> None:
     """Append a record as another process would, the last `cut` bytes of it later or never."""
     last = read_journal(journal).records[-1]
-    data = encode(Record(last.n + 1, last.at, kind, "/nobody", 1, body, {}, last.digest))[0]
+    data = encode(raw_record(last.n + 1, last.at, kind, "/nobody", 1, body, NOTICE, last.digest))[0]
     with journal.open("ab") as stream:
         stream.write(data[: len(data) - cut])
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import IactError
-from core.journal import Record, read_journal
+from core.journal import read_journal
+from core.records.record import Record
 from iact.commands.remote import Answer, Frame, Wire, _wait
 from tests.acceptance.product import NO_MODULES, Product, Server, kill, until
 from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request

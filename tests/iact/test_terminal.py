@@ -15,13 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.characters import DECEPTIVE
-from core.journal import Record, encode, read_journal
-from core.journal.record import GENESIS
+from core.journal import encode, read_journal
 from core.ports import JSON
+from core.records.content import Unknown
+from core.records.record import GENESIS
 from iact.terminal import as_json, readable
 from tests.acceptance.product import NO_MODULES, Product
 from tests.endpoint import Endpoint, HttpError, Reply
 from tests.iact.recorded import record
+from tests.records import raw_record, with_fields
 
 POISON = "\x1b]0;owned\x07\x1b[31m\x9b2J\x9d0;x\x9c\u202e\u200b\u3164\U000e0041\rgone"
 WORDS = ("writer", "counter", "checker")
@@ -55,14 +57,15 @@ def forged(source: Path, folder: Path, *, kinds: frozenset[str] | None) -> Path:
     previous, parts = GENESIS, []
     for one in read_journal(source).records:
         whole = kinds is not None and one.kind in kinds
-        changed: dict[str, JSON] = {
-            name: poisoned(value, all_of_it=whole) if kinds is None or whole else value
-            for name, value in one.fields.items()
-        }
+        changed: dict[str, JSON] = dict(one.fields)
+        for name, value in one.fields.items() if kinds is None or whole else ():
+            worse = {**changed, name: poisoned(value, all_of_it=whole)}
+            if not isinstance(with_fields(one, worse).content, Unknown):
+                changed = worse  # else a field in which only our own words can stand
         agent = poisoned(one.agent, all_of_it=False) if kinds is None else one.agent
         body = poisoned(one.body, all_of_it=False) if kinds is None else one.body + POISON * whole
         data, previous = encode(
-            Record(one.n, one.at, one.kind, str(agent), one.step, str(body), changed, prev=previous)
+            raw_record(one.n, one.at, one.kind, str(agent), one.step, str(body), changed, prev=previous)
         )
         parts.append(data)
     (folder / "journal.md").write_bytes(b"".join(parts))

@@ -16,8 +16,8 @@ from pathlib import Path
 from unittest import mock
 
 from core.journal.file import FILE
-from core.journal.record import FORMAT
 from core.language.labels import SUMMARIZE
+from core.records.kinds import FORMAT
 from core.session.session import Session
 from core.tree.bounds import Bounds
 from tests.core.session.fakes import Asked, Script, ScriptedModel, World, replies, runtime

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import ReplayMismatch
 from core.journal.file import FILE, read_journal
-from core.journal.record import FORMAT
+from core.records.kinds import FORMAT
 from core.session.replay import Replay, replay
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.journals.record import PLACE, SCENES

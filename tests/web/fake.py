@@ -14,15 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import IactError, JournalLocked, UsageError
-from core.journal.record import Record
 from core.modules.catalogue import Known
 from core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
+from core.records.record import Record
 from core.session.effects import Settled
 from core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
 from core.tree.pending import PendingChange
 from core.tree.tree import Tree
 from core.tree.view import AgentState, NodeView
 from examples import EXAMPLES
+from tests.records import raw_record
 from web.ports import Finding, InjectMode, Prices, Recorded
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
@@ -97,7 +98,7 @@ class FakeEffects:
         done = [path for path in (self.waiting if paths is None else paths) if path not in kept]
         for path in done:
             self.waiting.pop(path, None)
-        return Settled(Record(1, "", "settle", "/", 1), tuple(done), self.left)
+        return Settled(raw_record(1, "", "settle", "/", 1), tuple(done), self.left)
 
 
 @dataclass(eq=False)
@@ -130,7 +131,7 @@ class FakeSession:
     def append(self, kind: str, agent: str = "/", body: str = "", **fields: JSON) -> Record:
         n = len(self._records) + 1
         at = f"2026-05-04T03:{n // 60 % 60:02d}:{n % 60:02d}.000000Z"
-        record = Record(n, at, kind, agent, n, body, fields)
+        record = raw_record(n, at, kind, agent, n, body, fields)
         self._records.append(record)
         if kind in ("turn", "reply", "discard"):
             self.drafts.pop(agent, None)

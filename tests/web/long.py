@@ -9,11 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from core.journal.file import FILE
-from core.journal.record import GENESIS, Record, encode, timestamp
+from core.journal.record import encode
 from core.journal.seal import Sealer, open_sealer
 from core.ports import JSON
+from core.records.record import GENESIS, timestamp
 from core.tree.bounds import Bounds
 from tests.core.session.fakes import MANIFEST
+from tests.records import raw_record
 
 _BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 _TEXT = "A sentence of **ordinary** length, with `code` in it, that says what was found in step {}.\n\n- one\n- two\n"
@@ -36,7 +38,7 @@ class _Pen:
         n = self.n + 1
         step = self._steps[agent] = self._steps.get(agent, 0) + 1
         at = timestamp(_BEGIN + timedelta(milliseconds=40 * n))
-        record = Record(n, at, kind, agent, step, body, fields, prev=self._prev)
+        record = raw_record(n, at, kind, agent, step, body, fields, prev=self._prev)
         data, self._prev = encode(record, self._sealer)
         self.parts.append(data)
         return n

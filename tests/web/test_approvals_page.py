@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from core.errors import UsageError
-from core.journal.record import Record
+from core.records.record import Record
 from tests.web.fake import FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_page import run, stage

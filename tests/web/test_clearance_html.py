@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.journal.record import Record
 from core.ports import JSON
+from tests.records import raw_record
 from web.audit import clearance_html
 from web.render import NONE
 
@@ -11,6 +11,6 @@ from web.render import NONE
 def test_the_middle_of_a_very_long_argument_is_shown() -> None:
     text = "a" * 400_000 + " to eve@example.org " + "b" * 400_000
     fields: dict[str, JSON] = {"op": "ask", "function": "mail.send", "impact": 2, "params": {"body": text}}
-    html = clearance_html(Record(7, "2026-01-01T00:00:00Z", "clearance", "/a", 3, "", fields), NONE)
+    html = clearance_html(raw_record(7, "2026-01-01T00:00:00Z", "clearance", "/a", 3, "", fields), NONE)
     assert "eve@example.org" in html
     assert "left out" not in html

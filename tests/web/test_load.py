@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from core.journal.record import Record
+from core.records.record import Record
 from tests.web.dialling import PATIENCE, Message, cookie, dial, get, http, numbers, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from web import WebServer

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.journal.record import Record
 from core.language.variables import text_value
 from core.ports import JSON
+from tests.records import raw_record
 from web.records import record_html, record_message
 from web.render import markdown, output, reply_with_actions
 from web.visible import visible, without_escapes
@@ -155,7 +155,7 @@ def test_nothing_unsafe_comes_out(text: str) -> None:
             "op": "inject", "function": text, "status": text, "reason": text, "caller": text, "level": text,
             "mode": text, "by": text, "var": text, "data": {"exit": text}, "ms": 3,
         }  # fmt: skip
-        check(record_html(Record(1, "", kind, "/", 1, text, fields)))
+        check(record_html(raw_record(1, "", kind, "/", 1, text, fields)))
 
 
 @given(st.text(alphabet=st.sampled_from("<>&\"'`~*_[]()!|#-=: \n\\/axs1."), max_size=120))
@@ -239,7 +239,7 @@ def test_a_turn_carries_its_messages_to_children() -> None:
         '```CALL coder role="neat"\nFix **it**.\n```\n'
         '```CALL name=tester message="Test it."\n```\n'
     )
-    message = record_message(Record(7, "", "turn", "/lead", 3, body, {"finish": "stop"}))
+    message = record_message(raw_record(7, "", "turn", "/lead", 3, body, {"finish": "stop"}))
     assert message["messages"] == [
         {"action": 1, "to": "/lead/coder", "html": "<p>Fix <strong>it</strong>.</p>\n"},
         {"action": 2, "to": "/lead/tester", "html": "<p>Test it.</p>\n"},
@@ -247,7 +247,9 @@ def test_a_turn_carries_its_messages_to_children() -> None:
 
 
 def test_header_fields_of_a_record_cannot_replace_its_frame() -> None:
-    record = Record(3, "then", "say", "/", 1, "hi", {"type": "ok", "html": "<script>", "n": 9, "body": "no"})
+    record = raw_record(
+        3, "then", "say", "/", 1, "hi", {"type": "ok", "html": "<script>", "n": 9, "body": "no"}
+    )
     message = record_message(record)
     assert (message["type"], message["n"], message["body"]) == ("record", 3, "hi")
     assert message["html"] == "<p>hi</p>\n"
@@ -257,7 +259,7 @@ def test_a_result_shows_status_exit_duration_and_variable() -> None:
     fields: dict[str, JSON] = {
         "function": "shell.run", "status": "error", "ms": 1530, "var": "run_2", "data": {"exit": 2},
     }  # fmt: skip
-    text = check(record_html(Record(1, "", "result", "/", 1, "\x1b[1mno such file\x1b[0m", fields))).text
+    text = check(record_html(raw_record(1, "", "result", "/", 1, "\x1b[1mno such file\x1b[0m", fields))).text
     for fact in ("shell.run", "error", "exit 2", "1.5 s", "$run_2", "no such file"):
         assert fact in text
     assert "[1m" not in text

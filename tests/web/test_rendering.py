@@ -19,7 +19,9 @@ from markdown_it import MarkdownIt, helpers
 from markdown_it.renderer import RendererHTML
 
 from benchmarks.rendering.pathological import PATTERNS, pathological
-from core.journal.record import Record
+from core.ports import JSON
+from core.records.record import Record
+from tests.records import least, raw_record
 from tests.web.dialling import dial, numbers, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from web import WebServer, parser, render
@@ -50,7 +52,7 @@ print("no action")
 
 
 def turn(body: str) -> Record:
-    return Record(3, "2026-01-01T00:00:00Z", "turn", "/", 2, body)
+    return raw_record(3, "2026-01-01T00:00:00Z", "turn", "/", 2, body, least("turn"))
 
 
 def asked(record: Record) -> Question:
@@ -161,8 +163,9 @@ def test_a_blob_is_read_by_the_process(tmp_path: Path) -> None:
     digest = hashlib.sha256(content).hexdigest()
     (tmp_path / "blobs").mkdir()
     (tmp_path / "blobs" / digest).write_bytes(content)
-    fields: dict[str, Any] = {"function": "t.read", "status": "ok", "media": "text/plain"}
-    record = Record(9, "", "result", "/", 4, "", {**fields, "blob": {"sha256": digest, "size": len(content)}})
+    blob: JSON = {"sha256": digest, "size": len(content)}
+    fields = least("result", function="t.read", media="text/plain", blob=blob)
+    record = raw_record(9, "", "result", "/", 4, "", fields)
     assert not is_short(record)
     with RenderProcess(patience=60) as process:
         made = process.render(question(record, tmp_path, looks_like_action, {}))
@@ -179,14 +182,9 @@ def test_a_blob_is_read_by_the_process(tmp_path: Path) -> None:
 )
 def test_a_process_answers_what_the_server_itself_would(kind: str) -> None:
     table = {"run_1": object(), "other": object()}
-    fields: dict[str, Any] = {
-        "function": "CALL",
-        "status": "ok",
-        "var": "run_1",
-        "op": "inject",
-        "version": 2,
-    }
-    record = Record(3, "", kind, "/", 2, TURN * 20, {**fields, "reason": "because of *$other*"})
+    more: dict[str, JSON] = {"var": "run_1"} if kind == "discard" else {"var": "run_1", "reason": "*$other*"}
+    fields = least(kind, "inject" if kind == "control" else "", **more)
+    record = raw_record(3, "", kind, "/", 2, TURN * 20, fields)
     expected = content_fields(record, None, looks_like_action, table)
     got = answer(Question.from_json(question(record, HERE, looks_like_action, table).to_json()))
     assert {name: got[name] for name in expected} == expected

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.journal.record import Record
+from core.records.record import Record
 from tests.web.dialling import (
     closed,
     dial,

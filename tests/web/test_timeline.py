@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.journal.record import Record
+from core.records.record import Record
 from core.session.replay import replay
 from core.tree.apply import apply
 from core.tree.tree import Tree

@@ -22,7 +22,11 @@ from core.errors import (
     UsageError,
 )
 from core.journal.file import FILE, Journal, read_blob, read_journal, write_blob
-from core.journal.record import FORMAT, Record, encode
+from core.journal.record import encode
+from core.records.content import Unknown
+from core.records.dialogue import Say
+from core.records.record import Record
+from tests.records import opening, opening_fields, raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"
 
@@ -30,12 +34,12 @@ AT = "2026-05-04T03:02:01.123456Z"
 def begin(directory: Path) -> Journal:
     """A journal whose first record is queued."""
     journal = Journal.create(directory)
-    journal.append("open", "/", 1, AT, {"format": FORMAT})
+    journal.append(opening(), "/", 1, AT)
     return journal
 
 
 def say(journal: Journal, body: str) -> Record:
-    return journal.append("say", "/", 1, AT, {}, body)
+    return journal.append(Say(), "/", 1, AT, body)
 
 
 async def store(directory: Path, bodies: Sequence[str]) -> None:
@@ -170,7 +174,7 @@ def test_a_record_that_cannot_be_stored_is_refused_and_the_next_one_is_not(tmp_p
     async def run() -> None:
         journal = begin(tmp_path / "s")
         with pytest.raises(UsageError, match="'weight'"):
-            journal.append("say", "/", 1, AT, {"weight": float("nan")})
+            journal.append(Unknown("later", {"weight": float("nan")}), "/", 1, AT)
         assert say(journal, "fine").n == 2
         await journal.close()
 
@@ -249,7 +253,7 @@ def test_blobs_are_on_disk_before_the_record_that_names_them(tmp_path: Path) -> 
 
     async def run() -> None:
         journal = begin(tmp_path / "s")
-        record = journal.append("result", "/", 2, AT, {}, blobs={_blob(content): content})
+        record = journal.append(Say(), "/", 2, AT, blobs={_blob(content): content})
         assert journal.blob(_blob(content)) == content
         await journal.durable(record.n)
         assert read_blob(tmp_path / "s", _blob(content)) == content
@@ -305,7 +309,7 @@ def _write(tmp_path: Path, record: Record) -> Path:
     ("version", "fine"), [("1.0", True), ("1.99", True), ("2.0", False), ("10.1", False)]
 )
 def test_only_a_newer_major_version_is_refused(tmp_path: Path, version: str, fine: bool) -> None:
-    _write(tmp_path, Record(1, AT, "open", "/", 1, "", {"format": version}))
+    _write(tmp_path, raw_record(1, AT, "open", "/", 1, "", opening_fields(version)))
     if fine:
         assert len(read_journal(tmp_path).records) == 1
     else:
@@ -314,7 +318,7 @@ def test_only_a_newer_major_version_is_refused(tmp_path: Path, version: str, fin
 
 
 def test_a_newer_version_is_named_even_if_the_rest_cannot_be_read(tmp_path: Path) -> None:
-    _write(tmp_path, Record(1, AT, "open", "/", 1, "", {"format": "2.0"}))
+    _write(tmp_path, raw_record(1, AT, "open", "/", 1, "", {"format": "2.0"}))
     with (tmp_path / FILE).open("ab") as file:
         file.write(b"records of another form")
     with pytest.raises(JournalTooNew):
@@ -323,17 +327,19 @@ def test_a_newer_version_is_named_even_if_the_rest_cannot_be_read(tmp_path: Path
 
 @pytest.mark.parametrize("version", ["", "x", "²", 3, None])
 def test_a_journal_without_a_version_is_damaged(tmp_path: Path, version: str | int | None) -> None:
-    with pytest.raises(JournalCorrupt, match="does not open a session"):
-        read_journal(_write(tmp_path, Record(1, AT, "open", "/", 1, "", {"format": version})))
+    with pytest.raises(JournalCorrupt, match=r"does not open a session|its field 'format'"):
+        read_journal(
+            _write(tmp_path, raw_record(1, AT, "open", "/", 1, "", {**opening_fields(), "format": version}))
+        )
 
 
 def test_fields_and_kinds_of_a_newer_minor_version_are_kept_as_they_are(tmp_path: Path) -> None:
-    first, digest = encode(Record(1, AT, "open", "/", 1, "", {"format": "1.7", "mood": ["new"]}))
-    second, _ = encode(Record(2, AT, "a_kind_of_later", "/", 2, "x", {"more": {}}, digest))
+    first, digest = encode(raw_record(1, AT, "open", "/", 1, "", {**opening_fields("1.7"), "mood": ["new"]}))
+    second, _ = encode(raw_record(2, AT, "a_kind_of_later", "/", 2, "x", {"more": {}}, digest))
     (tmp_path / FILE).write_bytes(first + second)
     found = read_journal(tmp_path).records
     assert [(record.kind, dict(record.fields)) for record in found] == [
-        ("open", {"format": "1.7", "mood": ["new"]}),
+        ("open", {**opening_fields("1.7"), "mood": ["new"]}),
         ("a_kind_of_later", {"more": {}}),
     ]
 

@@ -10,8 +10,10 @@ import pytest
 from core.errors import UsageError
 from core.journal import record as format_of
 from core.journal.parser import Parser
-from core.journal.record import Record, encode, timestamp
+from core.journal.record import encode
 from core.ports import JSON
+from core.records.record import Record, timestamp
+from tests.records import raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"
 
@@ -27,7 +29,7 @@ def test_a_record_byte_by_byte() -> None:
         "### 3 · /a · call t.read\n\nhellö"
     ).encode()
     digest = hashlib.sha256(before).hexdigest()[:8]
-    one = Record(
+    one = raw_record(
         3, AT, "call", "/a", 7, "hellö", {"function": "t.read", "text": "a>b\u2028c\u2029dé"}, "0badcafe"
     )
     assert encode(one) == (before + f"\n\n<!-- /3 {digest} -->\n\n".encode(), digest)
@@ -42,7 +44,7 @@ def test_a_record_byte_by_byte() -> None:
     ],
 )
 def test_a_body_that_leaves_something_open_stands_in_a_fence(body: str, wrapped: str) -> None:
-    head, _, rest = encoded(Record(1, AT, "turn", "/", 1, body)).partition("\n")
+    head, _, rest = encoded(raw_record(1, AT, "turn", "/", 1, body)).partition("\n")
     assert '"wrapped":true' in head
     assert f'"bytes":{len(wrapped)},' in head
     assert rest.startswith(f"### 1 · /\n\n{wrapped}\n\n<!-- /1 ")
@@ -71,12 +73,12 @@ FUNCTION: dict[str, JSON] = {"function": "t.read"}
     ],
 )
 def test_the_line_for_people(kind: str, agent: str, fields: dict[str, JSON], expected: str) -> None:
-    assert encoded(Record(3, AT, kind, agent, 1, "", fields)).split("\n")[1] == f"### 3 · {expected}"
+    assert encoded(raw_record(3, AT, kind, agent, 1, "", fields)).split("\n")[1] == f"### 3 · {expected}"
 
 
 def test_fields_of_another_type_are_read_as_nothing() -> None:
     fields: dict[str, JSON] = {"text": "x", "number": 3, "true": True, "list": ["x"]}
-    one = Record(1, AT, "say", "/", 1, "", fields)
+    one = raw_record(1, AT, "say", "/", 1, "", fields)
     assert [one.text(name) for name in (*fields, "none")] == ["x", "", "", "", ""]
     assert [one.number(name) for name in (*fields, "none")] == [0, 3, 0, 0, 0]
 
@@ -87,19 +89,19 @@ def test_times_have_microseconds_and_a_z() -> None:
 
 def test_bounds_of_what_a_record_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(format_of, "MAX_BODY", 10)
-    encode(Record(1, AT, "say", "/", 1, "x" * 10))
+    encode(raw_record(1, AT, "say", "/", 1, "x" * 10))
     with pytest.raises(UsageError, match=r"^A journal can't store a body of 11 bytes; keep it as a blob\.$"):
-        encode(Record(1, AT, "say", "/", 1, "x" * 11))
+        encode(raw_record(1, AT, "say", "/", 1, "x" * 11))
     with pytest.raises(UsageError, match=r"^A journal can't store a body that holds a lone surrogate\.$"):
-        encode(Record(1, AT, "say", "/", 1, "\ud800"))
+        encode(raw_record(1, AT, "say", "/", 1, "\ud800"))
 
     plain: dict[str, JSON] = {"zshort": "x", "long": "x" * 50, "among": "x" * 20}
-    size = len(encoded(Record(1, AT, "say", "/", 1, "", plain)).partition("\n\n")[0].encode()) + 2
+    size = len(encoded(raw_record(1, AT, "say", "/", 1, "", plain)).partition("\n\n")[0].encode()) + 2
     monkeypatch.setattr(format_of, "MAX_HEADER", size)
-    encode(Record(1, AT, "say", "/", 1, "", plain))
+    encode(raw_record(1, AT, "say", "/", 1, "", plain))
     monkeypatch.setattr(format_of, "MAX_HEADER", size - 1)
     with pytest.raises(UsageError, match="the field 'long': it is too long; put it in the body"):
-        encode(Record(1, AT, "say", "/", 1, "", plain))
+        encode(raw_record(1, AT, "say", "/", 1, "", plain))
 
 
 def test_a_parser_that_was_fed_nothing_holds_nothing() -> None:

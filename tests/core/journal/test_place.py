@@ -13,7 +13,11 @@ import pytest
 from core.errors import JournalCorrupt, JournalError, JournalLocked, JournalUnwritable, UsageError
 from core.journal.file import FILE, Journal, read_blob, read_journal
 from core.journal.reader import Reader
-from core.journal.record import FORMAT, Record, encode
+from core.journal.record import encode
+from core.records.content import Unknown
+from core.records.dialogue import Say
+from core.records.record import Record
+from tests.records import opening, opening_fields, raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"
 CONTENT = b"a value"
@@ -25,7 +29,7 @@ def stored(directory: Path) -> Path:
 
     async def main() -> None:
         journal = Journal.create(directory)
-        journal.append("open", "/", 1, AT, {"format": FORMAT})
+        journal.append(opening(), "/", 1, AT)
         await journal.close()
 
     asyncio.run(main())
@@ -69,7 +73,7 @@ def test_an_empty_journal_is_opened_at_its_beginning(tmp_path: Path) -> None:
     async def main() -> None:
         journal, contents = Journal.open(tmp_path / "s")
         assert contents.records == []
-        assert journal.append("open", "/", 1, AT, {"format": FORMAT}).n == 1
+        assert journal.append(opening(), "/", 1, AT).n == 1
         await journal.close()
 
     asyncio.run(main())
@@ -80,8 +84,8 @@ def test_append_gives_the_record_as_it_is_read_again(tmp_path: Path) -> None:
     async def main() -> list[Record]:
         journal = Journal.create(tmp_path / "s")
         given = [
-            journal.append("open", "/", 1, AT, {"format": FORMAT}),
-            journal.append("say", "/a", 2, AT, {"x": [1]}, "hello"),
+            journal.append(opening(), "/", 1, AT),
+            journal.append(Say(), "/a", 2, AT, "hello"),
         ]
         await journal.close()
         return given
@@ -95,7 +99,7 @@ def test_append_gives_the_record_as_it_is_read_again(tmp_path: Path) -> None:
 def test_a_blob_can_be_read_before_and_after_it_is_on_disk(tmp_path: Path) -> None:
     async def main() -> None:
         journal = Journal.create(tmp_path / "s")
-        record = journal.append("open", "/", 1, AT, {"format": FORMAT}, "", {SHA: CONTENT})
+        record = journal.append(opening(), "/", 1, AT, "", {SHA: CONTENT})
         assert journal.blob(SHA) == CONTENT
         assert list((tmp_path / "s" / "blobs").iterdir()) == []
         await journal.durable(record.n)
@@ -116,16 +120,16 @@ def test_a_blobs_name_is_quoted_in_part(tmp_path: Path) -> None:
 def test_a_closed_journal_takes_nothing(tmp_path: Path) -> None:
     async def main() -> None:
         journal = Journal.create(tmp_path / "s")
-        journal.append("open", "/", 1, AT, {"format": FORMAT})
+        journal.append(opening(), "/", 1, AT)
         await journal.close()
         with pytest.raises(JournalUnwritable, match=r"^The session is closed\.$"):
-            journal.append("say", "/", 1, AT, {})
+            journal.append(Say(), "/", 1, AT)
 
     asyncio.run(main())
     journal, _ = Journal.open(tmp_path / "s")
     journal.abandon()
     with pytest.raises(JournalUnwritable, match="The session is closed"):
-        journal.append("say", "/", 1, AT, {})
+        journal.append(Say(), "/", 1, AT)
 
 
 def test_a_second_opener_is_told_where(tmp_path: Path) -> None:
@@ -148,7 +152,7 @@ def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_opens_no_session_is_damaged_at_its_first_byte(tmp_path: Path) -> None:
-    data, _ = encode(Record(1, AT, "say", "/", 1))
+    data, _ = encode(raw_record(1, AT, "say", "/", 1))
     (tmp_path / FILE).write_bytes(data)
     with pytest.raises(JournalCorrupt) as raised:
         read_journal(tmp_path)
@@ -157,8 +161,8 @@ def test_a_journal_that_opens_no_session_is_damaged_at_its_first_byte(tmp_path: 
 
 
 def test_a_wrong_length_is_told_of_the_record_that_has_it(tmp_path: Path) -> None:
-    first, digest = encode(Record(1, AT, "open", "/", 1, "", {"format": FORMAT}))
-    one = Record(2, AT, "say", "/", 1, "hello", prev=digest)
+    first, digest = encode(raw_record(1, AT, "open", "/", 1, "", opening_fields()))
+    one = raw_record(2, AT, "say", "/", 1, "hello", prev=digest)
     second, digest = encode(one)
     third, _ = encode(replace(one, n=3, prev=digest))
     (tmp_path / FILE).write_bytes(first + second.replace(b'"bytes":5', b'"bytes":900') + third)
@@ -179,7 +183,7 @@ def test_a_failure_that_is_none_of_the_disk_stops_the_session_too(
         heard: list[int] = []
         journal.on_durable = lambda records: heard.append(len(records))
         monkeypatch.setattr(os, "fdatasync", fail)
-        record = journal.append("open", "/", 1, AT, {"format": FORMAT})
+        record = journal.append(opening(), "/", 1, AT)
         with pytest.raises(JournalUnwritable, match=r"can't be written \(out of threads\)"):
             await journal.durable(record.n)
         assert heard == [0], "who watches is told that it stopped"
@@ -194,10 +198,10 @@ def test_a_refused_record_changes_nothing(tmp_path: Path) -> None:
     async def main() -> None:
         journal = Journal.create(tmp_path / "s")
         with pytest.raises(UsageError):
-            journal.append("say", "/", 1, AT, {"n": 1}, "", {SHA: CONTENT})
+            journal.append(Unknown("later", {"n": 1}), "/", 1, AT, "", {SHA: CONTENT})
         with pytest.raises(JournalError, match="is missing"):
             journal.blob(SHA)
-        assert journal.append("open", "/", 1, AT, {"format": FORMAT}).n == 1
+        assert journal.append(opening(), "/", 1, AT).n == 1
         await journal.close()
 
     asyncio.run(main())

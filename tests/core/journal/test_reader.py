@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from core.errors import JournalCorrupt, JournalError, JournalTooNew
-from core.journal import Record, encode, read_journal
+from core.journal import encode, read_journal
 from core.journal.file import last_number
 from core.journal.reader import Reader
-from core.journal.record import GENESIS, blobs_of
 from core.ports import JSON
+from core.records.record import GENESIS, blobs_of
+from tests.records import NOTICE, opening_fields, raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"
 
@@ -20,8 +21,8 @@ def chain(count: int, *, version: str = "1.0") -> list[bytes]:
     """The bytes of `count` records that follow each other."""
     pieces, digest = list[bytes](), GENESIS
     for n in range(1, count + 1):
-        fields: dict[str, JSON] = {"format": version, "session": "s"} if n == 1 else {}
-        one = Record(n, AT, "open" if n == 1 else "notice", "/", n, f"body {n}", fields, digest)
+        fields: dict[str, JSON] = opening_fields(version) if n == 1 else NOTICE
+        one = raw_record(n, AT, "open" if n == 1 else "notice", "/", n, f"body {n}", fields, digest)
         data, digest = encode(one)
         pieces.append(data)
     return pieces
@@ -94,4 +95,4 @@ def test_the_blobs_of_a_record_are_found_at_any_depth() -> None:
         "blob": {"sha256": one, "size": 1},
         "artifacts": [{"name": "x", "more": [{"sha256": two}]}, {"sha256": "short"}, {"sha256": 5}],
     }
-    assert blobs_of(Record(2, AT, "result", "/", 2, "", fields)) == {one, two}
+    assert blobs_of(raw_record(2, AT, "result", "/", 2, "", fields)) == {one, two}

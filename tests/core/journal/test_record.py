@@ -14,8 +14,10 @@ from markdown_it import MarkdownIt
 
 from core.errors import JournalCorrupt, UsageError
 from core.journal.parser import Parser
-from core.journal.record import GENESIS, Record, encode, unbalanced
+from core.journal.record import encode, unbalanced
 from core.ports import JSON
+from core.records.record import GENESIS, Record
+from tests.records import raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"
 
@@ -68,14 +70,14 @@ values: st.SearchStrategy[JSON] = st.recursive(
     max_leaves=5,
 )
 fields = st.dictionaries(text.map(lambda name: f"f_{name}"), values, max_size=3)
-kinds = st.sampled_from(["say", "turn", "reply", "call", "result", "spawn", "notice", "a_kind_of_later"])
+kinds = st.sampled_from(["say", "close", "a_kind_of_later", "another"])
 
 
 @st.composite
 def record(draw: st.DrawFn) -> Record:
     """A record without number, `prev` and digest."""
     agent = draw(st.sampled_from(["/", "/coder", "/a/b"]) | text)
-    return Record(0, AT, draw(kinds), agent, draw(st.integers(0, 10**9)), draw(bodies), draw(fields))
+    return raw_record(0, AT, draw(kinds), agent, draw(st.integers(0, 10**9)), draw(bodies), draw(fields))
 
 
 def chained(some: Iterable[Record]) -> tuple[list[Record], list[bytes]]:
@@ -103,8 +105,14 @@ def hostile() -> tuple[list[Record], list[bytes]]:
     """A journal of every hostile body; N and M in them become its own number and the next."""
     agents = ["/", "/coder", "/*a*`b`", "/<!-- -->"]
     return chained(
-        Record(
-            0, AT, "reply", agents[n % 4], n, _numbered(body, n), {"to": "-->\n", "bytes ": [1, {"bytes": 3}]}
+        raw_record(
+            0,
+            AT,
+            "reply",
+            agents[n % 4],
+            n,
+            _numbered(body, n),
+            {"to": "-->\n", "status": "ok", "bytes ": [1, {"bytes": 3}]},
         )
         for n, body in enumerate(HOSTILE, 1)
     )
@@ -190,8 +198,8 @@ def test_records_out_of_their_order_are_noticed(order: list[int], number: int) -
 
 
 def test_a_record_of_another_journal_is_noticed() -> None:
-    _, ours = chained([Record(0, AT, "say", "/", 1, "a"), Record(0, AT, "say", "/", 2, "b")])
-    _, other = chained([Record(0, AT, "say", "/", 1, "x"), Record(0, AT, "say", "/", 2, "b")])
+    _, ours = chained([raw_record(0, AT, "say", "/", 1, "a"), raw_record(0, AT, "say", "/", 2, "b")])
+    _, other = chained([raw_record(0, AT, "say", "/", 1, "x"), raw_record(0, AT, "say", "/", 2, "b")])
     with pytest.raises(JournalCorrupt, match="does not follow"):
         parsed(ours[0] + other[1])
 
@@ -212,7 +220,7 @@ def test_a_record_of_another_journal_is_noticed() -> None:
 )
 def test_a_field_that_cannot_be_stored_is_refused_by_name(name: str, value: JSON) -> None:
     with pytest.raises(UsageError) as refused:
-        encode(Record(1, AT, "notice", "/", 1, "", {"fine": 1, name: value}))
+        encode(raw_record(1, AT, "notice", "/", 1, "", {"fine": 1, name: value}))
     assert repr(name) in str(refused.value)
 
 
@@ -221,12 +229,12 @@ def test_a_field_too_deep_for_json_is_refused_by_name() -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(UsageError, match="'deep'"):
-        encode(Record(1, AT, "notice", "/", 1, "", {"deep": deep}))
+        encode(raw_record(1, AT, "notice", "/", 1, "", {"deep": deep}))
 
 
 def test_a_body_with_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(UsageError, match="lone surrogate"):
-        encode(Record(1, AT, "say", "/", 1, "\ud800"))
+        encode(raw_record(1, AT, "say", "/", 1, "\ud800"))
 
 
 def test_a_header_nested_too_deep_is_damage_and_no_crash() -> None:
@@ -235,13 +243,13 @@ def test_a_header_nested_too_deep_is_damage_and_no_crash() -> None:
 
 
 def test_long_names_are_shortened_in_the_heading_only() -> None:
-    one = Record(1, AT, "reply", "/" + "a" * 30_000, 1, "x", {"to": "b" * 30_000})
+    one = raw_record(1, AT, "reply", "/" + "a" * 30_000, 1, "x", {"to": "b" * 30_000, "status": "ok"})
     data, digest = encode(one)
     assert parsed(data)[0] == [replace(one, digest=digest)]
 
 
 def test_reading_a_long_record_in_small_pieces_is_linear() -> None:
-    one = Record(1, AT, "say", "/", 1, "x" * 3_000_000)
+    one = raw_record(1, AT, "say", "/", 1, "x" * 3_000_000)
     data, digest = encode(one)
     assert parsed(data, 100)[0] == [replace(one, digest=digest)]
 

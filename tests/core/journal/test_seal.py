@@ -15,13 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ForeignSession, JournalCorrupt, JournalError
-from core.journal import Journal, Parser, Record, encode, read_journal
+from core.journal import Journal, Parser, encode, read_journal
 from core.journal.ends import Ends
 from core.journal.file import FILE
 from core.journal.reader import Reader
-from core.journal.record import GENESIS
 from core.journal.seal import KEY, Sealer, open_sealer, read_sealer
 from core.ports import JSON
+from core.records.record import GENESIS
+from core.records.session import Notice
+from tests.records import NOTICE, opening, opening_fields, raw_record
 
 AT = "2026-01-01T00:00:00.000000Z"
 OURS, THEIRS = Sealer(b"o" * 32), Sealer(b"t" * 32)
@@ -31,9 +33,9 @@ def journal(sealers: list[Sealer | None], bodies: list[str] | None = None) -> by
     """A journal whose records these sealers wrote, one each."""
     data, prev = b"", GENESIS
     for n, sealer in enumerate(sealers, 1):
-        fields = {"format": "1.1", "session": "s"} if n == 1 else {"code": "x"}
+        fields = opening_fields("1.1") if n == 1 else NOTICE
         body = bodies[n - 1] if bodies else f"body {n}"
-        record = Record(n, AT, "open" if n == 1 else "notice", "/", n, body, dict(fields), prev)
+        record = raw_record(n, AT, "open" if n == 1 else "notice", "/", n, body, fields, prev)
         encoded, prev = encode(record, sealer)
         data += encoded
     return data
@@ -80,7 +82,7 @@ def test_whatever_is_changed_in_a_sealed_journal_is_noticed(data: st.DataObject)
     changed, prev = b"", GENESIS
     for n, record in enumerate(records):
         body = record.body + "!" if n == place else record.body
-        mended = Record(
+        mended = raw_record(
             record.n,
             record.at,
             record.kind,
@@ -118,15 +120,15 @@ def test_a_seal_that_stands_elsewhere_is_damage() -> None:
 def test_what_is_appended_is_sealed_and_stays_ones_own(tmp_path: Path) -> None:
     async def write(directory: Path) -> None:
         made = Journal.create(directory, OURS)
-        made.append("open", "/", 1, AT, {"format": "1.1"})
-        last = made.append("notice", "/", 2, AT, {}, "```\nan open fence")
+        made.append(opening("1.1"), "/", 1, AT)
+        last = made.append(Notice(level="warning", code="test"), "/", 2, AT, "```\nan open fence")
         await made.durable(last.n)
         await made.close()
 
     async def go_on(directory: Path) -> None:
         again, contents = Journal.open(directory, OURS)
         assert contents.foreign == ""
-        again.append("notice", "/", 3, AT, {}, "more")
+        again.append(Notice(level="warning", code="test"), "/", 3, AT, "more")
         await again.close()
 
     asyncio.run(write(tmp_path / "s"))
@@ -154,9 +156,17 @@ def test_a_torn_tail_is_no_strangers_work_and_a_foreign_one_is_left_alone(tmp_pa
 
 def adopted(prefix: bytes, sha256: str, sealer: Sealer | None) -> bytes:
     records = list(Parser().feed(prefix))
-    fields: dict[str, JSON] = {"from": "s", "after": len(records), "session": "t", "sha256": sha256}
+    terms = {
+        name: value
+        for name, value in opening_fields().items()
+        if name not in ("session", "tail", "workspace")
+    }
+    fields: dict[str, JSON] = {
+        **terms, "policy": {}, "workspace": "none", "by": "user",
+        "from": "s", "after": len(records), "session": "t", "sha256": sha256,
+    }  # fmt: skip
     n = len(records) + 1
-    return prefix + encode(Record(n, AT, "adopt", "/", n, "", fields, records[-1].digest), sealer)[0]
+    return prefix + encode(raw_record(n, AT, "adopt", "/", n, "", fields, records[-1].digest), sealer)[0]
 
 
 def test_what_an_adopt_record_names_is_ours_and_nothing_else_is(tmp_path: Path) -> None:
@@ -177,7 +187,7 @@ def test_records_behind_an_adoption_need_seals(tmp_path: Path) -> None:
     prefix = journal([None])
     data = adopted(prefix, hashlib.sha256(prefix).hexdigest(), OURS)
     last = list(Parser().feed(data))[-1]
-    data += encode(Record(3, AT, "notice", "/", 3, "x", {}, last.digest), THEIRS)[0]
+    data += encode(raw_record(3, AT, "notice", "/", 3, "x", NOTICE, last.digest), THEIRS)[0]
     assert (
         read_journal(stored(tmp_path, data), OURS).foreign == "record 3 was not written by this installation"
     )

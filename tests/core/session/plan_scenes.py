@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.gate.policy_file import Policies
-from core.journal import Record, read_journal
+from core.journal import read_journal
 from core.models.roles import Models
 from core.modules.door import Modules
 from core.ports import ChatMessage, ModelEvent, ModuleHost, StreamEnd, TextDelta, Usage, UsageReport
+from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from core.session.session import Session

@@ -9,7 +9,7 @@ import pytest
 
 from core.context import history
 from core.context.prompt import STANDARD
-from core.journal.record import Record
+from core.records.record import Record
 from core.session.replay import replay
 from core.tree import budget
 from core.tree.account import Account

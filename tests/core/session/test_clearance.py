@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,12 +12,14 @@ from core import Session
 from core.errors import UsageError
 from core.gate.clearance import ClearanceRequest
 from core.gate.gate import Answer
-from core.journal import Record, read_journal
+from core.journal import read_journal
+from core.records.record import Record
 from core.session.monitor import Authorities
 from core.session.replay import replay
 from tests.core.session.fakes import FakeHost, ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import until
 from tests.core.session.test_verify import mismatch, rewrite
+from tests.records import with_fields
 
 ASKS = """
 [scope.default]
@@ -408,8 +409,7 @@ def test_a_forged_answer_is_noticed(tmp_path: Path) -> None:
 
     def change(records: list[Record]) -> list[Record]:
         return [
-            dataclasses.replace(one, fields={**one.fields, "allow": True}) if one.kind == "gate" else one
-            for one in records
+            with_fields(one, {**one.fields, "allow": True}) if one.kind == "gate" else one for one in records
         ]
 
     at = next(one.n for one in read_journal(journal).records if one.kind == "gate")

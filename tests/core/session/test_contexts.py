@@ -13,8 +13,8 @@ import pytest
 
 from core.context.prompt import STANDARD
 from core.context.tokens import estimate
-from core.journal.record import Record
 from core.ports import ChatMessage
+from core.records.record import Record
 from core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 from tests.core.session.test_control import until
@@ -196,7 +196,7 @@ def test_journals_of_the_first_layout_replay_with_theirs(
     monkeypatch.setattr("core.session.runtime.LAYOUT", "whole")
     model = ScriptedModel(replies({"/": ["```READ\nx\n```", "One.", "Two."]}))
     records = play(tmp_path, model, "first", "second")
-    assert records[0].text("tail") == "whole"
+    assert "tail" not in records[0].fields
     assert [text.count("time: ") for text in states(model)] == [1, 1, 1]
     assert not any("(state)" in one.content for one in model.asked[-1].messages[1:-1])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import UsageError
-from core.journal.record import Record
+from core.records.record import Record
 from core.session.events import Delta
 from core.session.replay import replay
 from core.session.session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.journal.record import Record
+from core.records.record import Record
 from core.session.replay import replay
 from core.tree.bounds import Bounds
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime

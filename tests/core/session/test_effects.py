@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import pytest
 from core.errors import ReplayMismatch, UsageError
 from core.gate.effects import Effect
 from core.journal import read_journal
-from core.journal.record import Record
 from core.ports import JSON, FileChange, FileState
+from core.records.record import Record
 from core.session.effects import choose
 from core.session.replay import replay
 from core.session.session import Session
@@ -21,6 +20,7 @@ from core.tree.apply import read_tree
 from core.tree.pending import PendingChange
 from tests.core.session.fakes import Asked, Script, World
 from tests.core.session.live_fakes import Killed, Overlays, does, live_runtime, states
+from tests.records import with_fields
 
 
 @pytest.fixture
@@ -447,6 +447,8 @@ def test_a_forged_judgement_is_named_by_verification(tmp_path: Path, mine: Path)
     seen: set[str] = set()
     for at, record in enumerate(journal):
         for name, forged in forgeries(record):
+            if forged == record:
+                continue  # its header says what holds anyway
             with pytest.raises(ReplayMismatch) as raised:
                 read_tree([*journal[:at], forged, *journal[at + 1 :]], lambda digest: b"", strict=True)
             assert raised.value.n == record.n, (name, forged)
@@ -461,7 +463,7 @@ def forgeries(record: Record) -> Iterator[tuple[str, Record]]:
     fields = dict(record.fields)
 
     def made(name: str, value: JSON) -> tuple[str, Record]:
-        return name, dataclasses.replace(record, fields={**fields, name: value})
+        return name, with_fields(record, {**fields, name: value})
 
     if record.kind == "effects":
         for name in sorted(DERIVED):

@@ -6,21 +6,22 @@ import asyncio
 import errno
 import os
 import stat
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from core.errors import JournalCorrupt, JournalUnwritable, ReplayMismatch, UsageError
-from core.journal import Record, encode, read_journal
+from core.journal import encode, read_journal
 from core.journal.file import sync_directory
 from core.ports import JSON
+from core.records.record import Record
 from core.session import fork as forking
 from core.session.fork import Fork, fork, new_session
 from core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import DEEP, until
+from tests.records import with_fields
 from tests.sealing import SEALER
 
 NOW = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -139,7 +140,7 @@ def test_a_fork_record_that_does_not_fit_what_it_stands_behind_does_not_verify(
 ) -> None:
     made = take(tmp_path / "sessions", recorded, 5)
     shared = read_journal(made.directory).records
-    lie = replace(shared[-1], fields={**shared[-1].fields, **wrong})
+    lie = with_fields(shared[-1], {**shared[-1].fields, **wrong})
     (tmp_path / "journal.md").write_bytes(b"".join(encode(one)[0] for one in (*shared[:-1], lie)))
     with pytest.raises(ReplayMismatch) as raised:
         replay(tmp_path, verify=True)

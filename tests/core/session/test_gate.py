@@ -13,8 +13,8 @@ import pytest
 
 from core.errors import UsageError
 from core.gate.delay import Delays
-from core.journal import Record
 from core.modules.approval import Approvals
+from core.records.record import Record
 from core.session.monitor import Authorities
 from core.session.replay import replay
 from tests.core.session.fakes import Asked, FakeHost, ScriptedModel, TickingClock, World, replies, runtime

@@ -10,11 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from core.errors import ModuleLost, UsageError
-from core.journal.record import Record
 from core.modules.approval import FILE, Approvals
 from core.modules.manifest import Manifest
 from core.modules.registry import UNAPPROVED
 from core.ports import CatalogueEntry, ModuleSource, Origin
+from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from tests.core.session.fakes import MANIFEST, FakeHost, ScriptedModel, World, replies, runtime

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.journal.file import read_journal
-from core.journal.record import Record
+from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from tests.core.session.fakes import Asked, Script, runtime

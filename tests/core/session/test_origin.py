@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.journal import Record
 from core.modules.approval import Approvals
+from core.records.record import Record
 from core.session.monitor import Authorities
 from core.session.replay import Replay, replay
 from core.tree.tree import Tree

@@ -11,7 +11,7 @@ import pytest
 
 from core.gate.clearance import ClearanceRequest
 from core.gate.gate import Answer
-from core.journal.record import Record
+from core.records.record import Record
 from core.session.monitor import Authorities
 from core.session.replay import replay
 from core.session.session import Session

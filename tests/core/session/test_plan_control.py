@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import UsageError
-from core.journal import Record
+from core.records.record import Record
 from core.session.replay import replay
 from core.session.session import Session
 from tests.core.session.fakes import World, replies

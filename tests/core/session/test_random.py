@@ -27,7 +27,7 @@ import pytest
 
 from core.errors import IactError
 from core.journal.file import read_journal
-from core.journal.record import Record
+from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from core.session.session import Session

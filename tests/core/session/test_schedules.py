@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 
 from core.gate.gate import Ticket
-from core.journal.record import Record
 from core.models.roles import Models
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.ports import ChatMessage, ModelEvent, ModuleHost, Report
+from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies

@@ -11,7 +11,6 @@ import pytest
 
 from core.gate.gate import Ticket
 from core.gate.policy_file import Policies
-from core.journal import Record
 from core.language.variables import Table, Value
 from core.models.roles import Models
 from core.modules.approval import Approvals
@@ -28,6 +27,7 @@ from core.tree.roles import Role
 from core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
 from tests.core.session.test_origin import FETCH, WEB
+from tests.records import raw_record
 
 
 class Files:
@@ -308,5 +308,5 @@ def test_files_of_a_fork_that_are_later_than_its_records_come_from_nobody_knows_
 ) -> None:
     tree = Tree(strict=False, blobs=lambda digest: b"")
     create(tree, "/", "user", "", "smart")
-    fork(tree, Record(2, "", "fork", "/", 2, "", {"workspace": files, "session": "s"}))
+    fork(tree, raw_record(2, "", "fork", "/", 2, "", {"workspace": files, "session": "s"}))
     assert tree.shared.files == (frozenset() if known else {"fork"})

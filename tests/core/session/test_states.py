@@ -17,8 +17,9 @@ from typing import get_args
 import pytest
 
 from core.errors import ModelUnreachable
-from core.journal import Record, read_blob, read_journal
+from core.journal import read_blob, read_journal
 from core.ports import ChatMessage, ModelEvent
+from core.records.record import Record
 from core.tree.apply import apply
 from core.tree.states import (
     LATCHES,

@@ -14,12 +14,12 @@ import pytest
 
 from core.errors import IactError
 from core.gate.gate import Ticket
-from core.journal.record import Record
 from core.models.roles import Models
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.modules.registry import Start
 from core.ports import Ask, CatalogueEntry, ChatMessage, ModelEvent, ModuleHost, Recollection, Report, Right
+from core.records.record import Record
 from core.session.child_calls import ChildCalls
 from core.session.planning import Planning
 from core.session.replay import replay

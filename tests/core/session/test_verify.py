@@ -12,11 +12,14 @@ import pytest
 
 from core.context import prompt
 from core.errors import ReplayMismatch
-from core.journal.record import GENESIS, Record, encode
+from core.journal.record import encode
 from core.language import labels, scanner
+from core.ports import JSON
+from core.records.record import GENESIS, Record
 from core.session.replay import replay
 from core.tree import roles
 from tests.core.session.fakes import replies, runtime
+from tests.records import with_fields
 
 SCRIPT = {
     "/": ["```CALL a\nTask: $code_1\n```", "```WRITE\n````python\nx\n````\n```", "Done."],
@@ -93,15 +96,13 @@ def test_a_changed_scanner_rule_is_noticed(journal: Path, monkeypatch: pytest.Mo
         ("open", "/", "bounds", {"tokens": 5000}),
     ],
 )
-def test_a_changed_outcome_is_noticed(
-    journal: Path, kind: str, agent: str, field: str, value: object
-) -> None:
+def test_a_changed_outcome_is_noticed(journal: Path, kind: str, agent: str, field: str, value: JSON) -> None:
     records = list(replay(journal).records)
     at = first_of(records, kind, agent)
 
     def change(all_records: list[Record]) -> list[Record]:
         one = all_records[at]
-        all_records[at] = dataclasses.replace(one, fields={**one.fields, field: value})  # type: ignore[dict-item]
+        all_records[at] = with_fields(one, {**one.fields, field: value})
         return all_records
 
     rewrite(journal, change)

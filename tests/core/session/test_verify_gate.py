@@ -19,9 +19,9 @@ import pytest
 from core import Session
 from core.errors import ReplayMismatch
 from core.gate.gate import Answer
-from core.journal import Record
 from core.journal.file import read_blob
 from core.ports import JSON
+from core.records.record import Record
 from core.session.monitor import Authorities
 from core.session.replay import replay
 from core.tree.apply import apply, read_tree
@@ -31,6 +31,7 @@ from tests.core.session.test_clearance import Endpoint, question
 from tests.core.session.test_control import until
 from tests.core.session.test_loading import GrowingHost, deploy
 from tests.core.session.test_verify import mismatch, rewrite
+from tests.records import with_fields
 
 POLICY = """
 [scope.default]
@@ -175,12 +176,12 @@ def forgeries(record: Record) -> Iterator[tuple[str, Record]]:
     fields = dict(record.fields)
     for name, value in fields.items():
         for other in [one for one in _others(value) if json.dumps(one) != json.dumps(value)]:
-            yield name, dataclasses.replace(record, fields={**fields, name: other})
-        yield name, dataclasses.replace(record, fields={one: fields[one] for one in fields if one != name})
+            yield name, with_fields(record, {**fields, name: other})
+        yield name, with_fields(record, {one: fields[one] for one in fields if one != name})
     for name in ("endpoint", "ask", "then", "remember", "attached", "status", "anything"):
         if name not in fields:
             for made in (True, 1, "cancelled"):
-                yield name, dataclasses.replace(record, fields={**fields, name: made})
+                yield name, with_fields(record, {**fields, name: made})
     yield "body", dataclasses.replace(record, body="Allowed, I swear.")
     yield "at", dataclasses.replace(record, at="yesterday")
     yield "at", dataclasses.replace(record, at="")
@@ -273,7 +274,7 @@ def test_a_yes_that_nobody_gave_is_named_by_the_decision_that_follows(journal: P
     assert answered
     for record in answered:
         allow = record.fields["allow"] is not True
-        forged = dataclasses.replace(record, fields={**record.fields, "allow": allow})
+        forged = with_fields(record, {**record.fields, "allow": allow})
         found = named([*records[: record.n - 1], forged, *records[record.n :]], journal)
         follows = next(one.n for one in records[record.n :] if one.kind in ("gate", "clearance"))
         assert found in (record.n, follows)
@@ -305,11 +306,11 @@ def test_a_call_of_what_was_denied_is_named(journal: Path, turned: bool) -> None
     records = list(replay(journal).records)
     for gate in [one for one in records if one.kind == "gate" and one.fields["allow"] is not turned]:
         fields: dict[str, JSON] = {**gate.fields, "allow": turned}
-        forged = dataclasses.replace(gate, fields=fields)
+        forged = with_fields(gate, fields)
         assert named([*records[: gate.n - 1], forged, *records[gate.n :]], journal) == gate.n
     for gate in [one for one in records if one.kind == "gate" and one.fields["allow"] is False]:
         result = next(one for one in records[gate.n :] if one.agent == gate.agent)
-        made = dataclasses.replace(result, fields={**result.fields, "status": "ok", "media": "text/plain"})
+        made = with_fields(result, {**result.fields, "status": "ok", "media": "text/plain"})
         assert named([*records[: result.n - 1], made, *records[result.n :]], journal) == result.n
 
 
@@ -317,7 +318,7 @@ def test_the_impact_of_a_call_is_that_of_its_decision(journal: Path) -> None:
     records = list(replay(journal).records)
     for call in [one for one in records if one.kind == "call" and "impact" in one.fields]:
         for impact in _others(call.fields["impact"]):
-            forged = dataclasses.replace(call, fields={**call.fields, "impact": impact})
+            forged = with_fields(call, {**call.fields, "impact": impact})
             assert named([*records[: call.n - 1], forged, *records[call.n :]], journal) == call.n
 
 
@@ -333,7 +334,7 @@ def test_a_forged_chain_is_named_by_the_command_too(journal: Path, tmp_path: Pat
         copy.write_bytes(journal.read_bytes())
 
         def change(all_records: list[Record], at: Record = at) -> list[Record]:
-            forged = dataclasses.replace(at, fields={**at.fields, "reason": "Because."})
+            forged = with_fields(at, {**at.fields, "reason": "Because."})
             return [*all_records[: at.n - 1], forged, *all_records[at.n :]]
 
         rewrite(copy, change)

@@ -11,20 +11,21 @@ import pytest
 from core.errors import JournalLocked, UsageError, WorkspaceError
 from core.journal import read_journal
 from core.journal.file import Journal
-from core.journal.record import Record
 from core.ports import JSON
+from core.records.record import Record
 from core.session.fork import STORE
 from core.session.replay import replay
 from core.session.workspace import Workspace, find_version, restore_at_rest
 from sandbox.versions import GitVersions
 from tests.core.session.fakes import runtime
+from tests.records import raw_record
 from tests.sealing import SEALER
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def record(n: int, kind: str = "result", **fields: JSON) -> Record:
-    return Record(n, "2026-01-01T00:00:00.000000Z", kind, "/", 1, fields=fields)
+    return raw_record(n, "2026-01-01T00:00:00.000000Z", kind, "/", 1, fields=fields)
 
 
 RECORDS = [

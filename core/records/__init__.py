@@ -1,0 +1,1 @@
+"""What a journal says: one class for each kind of record, and how each stands in the header of its record."""

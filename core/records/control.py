@@ -1,0 +1,165 @@
+"""What a person does with a running session, at any depth of its tree; and one thing that the core notes in their place."""
+
+# Annotations are objects here, and not strings: the codec reads them.
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from core.ports import JSON
+from core.records.content import Content
+from core.records.mark import OUTCOME, Derived, Mark, Outcome
+from core.records.parts import Listed
+
+By: TypeAlias = Literal["user"]
+
+InjectMode: TypeAlias = Literal["queue", "deliver", "interrupt"]
+"""When a message is read: at the next turn, before the next call, or at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause(Content):
+    """A latch closes: at the agent and below it no call to a model or a tool starts."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "pause"
+
+    by: Outcome[By]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume(Content):
+    """The agent's latch opens."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "resume"
+
+    by: Outcome[By]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inject(Content):
+    """A person writes into the agent's dialogue."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "inject"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    by: Outcome[By]
+    mode: Outcome[InjectMode]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel(Content):
+    """The work of the agent and of all below it ends."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "cancel"
+
+    by: Outcome[By]
+    node: Outcome[str] = ""
+    """Of a plan: this step alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetIntent(Content):
+    """How much the session may do from now on."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "intent"
+
+    by: Outcome[By]
+    value: Outcome[float]
+    """From 0 (observe) to 2 (override)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lockdown(Content):
+    """Every call is denied from now on, or that ends."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "lockdown"
+
+    by: Outcome[By]
+    value: Outcome[bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPolicy(Content):
+    """What a person wrote into the policy since holds from now on."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "policy"
+
+    by: Outcome[By]
+    policy: Outcome[Mapping[str, JSON]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declassify(Content):
+    """A person vouches for a variable of the agent's, or for all that it has read."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "declassify"
+
+    by: Outcome[By]
+    variable: Outcome[str] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPlan(Content):
+    """A person starts a plan; the record's agent is the plan, and the body is what they wrote."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "plan"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    by: Outcome[By]
+    budget: Derived[int]
+    """Tokens that are reserved for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore(Content):
+    """The files of the workspace are put back to what they were."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "restore"
+
+    by: Outcome[By]
+    version: Outcome[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyChanges(Content):
+    """A person lets changes become real that wait in the overlay of a live directory."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "apply"
+
+    by: Outcome[By]
+    paths: Outcome[Listed[str]]
+    force: Outcome[bool] = False
+    """In spite of conflicts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropChanges(Content):
+    """A person drops changes that wait in the overlay of a live directory."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "drop"
+
+    by: Outcome[By]
+    paths: Outcome[Listed[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseOverlay(Content):
+    """From now on modules see the live directory through an overlay, or do not any more."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "overlay"
+
+    by: Derived[Literal["core"]]
+    value: Outcome[bool]

@@ -1,0 +1,192 @@
+"""What agents hear and say: messages, turns and replies, and what shapes the context in which they speak."""
+
+# Annotations are objects here, and not strings: the codec reads them.
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from core.ports import JSON
+from core.records.content import Content
+from core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome
+from core.records.parts import Blob, Memory, PlanTerms, Seen, Tokens
+
+DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
+"""Why a generation was stopped: a latch closed, a person or a cancel ended it, its endpoint began again, or the
+functions on offer changed while the model wrote its first reply."""
+
+BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop"]
+"""Which bound of a task was hit: its turns, its tokens, its time, the model's window, or it went round in circles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say(Content):
+    """The user says something to the root."""
+
+    KIND: ClassVar[str] = "say"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload(Content):
+    """The user hands over a file: an immutable variable of the root's. The body is what the root reads of it."""
+
+    KIND: ClassVar[str] = "upload"
+    BODY: ClassVar[Mark | None] = DERIVED
+
+    file: Outcome[str]
+    """Its name."""
+    var: Derived[str]
+    """The variable that holds it."""
+    media: Outcome[str]
+    """Its type."""
+    blob: Outcome[Blob]
+    """Its content."""
+    by: Derived[Literal["user"]]
+    """Who handed it over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """What is told of a text that a model wrote in answer to an agent's context."""
+
+    model: Derived[str]
+    """The model's name."""
+    role: Derived[str]
+    """The role that it plays for the agent."""
+    context: Derived[str]
+    """The digest over everything that it was sent."""
+    took: Outcome[tuple[int, ...]]
+    """Records of the messages that had arrived when the turn began."""
+    seen: Outcome[Seen]
+    """What the agent was shown of the world when the turn began."""
+    usage: Outcome[Tokens]
+    """The tokens that it took."""
+    ms: Outcome[int]
+    """Milliseconds until its last piece."""
+    first_ms: Outcome[int]
+    """Milliseconds until its first piece."""
+    finish: Outcome[Literal["stop", "length", "cut"]]
+    """How it ended: by itself, at the endpoint's limit, or where the core cut it off."""
+    notes: Derived[Mapping[str, int] | tuple[str, ...] | None] = None
+    """Functions whose documentation came with the context, each with the message behind which it stood (0: feedback).
+
+    In format 1.0 a list; all stood in front then."""
+    full: Derived[int] = 0
+    """How full its context is, in percent, if the agent was told so now."""
+    cut: Outcome[int] = 0
+    """How many characters were cut off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn(Content):
+    """A model's text that holds actions, or that is no answer yet."""
+
+    KIND: ClassVar[str] = "turn"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    held: Derived[Literal["", "children"]] = ""
+    """Why a text without actions is no reply yet: children of the agent are still at work."""
+    generation: Annotated[Generation, Group()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply(Content):
+    """An agent's or a plan's message to its caller. With a generation if a model wrote it."""
+
+    KIND: ClassVar[str] = "reply"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    to: Derived[str]
+    """The caller's path; "user" for the root's."""
+    status: Outcome[Literal["ok", "failed", "cancelled", "bound"]]
+    """Whether it is an answer; or its model or plan failed, it was cancelled, or a bound ended its work."""
+    bound: Outcome[BoundName] = ""
+    """The bound that ended it."""
+    last: Derived[Literal["", "turns", "tokens"]] = ""
+    """Why this was the agent's last turn, which it was told."""
+    generation: Annotated[Generation | None, Group()] = None
+    plan: Derived[Literal["", "concluded", "partial", "failed"]] = ""
+    """How a plan ended that ended by itself."""
+    answer: Derived[JSON] = None
+    """The plan's answer where a model gave one; else its last steps speak for themselves."""
+    missing: Derived[Mapping[str, str] | None] = None
+    """Steps of the plan that came to nothing, and why."""
+    ended_by: Derived[str] = ""
+    """The bound that ended the plan."""
+    warnings: Derived[tuple[str, ...]] = ()
+    """What there is to know of the plan's end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discard(Content):
+    """A generation that was stopped. What it wrote is for people, and never enters a context."""
+
+    KIND: ClassVar[str] = "discard"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    reason: Outcome[DiscardReason]
+    """Why it was stopped."""
+    usage: Outcome[Tokens]
+    """The tokens that it took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spawn(Content):
+    """A child begins, whose path is the record's agent. The body is its role."""
+
+    KIND: ClassVar[str] = "spawn"
+    BODY: ClassVar[Mark | None] = DERIVED
+
+    caller: Derived[str]
+    """Whose child it is."""
+    model: Derived[str] = ""
+    """The role of the model that speaks for it; empty: its caller's."""
+    allow: Derived[tuple[str, ...] | None] = None
+    """Patterns of the functions that it may use, of those that its caller may."""
+    intent: Derived[float | None] = None
+    """The most impact that its calls may have, if that is less than its caller's."""
+    fork: Derived[bool] = False
+    """Whether it begins with its caller's history."""
+    plan: Derived[PlanTerms | None] = None
+    """It is a plan, and not an agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall(Content):
+    """What memory brought for the agent's next turn. The body has one line for each memory, as the agent reads it."""
+
+    KIND: ClassVar[str] = "recall"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    rows: Outcome[tuple[Memory, ...]]
+    """Where each comes from, in the same order."""
+    meant: Outcome[Mapping[str, int] | None] = None
+    """Functions that the agent's input is about in meaning, each with the record of the message that is."""
+    ms: Outcome[int]
+    """Milliseconds that memory took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw(Content):
+    """An agent takes more of the budget of those above it, before it asks its model."""
+
+    KIND: ClassVar[str] = "draw"
+
+    tokens: Derived[int]
+    """How many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compress(Content):
+    """A model summarized an agent's history, which is cut to that. The body is the summary."""
+
+    KIND: ClassVar[str] = "compress"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    role: Derived[str]
+    """The role of the model that did it."""
+    model: Derived[str]
+    """The model's name."""
+    usage: Outcome[Tokens]
+    """The tokens that it took."""

@@ -1,0 +1,90 @@
+"""Every kind of record that this program writes, with its class; and the format that it writes them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias, get_args
+
+from core.records.calls import (
+    Call,
+    ClearanceAnswer,
+    ClearanceAsk,
+    Effects,
+    Gate,
+    Result,
+    Select,
+    Settle,
+    State,
+)
+from core.records.content import Content, Unknown
+from core.records.control import (
+    ApplyChanges,
+    Cancel,
+    Declassify,
+    DropChanges,
+    Inject,
+    Lockdown,
+    Pause,
+    Restore,
+    Resume,
+    SetIntent,
+    SetPolicy,
+    StartPlan,
+    UseOverlay,
+)
+from core.records.dialogue import Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
+from core.records.plans import Ask, Fire, Node, Plan
+from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
+
+FORMAT: Final = "1.2"
+"""The major version rises when an older program could not read what we write; the minor one when the rules by
+which records change a tree are others, so that what stands there can be read, but not verified any more.
+
+    1.2  labels follow what a call touched; decisions are compared field by field
+    1.1  what runs short draws by a record of its own (1.0: by a field of its turn), and small starts are lent
+"""
+
+Kind = Literal[
+    "open", "say", "turn", "reply", "discard", "call", "gate", "result",
+    "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
+    "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "close",
+    "effects", "settle",
+]  # fmt: skip
+KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
+
+Dialogue: TypeAlias = Say | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
+Calls: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
+Plans: TypeAlias = Plan | Node | Fire | Ask
+Control: TypeAlias = (
+    Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | Declassify | StartPlan | Restore
+    | ApplyChanges | DropChanges | UseOverlay
+)  # fmt: skip
+Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Close
+
+CLASSES: Final[tuple[type[Content], ...]] = (
+    *get_args(Dialogue), *get_args(Calls), *get_args(Plans), *get_args(Control), *get_args(Session),
+)  # fmt: skip
+"""Every class of contents but `Unknown`, by family."""
+
+BY_NAME: Final[Mapping[tuple[str, str], type[Content]]] = {(one.KIND, one.OP): one for one in CLASSES}
+"""By kind, and by operation where the kind has several."""
+
+WITH_OPERATIONS: Final = frozenset(one.KIND for one in CLASSES if one.OP)
+"""Kinds whose header says by `op` which operation it is."""
+
+
+def major_of(format: object) -> int | None:
+    """The major version of a format; None if it is none."""
+    major = format.split(".")[0] if isinstance(format, str) else ""
+    return int(major) if major.isascii() and major.isdigit() else None
+
+
+def is_too_new(format: object) -> bool:
+    """Whether a journal of this format can't be read by this program."""
+    major = major_of(format)
+    return major is not None and major > int(FORMAT.split(".")[0])
+
+
+__all__ = [
+    "BY_NAME", "CLASSES", "FORMAT", "KINDS", "WITH_OPERATIONS", "Content", "Kind", "Unknown", "is_too_new", "major_of",
+]  # fmt: skip

@@ -1,0 +1,212 @@
+"""What stands in the fields of several kinds of records. As objects in the header; what has its default is left out."""
+
+# Annotations are objects here, and not strings: the codec reads them.
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias, TypeVar
+
+from core.ports import ChangeKind, FileType, FragmentKind, Medium
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """What one answer of a model took. `estimated`: its endpoint reported nothing, so the characters were counted."""
+
+    prompt: int
+    cached: int
+    completion: int
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    """Content that stands beside the journal under its SHA-256; `size` in bytes."""
+
+    sha256: str
+    size: int
+
+
+Listed: TypeAlias = tuple[_T, ...] | Blob
+"""A list, or the blob with it if it is long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """What a call brought forth beside its result: a file's name and type, and the blob with its content."""
+
+    name: str
+    media: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Where one recalled memory comes from and what found it.
+
+    `id`: session and record. `untrusted`: labels of the outside sources of what it says. `contradicts`: ids of others
+    that say otherwise.
+    """
+
+    id: str
+    kind: FragmentKind
+    score: float
+    at: str
+    session: str
+    agent: str
+    why: str
+    untrusted: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleState:
+    """To which of its states a module came. `offers`: functions that it offers now, if not those of its manifest."""
+
+    name: str
+    offers: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One message of a static prompt's examples."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPrompt:
+    """The static prompt that a model brings along."""
+
+    system: str
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleTerms:
+    """The model of one role: its name, its window in tokens, the digest of its static prompt, media that it takes.
+
+    `static`: the prompt itself, if it is not the standard one.
+    """
+
+    model: str
+    context: int
+    prompt: str
+    takes: tuple[Medium, ...] = ()
+    static: OwnPrompt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantTerms:
+    """How much a session may do, for whom. `allow`: patterns of functions; one of each list must match. `caps`: the
+    most impact, by pattern."""
+
+    scope: str
+    allow: tuple[tuple[str, ...], ...]
+    caps: Mapping[str, float]
+    intent: float
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds of a session (law 9). Each is a setting; a bound that is hit is a reported outcome.
+
+    Depths and counts are inclusive; times in seconds; `shown`: characters of a result in a context. All of them are
+    written, since what is the default today may be another one tomorrow.
+    """
+
+    WHOLE: ClassVar[bool] = True
+
+    depth: int = 8
+    agents: int = 256
+    turns: int = 40
+    tokens: int = 2_000_000
+    activation: float = 3600.0
+    tool: float = 120.0
+    shown: int = 6000
+    reply_tokens: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work.
+
+    `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions
+    are those that its context names, where it names any.
+    """
+
+    now: str
+    directory: str = ""
+    running: tuple[str, ...] = ()
+    tokens_left: int | None = None
+    catalogue: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTerms:
+    """How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice."""
+
+    mode: str
+    options: Mapping[str, str | int]
+    thinks: bool = True
+    chosen: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedValue:
+    """A parameter that was passed by value. `sha256`: the blob with it, if it is too long to stand among the parameters."""
+
+    media: str
+    size: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearanceRule:
+    """Which calls a person allows from now on: patterns of the function and of arguments."""
+
+    function: str
+    arguments: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathState:
+    """What is at one path of a directory: a type, permission bits; of a file its size and the SHA-256 of its content.
+
+    `target`: of a link, or which special file it is. A file of the user's is no blob, so its digest is not named as one.
+    """
+
+    type: FileType
+    mode: int
+    size: int = 0
+    content: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathChange:
+    """One path that differs from a live directory: what was there, and what is in the overlay now.
+
+    `conflict`: somebody changed it in the directory meanwhile.
+    """
+
+    path: str
+    kind: ChangeKind
+    was: PathState | None = None
+    now: PathState | None = None
+    conflict: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathOutcome:
+    """What became of one path, and why, for people."""
+
+    path: str
+    outcome: Literal["applied", "conflict", "failed"]
+    why: str

@@ -1,0 +1,106 @@
+"""What becomes of a plan. Its beginning is a `spawn` and a `call` (or `control`), its end a `reply`."""
+
+# Annotations are objects here, and not strings: the codec reads them.
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from core.ports import JSON
+from core.records.content import Content
+from core.records.mark import DERIVED, OUTCOME, Derived, Mark, Outcome
+from core.records.parts import Tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(Content):
+    """A version of a plan begins. The body tells its steps in words."""
+
+    KIND: ClassVar[str] = "plan"
+    BODY: ClassVar[Mark | None] = DERIVED
+
+    version: Derived[int]
+    """Its number, from 1."""
+    parent: Derived[int | None]
+    """The version that it follows on."""
+    reason: Derived[str]
+    """Why it was made."""
+    add: Derived[tuple[Mapping[str, JSON], ...]]
+    """Steps that it adds: id, kind, call, task, params, refs, after, join, …; what has its default is left out."""
+    drop: Derived[tuple[str, ...]]
+    """Steps that it drops."""
+    rewire: Derived[tuple[Mapping[str, JSON], ...]]
+    """Steps that now build on others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node(Content):
+    """A step's state changed."""
+
+    KIND: ClassVar[str] = "node"
+
+    node: Derived[str]
+    """The step."""
+    version: Derived[int]
+    """The version that governs it."""
+    cause: Derived[str]
+    """What happened."""
+    from_: Derived[str]
+    to: Derived[str]
+    """Its state before, and now."""
+    attempt: Derived[int]
+    """How often it was carried out."""
+    detail: Derived[str] = ""
+    """The error, or why."""
+    output: Derived[JSON] = None
+    """What it gave, where no other record holds it."""
+    labels: Derived[tuple[str, ...]] = ()
+    """Where that comes from."""
+    validation: Derived[str | None] = None
+    """What passed its result."""
+    t: Outcome[float]
+    """Seconds since the plan's start."""
+    result: Derived[int] = 0
+    """The record that holds what it gave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fire(Content):
+    """A step is about to be carried out. The body: its arguments, if they are not what its refs resolve to."""
+
+    KIND: ClassVar[str] = "fire"
+    BODY: ClassVar[Mark | None] = DERIVED
+
+    node: Derived[str]
+    """The step."""
+    attempt: Derived[int]
+    """How often it was carried out, this time included."""
+    turn: Derived[int]
+    """The record that handed the plan over."""
+    action: Derived[int]
+    """The firing; its gate, call and result name the same."""
+    function: Derived[str]
+    """What it calls."""
+    to: Derived[str] = ""
+    """The child that it calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(Content):
+    """A model answered a question about a plan."""
+
+    KIND: ClassVar[str] = "ask"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    question: Derived[str]
+    """Its kind."""
+    role: Derived[str]
+    """The role of the model."""
+    model: Derived[str]
+    """The model's name."""
+    digest: Derived[str]
+    """The digest over the question."""
+    usage: Outcome[Tokens]
+    """The tokens that it took."""
+    node: Derived[str] = ""
+    """The step that it is about."""

@@ -1,0 +1,81 @@
+"""One record of a journal, as everything but the journal itself sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from core.ports import JSON
+from core.records.codec import encode_fields
+from core.records.content import Content, Unknown
+
+GENESIS: Final = "00000000"
+"""`prev` of the first record."""
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record. `n` counts from 1; `step` is the ordinal of this record within its agent.
+
+    `content`: what its kind says; `extra`: fields of its header that its class does not have.
+    `digest`: first eight hex digits of the SHA-256 over the record's bytes before its trailer. `seal`: who wrote it,
+    empty if it does not say; the digest of a sealed record covers it.
+    """
+
+    n: int
+    at: str
+    agent: str
+    step: int
+    content: Content
+    body: str = ""
+    prev: str = GENESIS
+    digest: str = ""
+    seal: str = field(default="", compare=False)
+    extra: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The name of its kind."""
+        content = self.content
+        return content.kind if isinstance(content, Unknown) else content.KIND
+
+    @property
+    def fields(self) -> dict[str, JSON]:
+        """What its header says beside what every header says, as JSON."""
+        return {**encode_fields(self.content), **self.extra}
+
+    def text(self, name: str) -> str:
+        """Field `name` as a string; empty if it is absent or of another type."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else ""
+
+    def number(self, name: str) -> int:
+        """Field `name` as an integer; 0 if it is absent or of another type."""
+        value = self.fields.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def timestamp(now: datetime) -> str:
+    """A time in UTC as records have it."""
+    return now.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def blobs_of(record: Record) -> frozenset[str]:
+    """The blobs that a record names: what stands as `sha256` in its fields, at any depth."""
+    found: set[str] = set()
+    left: list[JSON] = list(record.fields.values())
+    while left:
+        match left.pop():
+            case list() as items:
+                left.extend(items)
+            case dict() as inner:
+                left.extend(inner.values())
+                digest = inner.get("sha256")
+                if isinstance(digest, str) and _SHA256.fullmatch(digest):
+                    found.add(digest)
+    return frozenset(found)

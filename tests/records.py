@@ -1,0 +1,85 @@
+"""Records as tests write them: by kind and header fields, also such as our program never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal, get_args, get_origin
+
+from core.ports import JSON
+from core.records.codec import Misfit, decode, encode_fields, layout_of, members_of
+from core.records.content import Unknown
+from core.records.kinds import BY_NAME, FORMAT
+from core.records.parts import Bounds, GrantTerms
+from core.records.record import GENESIS, Record
+from core.records.session import Open
+
+
+def raw_record(
+    n: int,
+    at: str,
+    kind: str,
+    agent: str,
+    step: int,
+    body: str = "",
+    fields: Mapping[str, JSON] | None = None,
+    prev: str = GENESIS,
+    digest: str = "",
+    seal: str = "",
+) -> Record:
+    """A record whose header says just this, whether its kind may say so or not."""
+    try:
+        content, extra = decode(kind, fields or {})
+    except Misfit:
+        content, extra = Unknown(kind, fields or {}), {}
+    return Record(n, at, agent, step, content, body, prev, digest, seal, extra)
+
+
+def with_fields(record: Record, fields: Mapping[str, JSON]) -> Record:
+    """The same record with these fields."""
+    made = raw_record(record.n, record.at, record.kind, record.agent, record.step, fields=fields)
+    return replace(record, content=made.content, extra=made.extra)
+
+
+def opening(format: str = FORMAT, session: str = "20260101-000000-aaaaaaaa") -> Open:
+    """How a session begins in which nothing is said of anything."""
+    grant = GrantTerms(scope="default", allow=(("*",),), caps={}, intent=1, user="local")
+    return Open(
+        format=format, session=session, models={}, grant=grant, bounds=Bounds(), tail="changes", workspace="scratch"
+    )  # fmt: skip
+
+
+def opening_fields(format: str = FORMAT) -> dict[str, JSON]:
+    """The same as its header has it."""
+    return encode_fields(opening(format))
+
+
+NOTICE: dict[str, JSON] = {"level": "warning", "code": "test"}
+"""What the header of a notice says."""
+
+
+def least(kind: str, op: str = "", **given: JSON) -> dict[str, JSON]:
+    """The least that the header of a record of this kind can say, with what is given."""
+    fields: dict[str, JSON] = {"op": op} if op else {}
+    layout = layout_of(BY_NAME[kind, op])
+    for one in (layout, *(field.group for field in layout.groups if field.group and field.required)):
+        fields |= {field.key: plainest(field.hint) for field in one.own.values() if field.required}
+    return fields | given
+
+
+def plainest(hint: object) -> JSON:
+    """A value of JSON that a field of this type takes."""
+    member = members_of(hint)[0]
+    origin = get_origin(member)
+    if origin is Literal:
+        found: JSON = get_args(member)[0]
+        return found
+    if origin is tuple:
+        return []
+    if origin is not None or member in (dict, list):
+        return {}
+    plain: dict[object, JSON] = {str: "x", int: 1, float: 1, bool: True, type(None): None}
+    if member in plain:
+        return plain[member]
+    assert isinstance(member, type)
+    return {one.key: plainest(one.hint) for one in layout_of(member).fields if one.required}
