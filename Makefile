@@ -8,9 +8,13 @@
 
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
-# What takes longest comes last.
-ROOMS = $(filter-out tests/__pycache__/ tests/acceptance/,$(sort $(wildcard tests/*/)))
-TESTS = $(sort $(wildcard tests/test_*.py)) $(ROOMS) tests/acceptance/
+# What takes longest comes first, so that no worker is left alone with it at the end.
+FIRST = $(addprefix tests/,sandbox/ acceptance/ web/ iact/)
+ROOMS = $(filter-out tests/__pycache__/ $(FIRST),$(sort $(wildcard tests/*/)))
+TESTS = $(FIRST) $(ROOMS) $(sort $(wildcard tests/test_*.py))
+# How many processes run tests beside each other; a file's tests stay together. 0: all in one, as a debugger wants it.
+WORKERS = 4
+BESIDE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 setup:
 	@$(BOOT) setup
@@ -31,9 +35,9 @@ lint: | .venv
 types: | .venv
 	@$(PY) -m mypy
 
-# ARGS: what to give to pytest instead of everything. IACT_TEST_SCALE (default 1) multiplies the rounds of slow suites.
+# ARGS: what to give to pytest instead of everything. WORKERS: see above. IACT_TEST_SCALE (default 1) multiplies the rounds of slow suites.
 unit: | .venv
-	@$(PY) -m pytest $(or $(ARGS),$(TESTS))
+	@$(PY) -m pytest $(BESIDE) $(or $(ARGS),$(TESTS))
 
 # Before a release, and where time allows: the suites that IACT_TEST_SCALE multiplies, with 16 times the rounds (then all
 # of the hostile commands go through the whole product), and both fuzzers for MINUTES each: the shell classifier against
@@ -41,7 +45,7 @@ unit: | .venv
 # `make test` reads.
 LONG = $(sort $(shell grep -rlE 'IACT_TEST_SCALE|\bscale: float' tests --include='test_*.py'))
 test-long: setup-test
-	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),16) $(PY) -m pytest $(or $(ARGS),$(LONG))
+	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),16) $(PY) -m pytest $(BESIDE) $(or $(ARGS),$(LONG))
 	@$(PY) -m tests.core.gate.fuzz --minutes $(or $(MINUTES),10)
 	@$(MAKE) --no-print-directory fuzz
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import docker
@@ -32,29 +35,55 @@ def sweep(engine: docker.DockerClient, data: Path) -> None:
         socket_folder.remove(folder)
 
 
+_ABANDONED = 3600.0
+"""Seconds after which what bears no folder's name is nobody's, when its process is gone."""
+
+
+def _live_runs(runs: Path) -> set[Path]:
+    """The folders below `runs` of test runs that go on; pytest writes its process's number into each's `.lock`."""
+    found = set()
+    for lock in runs.glob("*/.lock"):
+        with suppress(OSError, ValueError):
+            if owner.start_time(int(lock.read_text(encoding="ascii"))):
+                found.add(lock.parent)
+    return found
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_leftovers_of_killed_runs(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Collect what earlier runs of these tests left when they were killed: nobody opens their data again."""
-    tests = str(tmp_path_factory.getbasetemp().parent)
-    collect(Path(tests))
+    """Collect what earlier runs of these tests left when they were killed: nobody opens their data again.
+
+    Other workers of this run, and other runs, may be in the middle of a test that kills a process itself.
+    """
+    base = tmp_path_factory.getbasetemp()
+    runs = base.parent.parent if "PYTEST_XDIST_WORKER" in os.environ else base.parent
+    going_on = _live_runs(runs)
+
+    def left(place: Path) -> bool:
+        return place.is_relative_to(runs) and not any(place.is_relative_to(run) for run in going_on)
+
+    for run in runs.iterdir():
+        if run not in going_on and not run.is_symlink():
+            collect(run)
     with suppress(SandboxUnavailable):
         client = connect()
         for item in client.api.containers(all=True, filters={"label": owner.OWNER}):
             process = owner.process_of(item["Labels"])
-            mounted = any(str(mount.get("Source", "")).startswith(f"{tests}/") for mount in item["Mounts"])
+            mounted = any(left(Path(str(mount.get("Source", "")))) for mount in item["Mounts"])
             if mounted and process is not None and not process.alive:
                 with suppress(APIError):
                     client.api.remove_container(item["Id"], force=True, v=True)
         for item in client.api.volumes(filters={"label": owner.OWNER})["Volumes"] or []:
             process = owner.process_of(item["Labels"])
-            if process is not None and not process.alive:
+            age = time.time() - datetime.fromisoformat(item["CreatedAt"]).timestamp()
+            if process is not None and not process.alive and age > _ABANDONED:
                 with suppress(APIError):
                     client.api.remove_volume(item["Name"], force=True)
         client.close()
     for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
         folder = Path(line.split()[1])
         process = owner.Process.parse(folder.name.partition("@")[0])
-        if str(folder).startswith(f"{tests}/") and process is not None and not process.alive:
+        if left(folder) and process is not None and not process.alive:
             socket_folder.remove(folder)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from playwright import sync_api
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, Playwright, async_playwright, expect
 
 from web import WebServer
 from web.ports import Runtime, Surroundings
@@ -96,14 +97,76 @@ class Browsing:
         return page
 
 
+class Shared:
+    """One event loop, and on it one browser, for all tests of a process: to start them is what takes time.
+
+    Each page has a context of its own, so tests share no cookie, cache or storage.
+    """
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+        self._driver: Playwright | None = None
+        self._browser: Browser | None = None
+        self._own: set[asyncio.Task[object]] = set()
+
+    def run(self, test: Callable[[], Awaitable[None]]) -> None:
+        """Run `test` on the loop; what it leaves running is cancelled, as `asyncio.run` would."""
+
+        async def alone() -> None:
+            try:
+                async with asyncio.timeout(600):
+                    await test()
+            finally:
+                await self._clear()
+
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        self._runner.run(alone())
+
+    async def browser(self) -> Browser:
+        """The browser, started where there is none, or not any more."""
+        assert self._runner is not None, "what opens a page runs in SHARED.run"
+        assert asyncio.get_running_loop() is self._runner.get_loop(), "what opens a page runs in SHARED.run"
+        if self._browser is None or not self._browser.is_connected():
+            before = asyncio.all_tasks()
+            if self._driver is None:
+                self._driver = await async_playwright().start()
+            self._browser = await self._driver.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+            self._own |= asyncio.all_tasks() - before
+        return self._browser
+
+    async def _clear(self) -> None:
+        """Close every page, and cancel what the test left."""
+        for context in self._browser.contexts if self._browser is not None else ():
+            await context.close()
+        left = asyncio.all_tasks() - self._own - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def close(self) -> None:
+        """End the browser and the loop."""
+        if self._runner is None:
+            return
+        if self._browser is not None:
+            self._runner.run(self._browser.close())
+        if self._driver is not None:
+            self._runner.run(self._driver.stop())
+        self._runner.close()
+        self._runner = self._driver = self._browser = None
+
+
+SHARED: Final = Shared()
+
+
 @asynccontextmanager
 async def browsing(runtime: Runtime, around: Surroundings | None = None) -> AsyncIterator[Browsing]:
-    """A server over `runtime` and a browser; at the end nothing may have gone wrong in any page."""
-    async with WebServer(runtime, around=around) as server, async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        opened = Browsing(server, browser, Wrongs(f"http://127.0.0.1:{server.port}"))
+    """A server over `runtime` and the browser (inside `SHARED.run`); at the end nothing may have gone wrong in any page."""
+    async with WebServer(runtime, around=around) as server:
+        opened = Browsing(server, await SHARED.browser(), Wrongs(f"http://127.0.0.1:{server.port}"))
         try:
             yield opened
             assert opened.wrongs.found == []
         finally:
-            await browser.close()
+            for context in opened.browser.contexts:
+                await context.close()

@@ -13,6 +13,7 @@ import pytest
 from playwright.async_api import expect
 from websockets.exceptions import InvalidStatus
 
+from tests.web.browser import SHARED
 from tests.web.dialling import cookie, dial, get, http, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_page import stage
@@ -192,7 +193,7 @@ def test_an_address_in_the_query_is_not_dialled() -> None:
             )
             assert scene.server.token not in told
 
-    run(test)
+    SHARED.run(test)
 
 
 def test_a_session_is_not_reached_by_a_name_that_is_a_path() -> None:

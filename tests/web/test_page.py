@@ -6,9 +6,8 @@ request to another place than the server.
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -19,7 +18,7 @@ from playwright.async_api import expect
 from core.errors import JournalUnwritable, UsageError
 from core.ports import JSON
 from core.session.events import Notice
-from tests.web.browser import Browsing, browsing
+from tests.web.browser import SHARED, Browsing, browsing
 from tests.web.fake import LABEL, FakeAround, FakeRuntime, FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_render import HOSTILE
@@ -40,12 +39,7 @@ async def stage(*sessions: FakeSession) -> AsyncIterator[Scene]:
         yield Scene(opened.server, opened.browser, opened.wrongs, runtime)
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(600):
-            await test()
-
-    asyncio.run(bounded())
+run = SHARED.run
 
 
 def test_the_first_message_opens_a_session_and_streams() -> None:
