@@ -89,6 +89,7 @@ class Scanner:
         self._containers = Containers()
         self._after_action: int | None = None
         self._may_be_fence = False  # the line behind an action block starts like a fence
+        self._blocks: list[Block] = []
         self.cut: int | None = None
 
     @property
@@ -102,6 +103,13 @@ class Scanner:
         text = self.text
         end = self.cut if self.cut is not None else self._after_action
         return (text if end is None else text[:end]).rstrip()
+
+    def result(self) -> Scan:
+        """What `scan` finds in the text that counts, without reading it again. To be asked at the end."""
+        kept = self.kept
+        if self._blocks and self._blocks[-1].end > len(kept):
+            return scan(kept, self._is_action)  # blanks at the end, which don't count, were in a block
+        return Scan(tuple(self._blocks), kept)
 
     def feed(self, chunk: str) -> list[ScanEvent]:
         """Take the next piece; give the events that became certain."""
@@ -250,7 +258,8 @@ class Scanner:
         opened, self._open = self._open, None
         body = _outdent("".join(self._body).removesuffix("\n"), self._indent)
         self._body = []
-        events.append(Block(opened.start, end, opened.info, body, opened.action, closed))
+        self._blocks.append(Block(opened.start, end, opened.info, body, opened.action, closed))
+        events.append(self._blocks[-1])
         self._containers, self._outside = Containers(), []
         if opened.action:
             self._after_action = end

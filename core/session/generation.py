@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Final, Literal
 
 from core.context.tokens import estimate
-from core.language.scanner import Cut, Scanner
+from core.language.scanner import Cut, Scan, Scanner, scan
 from core.ports import JSON, ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
 from core.session.events import Delta
 from core.session.live import Live
@@ -22,7 +22,7 @@ that are not on disk, and the model is asked for them again; no effect and no ac
 
 
 class Generation:
-    """One reply. `records`: how many there were when its context was built; until the next one, it can't be another.
+    """One reply. `stamp`: of the state in which its context was built; until that changes, it can't be another.
 
     `is_action`: which blocks are actions, so that what follows one is cut off.
     """
@@ -32,7 +32,7 @@ class Generation:
     ) -> None:
         self.agent: Final = agent
         self.prepared: Final = prepared
-        self.records: Final = live.tree.records
+        self.stamp: Final = live.tree.stamp(agent)
         self.stopped = False
         self._live = live
         self._is_action = is_action or live.tree.registry(agent.path).is_action
@@ -48,10 +48,11 @@ class Generation:
         """All that was written."""
         return self._scanner.text
 
-    @property
-    def kept(self) -> str:
-        """What counts of it."""
-        return self._scanner.kept
+    def scanned(self) -> Scan:
+        """What counts of it, and the blocks in that."""
+        if self._live.tree.stamp(self.agent) == self.stamp:
+            return self._scanner.result()
+        return scan(self._scanner.kept, self._live.tree.registry(self.agent.path).is_action)
 
     def stop(self, reason: StopReason, why: str) -> None:
         """End it; what was written is recorded as discarded."""

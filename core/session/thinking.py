@@ -8,7 +8,6 @@ from typing import Final
 from core.context.tail import Seen
 from core.errors import ModelError
 from core.language.labels import SUMMARIZE
-from core.language.scanner import Scanner
 from core.models.roles import Models
 from core.ports import JSON, ChatMessage, Model
 from core.session.generation import Generation
@@ -16,9 +15,9 @@ from core.session.remembering import Remembering
 from core.session.scheduler import Scheduler
 from core.tree import budget
 from core.tree.agent import Agent, End, Think
-from core.tree.inputs import choose_notes, prepare
+from core.tree.inputs import choose_notes, complete, compose, prepare
 from core.tree.interpret import KEPT, running_children
-from core.tree.prepared import Prepared
+from core.tree.prepared import Foreseen, Prepared
 
 _TELL: Final = 0.7
 """Share of its window, less room for a reply, from which an agent is asked to compress its history."""
@@ -53,8 +52,9 @@ class Thinking:
         catalogue = tree.catalogue if agent.context.fresh or notes else None
         minute = now.strftime("%Y-%m-%d %H:%M UTC")
         seen = Seen(minute, agent.directory, running, budget.low(tree, agent), catalogue)
-        prepared = prepare(tree, agent, seen, notes=notes)
-        size = tree.tokens(agent, prepared.newest)
+        composed = compose(tree, agent, seen, notes=notes)
+        newest = composed.newest
+        size = tree.tokens(agent, newest)
         cost = budget.cost_of_turn(size)
         tokens = budget.short(tree, agent, cost)
         if tokens:
@@ -62,12 +62,8 @@ class Thinking:
         window = tree.roles[agent.model].context
         share = size / (window - min(tree.bounds.reply_tokens, window // 8))
         bound = self._bound(agent, cost, now)
-        if (
-            bound is None
-            and share >= _COMPRESS
-            and agent.context.history.cut(prepared.newest, KEPT) is not None
-        ):
-            await self._compress(agent, prepared)
+        if bound is None and share >= _COMPRESS and agent.context.history.cut(newest, KEPT) is not None:
+            await self._compress(agent, complete(tree, agent, composed))
             return
         if bound is None and share >= 1:
             bound = End(
@@ -78,9 +74,7 @@ class Thinking:
             return
         last = budget.last_turn(tree, agent, cost)
         full = round(share * 100) if share >= _TELL and not agent.context.full_told else 0
-        if last or full:
-            prepared = prepare(tree, agent, seen, notes=notes, last=last, full=full)
-        await self._generate(agent, prepared)
+        await self._generate(agent, complete(tree, agent, composed, last=last, full=full))
 
     def _bound(self, agent: Agent, cost: int, now: datetime) -> End | None:
         """Why the agent can't have even one more turn, of `cost` tokens."""
@@ -143,13 +137,13 @@ class Thinking:
         """Record a reply that came to its end."""
         live, agent, tree = self._live, generation.agent, self._live.tree
         prepared = generation.prepared
-        if tree.records != generation.records and not self._stands(generation):
+        if tree.stamp(agent) != generation.stamp and not self._stands(generation):
             # The functions on offer changed while the model wrote its first reply: it must see them.
             generation.discard("changed")
             return
-        tree.foreseen[agent.path] = (tree.records, prepared)
-        text = generation.kept
-        acts = self._acts(agent, text)
+        scanned = generation.scanned()
+        text, acts = scanned.kept, any(block.action for block in scanned.blocks)
+        tree.foreseen[agent.path] = Foreseen(tree.stamp(agent), prepared, scanned)
         held = agent.caller != "user" and any(
             message.kind == "intervention" and message.n not in prepared.took for message in agent.mail.inbox
         )
@@ -179,8 +173,3 @@ class Thinking:
             notes=prepared.notes, took=prepared.took, last=prepared.last, full=prepared.full,
         )  # fmt: skip
         return again.digest == prepared.digest
-
-    def _acts(self, agent: Agent, text: str) -> bool:
-        scanner = Scanner(self._live.tree.registry(agent.path).is_action)
-        events = scanner.feed(text) + scanner.end()
-        return any(getattr(event, "action", False) for event in events)

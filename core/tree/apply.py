@@ -18,7 +18,7 @@ from core.gate.policy_file import policy_from_json
 from core.gate.provenance import join
 from core.language import labels
 from core.language.grammar import Bound
-from core.language.scanner import scan
+from core.language.scanner import Block
 from core.language.variables import mentions
 from core.modules.reading import exit_status
 from core.records.content import Unknown
@@ -53,6 +53,9 @@ from core.tree.tree import Tree
 _LONGEST_PATH: Final = 4096
 """Characters of a folder's path that is shown."""
 
+_ABOUT_ALL: Final = frozenset({"open", "module", "control", "fork", "adopt", "migrate"})
+"""Kinds of records after which any agent's context can be another."""
+
 _LOST: Final = b"(This value did not come along when the session was adopted.)"
 
 
@@ -72,6 +75,8 @@ def apply(tree: Tree, record: Record) -> None:
     if record.extra or isinstance(record.content, Unknown):
         what = ", ".join(sorted(record.extra)) or f"{record.kind} {record.fields.get('op', '')}".rstrip()
         expect(tree, record, False, f"says what format {FORMAT} does not know: {what}")
+    if record.kind in _ABOUT_ALL:
+        tree.epoch += 1
     rule = _RULES.get(record.kind)
     if rule is not None:
         rule(tree, record)
@@ -160,9 +165,9 @@ def _activate(agent: Agent, at: str) -> None:
 
 def _turn(tree: Tree, record: Record) -> None:
     agent = agent_of(tree, record)
-    turns.take_turn(tree, agent, record)
+    blocks = turns.take_turn(tree, agent, record)
     expect(tree, record, not record.text("last"), "follows a last turn and should be a reply")
-    begin(tree, agent, record.body, cut_off=record.text("finish") == "length")
+    begin(tree, agent, blocks, cut_off=record.text("finish") == "length")
     if record.text("held") == "children":
         agent.guards.warned = True
         agent.mail.feedback.append(labels.still_running(running_children(tree, agent)))
@@ -174,9 +179,9 @@ def _reply(tree: Tree, record: Record) -> None:
     agent = agent_of(tree, record)
     expect(tree, record, not agent.actions, "leaves actions without an outcome")
     status = record.text("status") or "ok"
+    blocks: Sequence[Block] | None = None
     if "context" in record.fields:
-        turns.take_turn(tree, agent, record)
-        blocks = scan(record.body, tree.registry(agent.path).is_action).blocks
+        blocks = turns.take_turn(tree, agent, record)
         acts = any(block.action for block in blocks) and status == "ok"
         expect(tree, record, not acts, "holds an action and should be a turn")
         for block in blocks:
@@ -194,7 +199,7 @@ def _reply(tree: Tree, record: Record) -> None:
     if agent.caller != "user":
         if not agent.active:
             budget.refund(tree, agent)
-        _return(tree, agent, tree.agents[agent.caller], record, status)
+        _return(tree, agent, tree.agents[agent.caller], record, status, blocks)
 
 
 def _left_behind(tree: Tree, agent: Agent) -> list[str]:
@@ -220,14 +225,16 @@ def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
     return text
 
 
-def _return(tree: Tree, child: Agent, caller: Agent, record: Record, status: str) -> None:
+def _return(
+    tree: Tree, child: Agent, caller: Agent, record: Record, status: str, blocks: Sequence[Block] | None
+) -> None:
     """A child's message reaches its caller: as the outcome of the CALL that waits for it, or to be kept."""
     waiting = next((one for one in caller.actions if one.call and one.child == child.path), None)
     values = mentions(record.body, child.table)
     status = record.text("bound") or status
     reply = Incoming(
         record.n, "child", child.path, record.body, values,
-        child=child.path, status=status, labels=origin.by(child),
+        child=child.path, status=status, labels=origin.by(child), blocks=blocks,
     )  # fmt: skip
     if caller.plan is not None:
         if waiting is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.context.tail import Seen, Told
 from core.context.tokens import Calibration, estimate, estimate_messages
+from core.language.scanner import Block, scan
 from core.ports import JSON, ChatMessage, Usage
 from core.records.record import Record
 from core.tree import origin
@@ -28,12 +31,23 @@ def _prepared(tree: Tree, agent: Agent, record: Record) -> Prepared:
     )
 
 
-def take_turn(tree: Tree, agent: Agent, record: Record) -> None:
-    """The model spoke: its input becomes history, and so does its text."""
-    sent = record.text("context")
-    foreseen, prepared = tree.foreseen.pop(agent.path, (0, None))
-    if prepared is None or foreseen != record.n - 1 or prepared.digest != sent:
+def take_turn(tree: Tree, agent: Agent, record: Record) -> Sequence[Block]:
+    """The model spoke: its input becomes history, and so does its text; gives the fenced blocks of that."""
+    sent, (_, epoch) = record.text("context"), tree.stamp(agent)
+    foreseen = tree.foreseen.pop(agent.path, None)
+    if foreseen is not None and foreseen.stamp != (
+        agent.step - 1,
+        epoch,
+    ):  # the record is a step of the agent itself
+        foreseen = None
+    if foreseen is not None and foreseen.prepared.digest == sent:
+        prepared = foreseen.prepared
+    else:
         prepared = _prepared(tree, agent, record)
+    if foreseen is not None and foreseen.scanned.kept == record.body:
+        blocks = foreseen.scanned.blocks
+    else:
+        blocks = scan(record.body, tree.registry(agent.path).is_action).blocks
     if prepared.digest != sent:
         expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
     stays = tree.layout == "changes"
@@ -58,6 +72,7 @@ def take_turn(tree: Tree, agent: Agent, record: Record) -> None:
     agent.guards.turns += 1
     agent.all_turns += 1
     count(agent, record.fields.get("usage"))
+    return blocks
 
 
 def _calibrate(tree: Tree, agent: Agent, usage: JSON, prepared: Prepared) -> None:

@@ -22,7 +22,7 @@ from core.ports import JSON, Part
 from core.tree.agent import Agent
 from core.tree.mail import Incoming
 from core.tree.offers import is_offered
-from core.tree.prepared import Prepared, newest_message
+from core.tree.prepared import Composed, Prepared, newest_message
 from core.tree.tree import Tree
 
 _NOTES: Final = 3
@@ -94,11 +94,22 @@ def prepare(
     last: str = "",
     full: int = 0,
 ) -> Prepared:
-    """Build the context for an agent's next turn.
+    """Build the context for an agent's next turn: `compose` and `complete` in one."""
+    return complete(tree, agent, compose(tree, agent, seen, notes=notes, took=took), last=last, full=full)
+
+
+def compose(
+    tree: Tree,
+    agent: Agent,
+    seen: Seen,
+    *,
+    notes: Mapping[str, int],
+    took: Sequence[int] | None = None,
+) -> Composed:
+    """All that is new in the context for an agent's next turn, but for what depends on how long it is.
 
     `notes`: functions to be documented, each with the message behind which that stands (`choose_notes`).
-    `took`: records of the messages it holds (default: all that wait). `last`: why this turn is the agent's last
-    ("turns", "tokens"), if it is. `full`: how full its context is, in percent, if it must be told.
+    `took`: records of the messages it holds (default: all that wait).
     """
     wanted = None if took is None else set(took)
     inbox = [message for message in agent.mail.inbox if wanted is None or message.n in wanted]
@@ -107,6 +118,19 @@ def prepare(
         *_opening(tree, agent, seen.catalogue),
         *heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue),
     ]
+    told, recalled = agent.context.told, agent.mail.recalled
+    end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
+    shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
+    beside = tuple(dict.fromkeys(shown))[:MOST]
+    return Composed(tuple(parts), end, beside, tuple(message.n for message in inbox), notes, seen, table)
+
+
+def complete(tree: Tree, agent: Agent, composed: Composed, *, last: str = "", full: int = 0) -> Prepared:
+    """The context itself. `last`: why this turn is the agent's last ("turns", "tokens"), if it is.
+
+    `full`: how full its context is, in percent, if it must be told.
+    """
+    parts = list(composed.parts)
     remaining = tree.bounds.turns - agent.guards.turns
     if last in _LAST:
         parts.append(labels.note(_LAST[last]))
@@ -114,14 +138,11 @@ def prepare(
         parts.append(labels.note(f"{remaining} turns left for this task, this one included."))
     if full:
         parts.append(labels.context_full(full))
-    text, recalled = "\n\n".join(parts), agent.mail.recalled
-    told = agent.context.told
-    end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
-    shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
-    beside = tuple(dict.fromkeys(shown))[:MOST]
-    digest = agent.context.history.digest([newest_message(text, end, beside)])
-    taken = tuple(message.n for message in inbox)
-    return Prepared(text, end, beside, taken, notes, seen, table, last, full, digest)
+    text, tail_, beside = "\n\n".join(parts), composed.tail, composed.beside
+    digest = agent.context.history.digest([newest_message(text, tail_, beside)])
+    return Prepared(
+        text, tail_, beside, composed.took, composed.notes, composed.seen, composed.table, last, full, digest
+    )
 
 
 def heard(
@@ -229,8 +250,11 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
 
 
 def _capture(text: str, table: Table, message: Incoming) -> None:
-    """Every fenced code block of an incoming message becomes `code_1`, `code_2`, …"""
-    for block in scan(text, lambda name: False).blocks:
+    """Every fenced code block of an incoming message becomes `code_1`, `code_2`, … `text`: with its variables renamed."""
+    blocks = message.blocks if text == message.text else None
+    if blocks is None or any(block.action for block in blocks):
+        blocks = scan(text, lambda name: False).blocks  # where nothing acts, all blocks are plain code
+    for block in blocks:
         table.keep(
             "code", code_value(block.info, block.body, message.child or message.source, message.labels)
         )

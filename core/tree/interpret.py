@@ -11,7 +11,7 @@ order written, so neither feedback nor the names of results depend on which ende
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Final
 
@@ -21,7 +21,7 @@ from core.gate.provenance import Labels, join
 from core.language import labels
 from core.language.actions import ActionSpec, Registry
 from core.language.grammar import Bound, Mistake, bind, split
-from core.language.scanner import Block, scan
+from core.language.scanner import Block
 from core.language.variables import NAME, Value, text_value
 from core.modules.reading import exit_status
 from core.ports import JSON, ChatMessage
@@ -44,10 +44,10 @@ KEPT: Final = 5
 """Messages that survive a compression: the last two turns, and the reply before them."""
 
 
-def begin(tree: Tree, agent: Agent, text: str, *, cut_off: bool) -> None:
-    """Queue the actions of a reply. `cut_off`: it ended at a length limit, so an unclosed block is not run."""
+def begin(tree: Tree, agent: Agent, blocks: Sequence[Block], *, cut_off: bool) -> None:
+    """Queue the actions of a reply, which has these blocks. `cut_off`: it ended at a length limit, so an unclosed block is not run."""
     registry = tree.registry(agent.path)
-    for block in scan(text, registry.is_action).blocks:
+    for block in blocks:
         if not block.action:
             name_block(agent, block)
         elif cut_off and not block.closed:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from core.gate.provenance import NOTHING, Labels
+from core.language.scanner import Block
 from core.language.variables import Value
 from core.ports import Part
 
@@ -16,7 +17,7 @@ class Incoming:
     """A message that waits for the agent's next turn. `n`: its record; `values`: variables that it brings.
 
     `mode`: of an intervention (queue, deliver, interrupt). `child`, `status`: of a child's reply. `labels`: where its
-    text comes from. News wake nobody.
+    text comes from. `blocks`: what fenced blocks it has, if that is known. News wake nobody.
     """
 
     n: int
@@ -28,6 +29,7 @@ class Incoming:
     child: str = ""
     status: str = "ok"
     labels: Labels = NOTHING
+    blocks: Sequence[Block] | None = None
 
     @property
     def wakes(self) -> bool:

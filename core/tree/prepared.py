@@ -6,8 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.context.tail import Seen
+from core.language.scanner import Scan
 from core.language.variables import Table
 from core.ports import ChatMessage, Part
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """What is new in a context, before it is known whether the turn is the agent's last, or its context too full.
+
+    `parts`: the paragraphs of the input; `beside`: what is shown beside text. The rest as in `Prepared`.
+    """
+
+    parts: tuple[str, ...]
+    tail: str
+    beside: tuple[Part, ...]
+    took: tuple[int, ...]
+    notes: Mapping[str, int]
+    seen: Seen
+    table: Table
+
+    @property
+    def newest(self) -> ChatMessage:
+        """The last message of the context, as far as it is known."""
+        return newest_message("\n\n".join(self.parts), self.tail, self.beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +55,22 @@ class Prepared:
     def newest(self) -> ChatMessage:
         """The last message of the context: this turn's input with the tail."""
         return newest_message(self.input, self.tail, self.parts)
+
+
+Stamp = tuple[int, int]
+"""The state of one agent and of what all agents share (`Tree.stamp`): until it changes, a context can't be another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a reply answers and holds, as whoever had it written knows already. The tree finds the same in its record.
+
+    `stamp`: the state that it was found in.
+    """
+
+    stamp: Stamp
+    prepared: Prepared
+    scanned: Scan
 
 
 def newest_message(text: str, end: str, parts: tuple[Part, ...]) -> ChatMessage:

@@ -22,7 +22,7 @@ from core.records.kinds import FORMAT
 from core.tree.agent import Act, Agent, End, Execute, Step, Think
 from core.tree.bounds import Bounds
 from core.tree.pending import LiveFolder, PendingChange
-from core.tree.prepared import Prepared
+from core.tree.prepared import Foreseen, Stamp
 from core.tree.roles import Role
 from core.tree.shared import Shared
 from core.tree.view import AgentState, NodeView
@@ -65,9 +65,11 @@ class Tree:
         self.layout: Layout = "whole"
         self.records = 0
         self.closed = False
-        self.foreseen: dict[str, tuple[int, Prepared]] = {}
-        """Contexts by agent, each with the record behind which it was built: one that the next record answers is
-        not built again. A replay foresees nothing, so it builds and checks them all."""
+        self.epoch = 0
+        """How often something changed that the contexts of all agents are made of: modules, rights, prompts."""
+        self.foreseen: dict[str, Foreseen] = {}
+        """What the next record of an agent is about to say, so that a context is built and a reply scanned once. A
+        replay foresees nothing, so it builds and checks them all."""
         self._registries: dict[str, Registry] = {}
 
     @property
@@ -162,6 +164,13 @@ class Tree:
         """About how many tokens an agent's context has with `newest` as its last message."""
         known = self.calibrations.get(agent.model, Calibration())
         return known.apply(agent.context.history.tokens + weight(newest))
+
+    def stamp(self, agent: Agent) -> Stamp:
+        """Changes whenever the context that the agent's next turn answers can have changed.
+
+        That is a record of its own, or one about all agents. What others write only waits in its inbox.
+        """
+        return agent.step, self.epoch
 
     def next_step(self, path: str) -> Step | None:
         """What an agent has to do now; None if it rests, waits for a child or is paused."""

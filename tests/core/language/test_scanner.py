@@ -146,6 +146,21 @@ def test_what_was_kept_reads_the_same_again(text: str) -> None:
     assert again.kept == first.kept
 
 
+@settings(max_examples=round(400 * SCALE))
+@given(documents(ends=ENDS) | st.text(max_size=80), st.lists(st.integers(1, 9), min_size=1, max_size=4))
+@example("```BASH\nls\n\n", [1])
+@example("```BASH\nls\n```  \n", [3])
+@example("```BASH\nls\n```\nSo it is.", [4])
+@example("```text\nls\n\u00a0\n", [9])
+def test_what_was_read_in_pieces_is_what_one_look_at_the_kept_text_finds(text: str, sizes: list[int]) -> None:
+    scanner, at, turn = Scanner(is_action), 0, 0
+    while at < len(text):
+        scanner.feed(text[at : at + sizes[turn % len(sizes)]])
+        at, turn = at + sizes[turn % len(sizes)], turn + 1
+    scanner.end()
+    assert scanner.result() == scan(scanner.kept, is_action)
+
+
 def test_after_a_cut_nothing_is_read() -> None:
     scanner = Scanner(is_action)
     scanner.feed("```BASH\nls\n```\nand")
