@@ -105,6 +105,12 @@ PARTS: Final[Mapping[str, Part]] = {
         "milliseconds, and a write is looked at and made real behind a durable intention. A session there starts cold: "
         "the pool's instances have a folder of their own.",
     ),
+    "earlier": Part(
+        "What the runtime costs beside an earlier commit",
+        "Processor time of a step, a child, branches at the same time, and of verifying and resuming a journal, at the "
+        "last commit before an agent was cut into parts and its context built once per turn, and now.",
+        seconds=900,
+    ),
     "gate": Part("The gate", "What a decision costs. [The gate](topics/gate.md)."),
     "scanner": Part("The scanner", "How fast a reply is read, beside markdown-it-py."),
     "rendering": Part(

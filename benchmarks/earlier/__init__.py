@@ -1,0 +1,1 @@
+"""What the runtime costs now and at an earlier commit."""

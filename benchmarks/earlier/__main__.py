@@ -1,0 +1,113 @@
+"""What the runtime costs, this checkout beside an earlier commit, in one run.
+
+    python -m benchmarks.earlier [--before REVISION] [--rounds N]
+
+Both commits do the same work in turns, each time in a process of its own, so that a machine whose speed drifts slows
+both alike; who begins changes every round. The best of the rounds counts, since other work on the machine only ever
+makes one worse. Times are processor time of all threads. Ends with status 1 if something costs over 3 % more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks import kept
+from benchmarks.beside.__main__ import checkout
+from benchmarks.kept import Target
+
+ROOT: Final = Path(__file__).parents[2]
+BEFORE: Final = "bd2f000"
+"""The last commit at which an agent had 46 fields, and a context was built anew whenever anybody wrote a record."""
+_MOST: Final = 1.03
+_WORK: Final = Path(__file__).with_name("work.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure. `what`, `count`: of `work.py`; `field`: of its numbers. `rate`: more of it is better."""
+
+    name: str
+    what: str
+    count: int
+    field: str
+    unit: str
+    rate: bool = False
+
+    def cost(self, then: float, now: float) -> float:
+        """What it costs now, as a multiple of what it cost then."""
+        return then / now if self.rate else now / then
+
+
+ROWS: Final = (
+    Row("a step", "reading", 400, "cpu_ms", "ms"),
+    Row("a step that waits for the disk", "writing", 200, "cpu_ms", "ms"),
+    Row("a child, one after the other", "children", 200, "cpu_ms", "ms"),
+    Row("a branch of 100 at the same time", "branches", 100, "cpu_ms", "ms"),
+    Row("a branch of 1,000 at the same time", "branches", 1000, "cpu_ms", "ms"),
+    Row("records verified", "reopening", 10_000, "verify_cpu", "/s", rate=True),
+    Row("records resumed", "reopening", 10_000, "resume_cpu", "/s", rate=True),
+    Row("durable records of 64 writers", "appends", 64, "per_cpu_second", "/s", rate=True),
+)
+
+Found = dict[str, dict[str, list[float]]]
+"""By side, then by the name of a figure: one number for each round."""
+
+
+def measure(before: Path, rounds: int) -> Found:
+    """Do all work on both sides, round after round."""
+    sides = {"before": before, "now": ROOT}
+    found: Found = {side: {row.name: [] for row in ROWS} for side in sides}
+    for number in range(rounds):
+        for what, count in dict.fromkeys((row.what, row.count) for row in ROWS):
+            for side in sides if number % 2 else reversed(sides):
+                numbers = _run(sides[side], what, count)
+                for row in ROWS:
+                    if (row.what, row.count) == (what, count):
+                        found[side][row.name].append(numbers[row.field])
+    return found
+
+
+def _run(place: Path, what: str, count: int) -> dict[str, float]:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(_WORK), what, str(count)],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(place)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return {name: float(value) for name, value in json.loads(done.stdout.splitlines()[-1]).items()}
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.earlier", description=__doc__)
+    parser.add_argument("--before", default=BEFORE)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with checkout(options.before) as before:
+        found = measure(before, options.rounds)
+    rows, targets, best = [], [], dict[str, dict[str, float]]()
+    for row in ROWS:
+        pick = max if row.rate else min
+        then, now = pick(found["before"][row.name]), pick(found["now"][row.name])
+        cost = row.cost(then, now)
+        best[row.name] = {"before": then, "now": now, "cost": round(cost, 3)}
+        digits = ",.0f" if row.rate else ".3f"
+        rows.append((row.name, f"{then:{digits}} {row.unit}", f"{now:{digits}} {row.unit}", f"{cost:.2f}"))
+        targets.append(Target(f"{row.name}: cost now, as a multiple of before", cost, _MOST))
+    kept.table(("", f"at {options.before}", "now", "cost now / before"), rows)
+    kept.targets(targets)
+    kept.numbers(best)
+    return 0 if all(target.met for target in targets) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
