@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import httpx
 
@@ -117,6 +118,10 @@ def make_data_directory(settings: Settings) -> None:
         raise UsageError(f"The data directory {settings.data} can't be made: {error.strerror}.") from error
 
 
+_AHEAD: Final = ("shell",)
+"""What nearly every session calls: started with one in a directory of the user's, for which the pool can have nothing."""
+
+
 @asynccontextmanager
 async def open_runtime(
     settings: Settings, workspace: Path | None = None, *, scope: str = policy_file.DEFAULT, pool: int = 0
@@ -155,6 +160,7 @@ async def open_runtime(
             bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
             authorities=authorities, workspace=workspace, memory=memory,
             versions=open_versions(), open_live=open_live, warm=settings.warm,
+            warm_live=_AHEAD if pool else (),
             open_modules=partial(
                 Door, workspace_bytes=settings.workspace_bytes, clock=SystemClock(), idle=settings.idle
             ),

@@ -75,7 +75,12 @@ def _run(place: Path, calls: int, where: str, backend: str) -> dict[str, list[fl
         check=True,
     )
     said = json.loads(done.stdout)
-    return {**said["taken"], "memory": [said["memory_mb"]], "modules": [said["modules"]]}
+    return {
+        **said["taken"],
+        "memory": [said["memory_mb"]],
+        "memory by PSS": [said["shared_mb"]],
+        "modules": [said["modules"]],
+    }
 
 
 def main() -> int:
@@ -90,7 +95,12 @@ def main() -> int:
         found = measure(before, rounds=options.rounds, calls=options.calls, backend=options.backend)
     rows = []
     for where, sides in found.items():
-        for what, unit in (*((one, "ms") for one in _WHAT), ("memory", "MB"), ("modules", "")):
+        for what, unit in (
+            *((one, "ms") for one in _WHAT),
+            ("memory", "MB"),
+            ("memory by PSS", "MB"),
+            ("modules", ""),
+        ):
             then, now = sides["before"][what], sides["now"][what]
             ratio = f"{now / then:.2f}" if then else "–"
             rows.append((f"{what}, {where}", f"{then:g} {unit}", f"{now:g} {unit}", ratio))

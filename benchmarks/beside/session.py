@@ -80,8 +80,10 @@ async def measure(calls: int, where: str, backend: str) -> dict[str, object]:
                 script._replies = list(replies)
                 await session.ask(name)
                 taken[name] = _times(session.records(since))
-            memory = _memory(session.id, backend)
-            return {"taken": taken, "memory_mb": memory, "modules": session.modules_running}
+            memory, shared = _memory(session.id, backend)
+            return {
+                "taken": taken, "memory_mb": memory, "shared_mb": shared, "modules": session.modules_running
+            }  # fmt: skip
 
 
 async def _filled(runtime: object) -> None:
@@ -110,13 +112,26 @@ def _seconds(at: str) -> float:
     return datetime.fromisoformat(at).timestamp()
 
 
-def _memory(session: str, backend: str) -> float:
-    """Megabytes that the session's containers use now, as the engine counts them."""
+def _memory(session: str, backend: str) -> tuple[float, float]:
+    """Megabytes that the session's containers use now: as the engine counts them, and with pages that several
+    processes map counted in parts (PSS, which only root may ask for).
+    """
     if backend != "docker":
-        return 0.0
+        return 0.0, 0.0
     named = _docker("ps", "--format", "{{.Names}}")
     ours = [name for name in named if session in name]
-    return round(sum(map(_megabytes, _docker("stats", "--no-stream", "--format", "{{.MemUsage}}", *ours))), 1)
+    told = sum(map(_megabytes, _docker("stats", "--no-stream", "--format", "{{.MemUsage}}", *ours)))
+    processes = [line for name in ours for line in _docker("top", name, "-o", "pid")[1:]]
+    return round(told, 1), round(sum(map(_mapped, processes)), 1)
+
+
+def _mapped(process: str) -> float:
+    """Megabytes that a process has in memory, of each page its part."""
+    try:
+        rows = Path(f"/proc/{process.strip()}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(row.split()[1]) for row in rows if row.startswith("Pss:")) * 1.024e-3
 
 
 def _docker(*arguments: str) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
 from core.errors import (
@@ -68,15 +68,19 @@ class Loading:
                 else:
                     self.review(name)
 
-    async def warm(self, names: Sequence[str]) -> None:
+    async def warm(self, names: Collection[str]) -> None:
         """Start modules ahead of the root's first calls; why one could not be started is said by that call."""
         rights: tuple[Right, ...] = ("look", "work") if self._live.tree.grant.intent > 0 else ("look",)
-        for name in names:
-            loaded = self._live.tree.modules.get(name)
-            if loaded is not None:
-                with contextlib.suppress(SandboxError):
-                    for right in rights:
-                        await self._door.warm(name, self._say, loaded.start, right=right, agent="/")
+        async with asyncio.TaskGroup() as group:
+            for name in names:
+                for right in rights:
+                    group.create_task(self._warm(name, right))
+
+    async def _warm(self, name: str, right: Right) -> None:
+        loaded = self._live.tree.modules.get(name)
+        if loaded is not None:
+            with contextlib.suppress(SandboxError):
+                await self._door.warm(name, self._say, loaded.start, right=right, agent="/")
 
     def review(self, name: str) -> None:
         """Record what is approved of a module now, if that is not what it was."""

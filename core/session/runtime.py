@@ -82,6 +82,7 @@ class Runtime:
         versions: Versions | None = None,
         open_live: OpenLive | None = None,
         warm: Sequence[str] = (),
+        warm_live: Sequence[str] = (),
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened. `scope`: of new ones."""
         self._policies = policies
@@ -99,6 +100,7 @@ class Runtime:
             versions=versions,
             open_live=open_live,
             warm=tuple(warm),
+            warm_live=tuple(warm_live),
         )
         self.memory: Final = memory
         self._versions = versions

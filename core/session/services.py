@@ -16,7 +16,8 @@ class Services:
     """What is outside of a session and serves it. `open_modules`: makes a session's connection to its modules.
 
     `authorities`: who has a say in calls. `versions`: keeps versions of workspaces; `open_live`: makes overlays of
-    directories; None: there are none. `warm`: modules that are started ahead of the first call.
+    directories; None: there are none. `warm`: modules that are started ahead of the first call; `warm_live`: also those, where a
+    session sees a directory through an overlay, for which no host can have anything ready.
     """
 
     models: Models
@@ -28,3 +29,4 @@ class Services:
     versions: Versions | None = None
     open_live: OpenLive | None = None
     warm: Sequence[str] = ()
+    warm_live: Sequence[str] = ()

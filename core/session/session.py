@@ -371,7 +371,8 @@ class Session:
             self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))
         finally:
             self._scheduler.ready.set()
-        await self._loading.warm(self._services.warm)
+        services = self._services
+        await self._loading.warm({*services.warm, *(services.warm_live if self.effects.on else ())})
 
 
 def _anybody(agent: str) -> bool:

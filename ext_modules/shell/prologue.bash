@@ -1,12 +1,12 @@
 # Read by bash before each script (through BASH_ENV): takes up the environment that the agent's previous
-# script left, and notes the directory and the environment when this one ends.
+# script left, and notes the directory and the environment when this one ends. Where it notes them stands in the
+# trap itself, and in no variable that the script could turn to a file.
 unset BASH_ENV
+trap "{ pwd -P; export -p; } >&$IACT_LEAVE 2>/dev/null" EXIT
 __iact_mark=$IACT_CALL
 if [ -n "$IACT_ENTER" ]; then
     . "/proc/self/fd/$IACT_ENTER" 2>/dev/null
     eval "exec $IACT_ENTER<&-"
 fi
 export IACT_CALL=$__iact_mark
-__iact_leave=$IACT_LEAVE
 unset IACT_ENTER IACT_LEAVE __iact_mark
-trap '{ pwd -P; export -p; } >&"$__iact_leave" 2>/dev/null' EXIT

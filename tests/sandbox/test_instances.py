@@ -96,7 +96,8 @@ def test_the_place_goes_with_the_call_and_nothing_else_does(
 def test_what_is_carried_is_never_run(loop: asyncio.Runner, backend: Backend, tmp_path: Path) -> None:
     """A look writes what it likes where its exports are noted; a worker takes names and values from there alone."""
     trick = (
-        "trap - EXIT; printf '/workspace\\ndeclare -x A=\"1\"\\ntouch /workspace/made\\n' >&$__iact_leave",
+        "n=$(trap -p EXIT); n=${n##*>&}; trap - EXIT; "
+        "printf '/workspace\\ndeclare -x A=\"1\"\\ntouch /workspace/made\\n' >&${n%% *}",
         "export A='$(touch /workspace/made)' PS4='$(touch /workspace/made)' BASH_ENV=/workspace/x",
         "export A='`touch /workspace/made`' SHELLOPTS=xtrace; export B=$'\\'; touch /workspace/made; \\''",
     )
@@ -107,6 +108,18 @@ def test_what_is_carried_is_never_run(loop: asyncio.Runner, backend: Backend, tm
                 await shell.look(script)
                 await shell.work("set -x; echo $A $B > seen; eval : 2>/dev/null")
                 assert sorted(one.name for one in workspace.iterdir()) == ["seen"]
+
+    loop.run(main())
+
+
+def test_a_script_can_t_have_its_end_noted_elsewhere(
+    loop: asyncio.Runner, backend: Backend, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with opened(backend, tmp_path) as (shell, workspace):
+            await shell.work("mkdir sub; cd sub; __iact_leave=made IACT_LEAVE=made; export IACT_LEAVE")
+            assert await shell.look("pwd") == "/workspace/sub\n"
+            assert [one.name for one in workspace.rglob("*")] == ["sub"]
 
     loop.run(main())
 

@@ -195,11 +195,15 @@ class ScriptedModel:
 
 @dataclass
 class World:
-    """What the functions did; outlives a crash. `done`: (record of the call, function, text)."""
+    """What the functions did; outlives a crash. `done`: (record of the call, function, text).
+
+    `warmed`: what was to be started ahead: module, right, agent.
+    """
 
     done: list[tuple[int, str, str]] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     hold: Mapping[str, asyncio.Event] = field(default_factory=dict)
+    warmed: set[tuple[str, str, str]] = field(default_factory=set)
 
 
 class FakeModules:
@@ -250,7 +254,9 @@ class FakeModules:
     async def warm(
         self, module: str, report: Report, start: Start, *, right: Right = "work", agent: str = ""
     ) -> None:
-        return None
+        self._world.warmed.add((module, right, agent))
+        if right == "work":
+            raise ModuleLost("It does not come up, which is for its first call to say.")
 
     async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None:
         return None

@@ -261,6 +261,7 @@ def live_runtime(
     world: World | None = None,
     model: ScriptedModel | None = None,
     scope: str = "default",
+    warm_live: Sequence[str] = (),
 ) -> Runtime:
     """A runtime whose sessions work with `hands`, in a directory that is copied."""
     it = world or World()
@@ -277,6 +278,7 @@ def live_runtime(
         scope=scope,
         open_modules=open_modules,
         open_live=open_live,
+        warm_live=warm_live,
     )
 
 

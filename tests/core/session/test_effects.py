@@ -425,6 +425,24 @@ def test_a_fork_takes_nothing_with_it_that_waits(tmp_path: Path, mine: Path) -> 
     assert asyncio.run(main()) == ({}, {"notes.txt": "impact"})
 
 
+def test_what_a_live_session_calls_first_is_started_with_it(tmp_path: Path, mine: Path) -> None:
+    """The viewer, and for a session that may write the worker; only where there is an overlay."""
+
+    async def started(workspace: Path | None, intent: float, refuses: str = "") -> set[tuple[str, str, str]]:
+        world = World()
+        async with live_runtime(
+            tmp_path, does("pass"), open_live=Overlays(refuses), world=world, warm_live=("hands",)
+        ) as runtime:
+            await (await runtime.open(workspace=workspace, intent=intent)).ask("Go")
+        return world.warmed
+
+    look, work = ("hands", "look", "/"), ("hands", "work", "/")
+    assert asyncio.run(started(mine, 1)) == {look, work}
+    assert asyncio.run(started(mine, 0)) == {look}
+    assert asyncio.run(started(None, 1)) == set()
+    assert asyncio.run(started(mine, 1, "There can be none.")) == set()
+
+
 def test_choose_takes_what_belongs_together() -> None:
     with pytest.raises(UsageError, match="No changes wait"):
         choose({}, None)
