@@ -384,6 +384,11 @@ class LiveFiles(Protocol):
         """The overlay: what modules get as their workspace."""
         ...
 
+    @property
+    def written(self) -> Path:
+        """What was written there and is not applied, or is but still in use: the room that it takes."""
+        ...
+
     def refresh(self, *, works: bool = True) -> Sequence[str]:
         """Before a call, when no other is under way: let modules see what changed in the directory.
 

@@ -105,7 +105,7 @@ class Settings(BaseModel):
     idle: float = Field(default=900.0, ge=0)
     """Seconds without a call after which a session's modules are stopped, until its next call; 0: never."""
     workspace_bytes: int = Field(default=2 << 30, ge=0)
-    """Bytes on disk that a session's own workspace may take; 0: as many as there are."""
+    """Bytes on disk that a session's own workspace may take, or what waits to be applied; 0: as many as there are."""
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     clearance_both: Literal["on", "off"] = "off"
     clearance_url_seconds: float = Field(default=ENDPOINT_SECONDS, gt=0, le=3600)

@@ -32,7 +32,7 @@ from core.modules.manifest import Manifest
 from core.modules.observer import Observer, OnState
 from core.modules.outcome import StateChange
 from core.modules.pulse import Pulse
-from core.modules.quota import Quota
+from core.modules.quota import Quota, Room
 from core.modules.registry import Start
 from core.modules.rest import Rest
 from core.modules.scrub import Scrub, ScrubBytes
@@ -43,7 +43,7 @@ from core.ports import JSON, Clock, ModuleHost, Report, Right
 class FunctionCall:
     """One call, ready to be made. `call`: number of its journal record; `timeout` in seconds.
 
-    `start`: how the module is to run. `fills`: it may write in a workspace of the session's own, which is bounded.
+    `start`: how the module is to run. `fills`: what it may write in, if that is bounded.
     """
 
     agent: str
@@ -53,7 +53,7 @@ class FunctionCall:
     attached: Mapping[str, Value]
     timeout: float
     start: Start = field(default_factory=Start)
-    fills: bool = False
+    fills: Room | None = None
     exclusive: bool = False
     """The module's exclusive calls of this agent follow each other, in whichever instance."""
     states: Sequence[str] = ()
@@ -139,7 +139,7 @@ class _Underway:
 class Door:
     """The modules of one session. `workspace`: the folder that they share.
 
-    `workspace_bytes`: what that may take on disk if it is the session's own; 0: it has no bound. `idle`: seconds
+    `workspace_bytes`: what calls may fill on disk; 0: it has no bound. `idle`: seconds
     without a call, on `clock`, after which an instance is stopped; 0: never. One that is not in its initial state
     stays `HELD` times as long, since what it is doing (an app that is served) may be in use. With a clock, instances
     that are not called are asked now and then whether they are well.
@@ -157,7 +157,8 @@ class Door:
     ) -> None:
         self._host = host
         self._session = session
-        self._quota = Quota(workspace, workspace_bytes)
+        self._workspace_bytes = workspace_bytes
+        self._quotas: dict[Room, Quota] = {}
         self._holding = Holding()
         self._observer = Observer()
         self._instances = Instances(host, session, workspace, self._holding.holds, self._forget)
@@ -206,13 +207,16 @@ class Door:
         self._underway.add(underway)
         try:
             async with underway.scope:
-                return await (self._quota.hold(run) if call.fills else run())
+                return await (self._quota(call.fills).hold(run) if call.fills is not None else run())
         except TimeoutError:
             if not underway.scope.expired():
                 raise
             raise ModuleLost("It was stopped, since what its agent may do was changed.") from None
         finally:
             self._underway.discard(underway)
+
+    def _quota(self, room: Room) -> Quota:
+        return self._quotas.setdefault(room, Quota(room, self._workspace_bytes))
 
     @asynccontextmanager
     async def _turn(self, call: FunctionCall) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -63,11 +64,19 @@ def _everything(folder: int, depth: int) -> Iterator[os.stat_result | None]:
         os.close(folder)
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What calls fill: a folder, and what it holds, as their agents are told."""
+
+    folder: Path
+    holds: str = "The workspace"
+
+
 class Quota:
     """The bound of one workspace: `most` bytes on disk; 0 bounds nothing."""
 
-    def __init__(self, folder: Path, most: int) -> None:
-        self._folder = folder
+    def __init__(self, room: Room, most: int) -> None:
+        self._room = room
         self._most = most
         self._tries: int | None = None
         """Tries left to make room; None while there is room."""
@@ -111,10 +120,10 @@ class Quota:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _usage(self) -> int:
-        return await asyncio.to_thread(disk_usage, self._folder)
+        return await asyncio.to_thread(disk_usage, self._room.folder)
 
     def _full(self, what: str) -> Raised:
         size = f"{self._most / (1 << 20):,.0f} MiB"
         return Raised(
-            "WorkspaceFull", f"The workspace takes more than the {size} that it may. {what}", "", ""
+            "WorkspaceFull", f"{self._room.holds} takes more than the {size} that it may. {what}", "", ""
         )

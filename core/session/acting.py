@@ -27,6 +27,7 @@ from core.language.grammar import Bound
 from core.modules.client import Completed, Outcome, Raised, TimedOut
 from core.modules.door import FunctionCall, Modules
 from core.modules.outcome import StateChange
+from core.modules.quota import Room
 from core.modules.registry import Start
 from core.ports import JSON
 from core.session.effects import Underway
@@ -133,7 +134,7 @@ class FunctionCalls:
             bound.attached,
             timeout,
             start,
-            fills=writes and live.tree.workspace == "scratch",
+            fills=self._room() if writes else None,
             exclusive=function is not None and function.exclusive,
             states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
             on_state=partial(self._moved_by_itself, agent, pending.spec),
@@ -150,6 +151,12 @@ class FunctionCalls:
                 self._monitor.took(pending.spec.name, taken, lost=lost)
             if await self._in_turn(agent, pending):
                 self._record_outcome(agent, pending, outcome, fields, spool)
+
+    def _room(self) -> Room | None:
+        """What calls that write fill, and may only so far; what becomes of the user's own disk is their business."""
+        if self._live.tree.workspace == "scratch":
+            return Room(self._files.workspace.folder)
+        return self._files.effects.room
 
     async def _moved_by_itself(self, agent: Agent, spec: ActionSpec, change: StateChange) -> None:
         """A module came to another state outside of a call; recorded behind the outcomes of calls that ended before.

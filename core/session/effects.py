@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Final, TypeVar
 
 from core.errors import UsageError, WorkspaceError
+from core.modules.quota import Room
 from core.ports import JSON, AppliedChange, LiveFiles, OpenLive
 from core.records.record import Record
 from core.session.live import Live
@@ -30,6 +31,8 @@ STORE: Final = "live"
 _CODE: Final = "live"
 _PATCH: Final = 200_000
 """Characters of one file's diff."""
+
+_WRITTEN: Final = "What was written in the workspace"
 
 _Result = TypeVar("_Result")
 
@@ -130,6 +133,11 @@ class Effects:
     def folder(self) -> Path | None:
         """What modules get as their workspace, if there is an overlay."""
         return self._files.folder if self._files is not None else None
+
+    @property
+    def room(self) -> Room | None:
+        """What calls write in, if there is an overlay: it takes room until it is applied or dropped."""
+        return Room(self._files.written, _WRITTEN) if self._files is not None else None
 
     # --- around calls ---------------------------------------------------------------------------
 

@@ -76,6 +76,11 @@ class Overlay:
         """The overlay: what modules get as their workspace."""
         return self._layers.merged
 
+    @property
+    def written(self) -> Path:
+        """The upper layer."""
+        return self._layers.upper
+
     def refresh(self, *, works: bool = True) -> Sequence[str]:
         """Before a call, while none is under way: let modules see the directory as it is now.
 

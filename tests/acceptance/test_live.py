@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from core.journal import read_journal
 from core.ports import JSON
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, acknowledged, kill, until
@@ -88,6 +89,26 @@ def test_at_intent_1_nothing_of_the_users_changes_and_what_is_added_is_there_at_
     assert set(pending(product, session)) == set(waiting)
     verified = product.run("replay", session_path(product, session), "--verify")
     assert verified.status == 0, verified
+
+
+def test_what_waits_may_take_so_much_room_and_a_person_makes_some(stage: Stage, tmp_path: Path) -> None:
+    mine = project(tmp_path)
+    big = "head -c 6000000 /dev/urandom > .big"
+    endpoint = stage.endpoint(
+        {"/": [shell(big), shell("echo 1 > one"), "It is full.", shell("echo 2 > two"), "Done."]}
+    )
+    product = stage.product(endpoint, IACT_WORKSPACE_BYTES=str(4 << 20))
+    session, waiting = ask(product, mine)
+    assert waiting == [".big"]
+    assert not (mine / "one").exists()
+    journal = read_journal(product.data / "sessions" / session)
+    refused = [record for record in journal.records if record.kind == "result"][-1]
+    assert refused.body.startswith(
+        "What was written in the workspace takes more than the 4 MiB that it may. It was not run."
+    )
+    assert product.run("workspace", "drop", "--session", session).status == 0
+    assert product.ask("And now?", session=session).reply == "Done."
+    assert (mine / "two").read_text() == "2\n"
 
 
 def session_path(product: Product, session: str) -> str:

@@ -11,6 +11,7 @@ from core.gate.gate import Denial, decide
 from core.gate.grant import DEFAULT_SCOPE, Grant
 from core.modules.client import ArtifactChunk, Completed, Outcome, Raised
 from core.modules.door import Door, FunctionCall
+from core.modules.quota import Room
 from sandbox import DockerHost
 from tests.sandbox.inside import hosting
 
@@ -23,11 +24,13 @@ async def _drop(chunk: ArtifactChunk) -> None:
     return None
 
 
-def through(door: Door) -> Run:
+def through(door: Door, workspace: Path) -> Run:
     """Runs scripts in the shell of a session."""
 
     async def run(script: str) -> Outcome:
-        call = FunctionCall("/", "shell.run", next(_NUMBERS), {"command": script}, {}, 300, fills=True)
+        call = FunctionCall(
+            "/", "shell.run", next(_NUMBERS), {"command": script}, {}, 300, fills=Room(workspace)
+        )
         ticket = decide(call.request, 1, Grant(DEFAULT_SCOPE, 1))
         assert not isinstance(ticket, Denial)
         return await door.call(
@@ -41,7 +44,7 @@ def scene(loop: asyncio.Runner, data: Path, workspace: Path, play: Callable[[Run
     async def scenario(host: DockerHost) -> None:
         door = Door(host, "s", workspace, workspace_bytes=8 * MIB)
         try:
-            await play(through(door))
+            await play(through(door, workspace))
         finally:
             await door.close()
 

@@ -20,6 +20,7 @@ from core.modules.door import Door, FunctionCall
 from core.modules.instances import Key
 from core.modules.observer import OnState
 from core.modules.outcome import StateChange
+from core.modules.quota import Room
 from core.modules.registry import Start
 from core.ports import JSON
 from ext_modules.sdk import Call, Module
@@ -83,7 +84,7 @@ class Scene:
         start: Start | None = None,
         ticket: Ticket | None = None,
         on_state: OnState | None = None,
-        fills: bool = False,
+        fills: Room | None = None,
     ) -> Outcome:
         arguments: dict[str, JSON] = {"text": text}
         call = FunctionCall(
@@ -359,7 +360,7 @@ def test_a_full_workspace_holds_back_what_may_write_alone(sockets: Path) -> None
     (sockets / "big").write_bytes(b"x" * (2 << 20))
 
     async def scene(it: Scene) -> None:
-        full = await it.call("put", "a", fills=True)
+        full = await it.call("put", "a", fills=Room(sockets))
         assert isinstance(full, Raised)
         assert full.type == "WorkspaceFull"
         assert it.host.started == []

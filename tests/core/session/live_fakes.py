@@ -120,6 +120,10 @@ class CopiedFiles:
     def folder(self) -> Path:
         return self._folder
 
+    @property
+    def written(self) -> Path:
+        return self._folder
+
     def refresh(self, *, works: bool = True) -> list[str]:
         over, base, under = states(self._folder), states(self._base), states(self._directory)
         for path in sorted({*over, *base, *under}):
