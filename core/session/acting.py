@@ -137,7 +137,7 @@ class FunctionCalls:
             fills=self._room() if writes else None,
             exclusive=function is not None and function.exclusive,
             states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
-            on_state=partial(self._moved_by_itself, agent, pending.spec),
+            on_state=partial(self._on_state, agent, pending.spec),
         )
         with Spool(live.journal.directory) as spool:
             await underway.begin()
@@ -157,6 +157,12 @@ class FunctionCalls:
         if self._live.tree.workspace == "scratch":
             return Room(self._files.workspace.folder)
         return self._files.effects.room
+
+    async def _on_state(self, agent: Agent, spec: ActionSpec, change: StateChange) -> None:
+        """Called from the task of whoever listens to a module."""
+        await self._scheduler.supervise(
+            f"state of {spec.module}", partial(self._moved_by_itself, agent, spec, change)
+        )
 
     async def _moved_by_itself(self, agent: Agent, spec: ActionSpec, change: StateChange) -> None:
         """A module came to another state outside of a call; recorded behind the outcomes of calls that ended before.

@@ -132,6 +132,13 @@ class Scheduler:
 
     async def _do(self, name: str, job: Job) -> None:
         try:
+            await self.supervise(name, job)
+        finally:
+            self._tasks.pop(name, None)
+
+    async def supervise(self, name: str, job: Job) -> None:
+        """Do something for the session, in whosever task; if it fails, people are told and nobody else is harmed."""
+        try:
             await job()
         except JournalUnwritable as error:
             self.live.stop(error)
@@ -140,8 +147,6 @@ class Scheduler:
             text = f"An internal error ended a task of this session ({name}); the log has it. The session goes on."
             with contextlib.suppress(JournalUnwritable):
                 self.live.record("notice", "/", {"level": "error", "code": "internal"}, text)
-        finally:
-            self._tasks.pop(name, None)
 
     async def _drive(self, path: str) -> None:
         live = self.live

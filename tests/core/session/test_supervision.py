@@ -14,12 +14,15 @@ import pytest
 
 from core.errors import IactError
 from core.gate.gate import Ticket
+from core.language.actions import ActionSpec
 from core.models.roles import Models
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
+from core.modules.outcome import StateChange
 from core.modules.registry import Start
 from core.ports import Ask, CatalogueEntry, ChatMessage, ModelEvent, ModuleHost, Recollection, Report, Right
 from core.records.record import Record
+from core.session.acting import FunctionCalls
 from core.session.child_calls import ChildCalls
 from core.session.planning import Planning
 from core.session.replay import replay
@@ -78,6 +81,8 @@ class BreakingModules(FakeModules):
     ) -> Outcome:
         if call.arguments.get("text") == "break":
             raise Bug("in a call")
+        if call.arguments.get("text") == "state" and call.on_state is not None:
+            await call.on_state(StateChange("running", (), ""))
         return await super().call(ticket, call, on_output=on_output, on_artifact=on_artifact, report=report)
 
     async def warm(
@@ -195,6 +200,21 @@ def test_a_bug_while_an_agent_waits_ends_its_work_and_that_of_its_children(
     _, records, _ = run(tmp_path, CHILD, "```CALL_ASYNC deep\nWork.\n```\n```WAIT\n```")
     ends = {one.agent: one.text("status") for one in records if one.kind == "reply" and one.agent != "/"}
     assert ends == {"/broken": "failed", "/broken/deep": "cancelled", "/well": "ok"}
+
+
+def test_a_bug_when_a_module_tells_of_its_state_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is met in the task of whoever listens to the module, which goes on."""
+
+    async def moved(self: FunctionCalls, agent: Agent, spec: ActionSpec, change: StateChange) -> None:
+        raise Bug("in a change of state")
+
+    monkeypatch.setattr(FunctionCalls, "_moved_by_itself", moved)
+    _, records, again = run(tmp_path, "```READ\nstate\n```")
+    assert [one.text("status") for one in records if one.kind == "result"] == ["ok"]
+    assert len(notices(records)) == 1
+    assert again.text("status") == "ok"
 
 
 def test_a_bug_in_a_step_of_a_plan_costs_the_plan_that_step(tmp_path: Path) -> None:
