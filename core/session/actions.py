@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.session.acting import FunctionCalls
 from core.session.child_calls import ChildCalls
+from core.session.function_calls import FunctionCalls
 from core.session.memory_actions import MemoryActions
 from core.tree.agent import Agent, Pending
 from core.tree.interpret import together

@@ -36,9 +36,9 @@ from core.ports import JSON, Versions
 from core.records.codec import decode
 from core.records.kinds import FORMAT
 from core.records.record import Record, blobs_of, timestamp
-from core.session.collecting import collector_paused
 from core.session.copying import Room, copy_tree, transfer
 from core.session.fork import STORE, workshop
+from core.session.garbage_collection import collector_paused
 from core.tree.apply import read_tree, take_in
 from core.tree.bounds import Bounds
 from core.tree.roles import Role

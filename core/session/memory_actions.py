@@ -9,9 +9,9 @@ from core.errors import MemoryUnavailable
 from core.language.grammar import Bound
 from core.ports import JSON
 from core.session.live import Live
-from core.session.remembering import Remembering
 from core.session.results import record_result
 from core.session.scheduler import Scheduler
+from core.session.session_memory import SessionMemory
 from core.tree.agent import Agent, Pending
 from core.tree.interpret import argument_text
 
@@ -22,15 +22,15 @@ _KEPT: Final = 4_000
 class MemoryActions:
     """The actions of one session's agents on its memory."""
 
-    def __init__(self, live: Live, scheduler: Scheduler, remembering: Remembering) -> None:
+    def __init__(self, live: Live, scheduler: Scheduler, memory: SessionMemory) -> None:
         self._live = live
         self._scheduler = scheduler
-        self._remembering = remembering
+        self._memory = memory
 
     def remember(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Keep something; the journal has it, and memory gets it from there."""
         text = argument_text(bound, "text").strip()
-        if not self._remembering.on:
+        if not self._memory.on:
             record_result(self._live, agent, pending, {"status": "incomplete"})
         elif not text or len(text) > _KEPT:
             wrong = f"`REMEMBER` takes 1 to {_KEPT} characters, not {len(text)}; keep what matters of it."
@@ -49,10 +49,10 @@ class MemoryActions:
         body = ""
         try:
             async with self._scheduler.cancellable(agent):
-                fields, body = await self._remembering.search(argument_text(bound, "query"))
+                fields, body = await self._memory.search(argument_text(bound, "query"))
         except TimeoutError:
             fields = {"status": "cancelled"}
         except MemoryUnavailable as error:
-            self._remembering.tell(str(error))
+            self._memory.tell(str(error))
         if pending in agent.actions:
             record_result(self._live, agent, pending, fields, body)

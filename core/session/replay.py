@@ -12,7 +12,7 @@ from core.journal.file import FILE, Contents, read_blob, read_journal
 from core.journal.seal import Sealer
 from core.ports import ChatMessage
 from core.records.record import Record
-from core.session.collecting import collector_paused
+from core.session.garbage_collection import collector_paused
 from core.tree.apply import migrated_at, read_tree
 from core.tree.inputs import noted, prepare
 from core.tree.tree import Tree

@@ -28,9 +28,9 @@ from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, OpenLive, 
 from core.records.kinds import FORMAT
 from core.records.record import Record
 from core.session.adopt import Terms, adopt
-from core.session.collecting import collector_paused
 from core.session.files import open_files
 from core.session.fork import fork, new_session
+from core.session.garbage_collection import collector_paused
 from core.session.listing import SessionInfo, listed
 from core.session.live import Live
 from core.session.monitor import Authorities

@@ -16,20 +16,20 @@ from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
 from core.gate.level import level
 from core.ports import JSON
 from core.records.record import Record
-from core.session.acting import FunctionCalls
 from core.session.actions import ActionExecutor
 from core.session.child_calls import ChildCalls
 from core.session.files import SessionFiles
+from core.session.function_calls import FunctionCalls
 from core.session.live import Live
-from core.session.loading import Loading
 from core.session.memory_actions import MemoryActions
+from core.session.module_loader import ModuleLoader
 from core.session.monitor import Monitor
 from core.session.planning import Planning
-from core.session.remembering import Remembering
 from core.session.scheduler import Scheduler
 from core.session.services import Services
+from core.session.session_memory import SessionMemory
 from core.session.steps import StepExecutor
-from core.session.thinking import Thinking
+from core.session.turns import Turns
 from core.session.watch import Watcher
 from core.session.workspace import find_version
 from core.tree import budget
@@ -56,15 +56,15 @@ class Session:
         self._scheduler = scheduler = Scheduler(live)
         self._modules = services.open_modules(services.host, live.tree.session, files.folder)
         self._modules.on_change(live.changed)
-        remembering = Remembering(live, services.memory)
+        memory = SessionMemory(live, services.memory)
         self._monitor = Monitor(live, services.authorities)
-        self._loading = Loading(live, services.host, self._modules, services.authorities.approvals)
-        functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loading, files)
-        actions = ActionExecutor(ChildCalls(live), MemoryActions(live, scheduler, remembering), functions)
+        self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
+        functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loader, files)
+        actions = ActionExecutor(ChildCalls(live), MemoryActions(live, scheduler, memory), functions)
         self._planning = Planning(scheduler, services.models, actions)
         self._monitor.waits = self._planning.person
-        thinking = Thinking(scheduler, services.models, remembering)
-        self._steps = StepExecutor(live, scheduler, thinking, actions, self._planning)
+        turns = Turns(scheduler, services.models, memory)
+        self._steps = StepExecutor(live, scheduler, turns, actions, self._planning)
 
     # --- what it is -----------------------------------------------------------------------------
 
@@ -360,19 +360,19 @@ class Session:
             SandboxError: there is no catalogue.
         """
         await self._scheduler.ready.wait()
-        await self._loading.refresh()
+        await self._loader.refresh()
 
     async def _load_modules(self) -> None:
         """Make the functions of the catalogue known; agents begin when this is done."""
         try:
             await self.effects.recover()
-            await self._loading.refresh()
+            await self._loader.refresh()
         except SandboxError as error:
             self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))
         finally:
             self._scheduler.ready.set()
         services = self._services
-        await self._loading.warm({*services.warm, *(services.warm_live if self.effects.on else ())})
+        await self._loader.warm({*services.warm, *(services.warm_live if self.effects.on else ())})
 
 
 def _anybody(agent: str) -> bool:

@@ -9,7 +9,7 @@ from core.session.live import Live
 from core.session.planning import Planning
 from core.session.results import drop
 from core.session.scheduler import Ending, Scheduler
-from core.session.thinking import Thinking
+from core.session.turns import Turns
 from core.tree.agent import Act, Agent, End, Execute, Step, Think
 
 
@@ -19,7 +19,7 @@ class StepExecutor:
 
     live: Live
     scheduler: Scheduler
-    thinking: Thinking
+    turns: Turns
     actions: ActionExecutor
     planning: Planning
 
@@ -27,7 +27,7 @@ class StepExecutor:
         """Take one step, to its end."""
         match step:
             case Think():
-                await self.thinking.think(agent)
+                await self.turns.take(agent)
             case Act(pending):
                 await self.actions.act(agent, pending)
                 self.scheduler.drive(pending.child)
@@ -36,7 +36,7 @@ class StepExecutor:
             case End():
                 drop(self.live, agent, "skipped")
                 self.scheduler.cancel_children(agent)
-                self.thinking.end(agent, step)
+                self.turns.end(agent, step)
 
     def end(self, agent: Agent, status: Ending, why: str) -> None:
         """Record that the agent's work ended before it was done; every action has its outcome before the reply."""

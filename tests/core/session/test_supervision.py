@@ -22,8 +22,8 @@ from core.modules.outcome import StateChange
 from core.modules.registry import Start
 from core.ports import Ask, CatalogueEntry, ChatMessage, ModelEvent, ModuleHost, Recollection, Report, Right
 from core.records.record import Record
-from core.session.acting import FunctionCalls
 from core.session.child_calls import ChildCalls
+from core.session.function_calls import FunctionCalls
 from core.session.planning import Planning
 from core.session.replay import replay
 from core.session.runtime import Runtime

@@ -37,7 +37,7 @@ _FOUND: Final = 8
 """Memories that a RECALL gives."""
 
 
-class Remembering:
+class SessionMemory:
     """What one session remembers and recalls; without a memory, nothing."""
 
     def __init__(self, live: Live, memory: Memory | None) -> None:

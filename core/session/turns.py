@@ -1,4 +1,4 @@
-"""One turn of an agent: build its context, stream the model's reply, record what counts of it."""
+"""The turns of agents: a context is built, the model's reply streams, and what counts of it is recorded."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from core.language.labels import SUMMARIZE
 from core.models.roles import Models
 from core.ports import JSON, ChatMessage, Model
 from core.session.generation import Generation
-from core.session.remembering import Remembering
 from core.session.scheduler import Scheduler
+from core.session.session_memory import SessionMemory
 from core.tree import budget
 from core.tree.agent import Agent, End, Think
 from core.tree.inputs import choose_notes, complete, compose, prepare
@@ -26,24 +26,24 @@ _COMPRESS: Final = 0.9
 """Share from which the core does it."""
 
 
-class Thinking:
+class Turns:
     """The model calls of one session that are under way."""
 
     def __init__(
         self,
         scheduler: Scheduler,
         models: Models,
-        remembering: Remembering,
+        memory: SessionMemory,
     ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
         self._models = models
-        self._remembering = remembering
+        self._memory = memory
 
-    async def think(self, agent: Agent) -> None:
+    async def take(self, agent: Agent) -> None:
         """Let the agent's model speak once, and record it: as a turn, a reply, or a failure."""
         live, tree = self._live, self._live.tree
-        await self._remembering.recall(agent, live.clock.now())
+        await self._memory.recall(agent, live.clock.now())
         if not isinstance(tree.next_step(agent.path), Think):
             return  # it was paused or cancelled while memory was asked
         now = live.clock.now()

@@ -33,7 +33,7 @@ from core.ports import JSON
 from core.session.effects import Underway
 from core.session.events import Notice, Output
 from core.session.files import SessionFiles
-from core.session.loading import Loading
+from core.session.module_loader import ModuleLoader
 from core.session.monitor import Monitor
 from core.session.results import record_result
 from core.session.scheduler import Scheduler
@@ -50,13 +50,18 @@ class FunctionCalls:
     """The calls of module functions of one session that are under way."""
 
     def __init__(
-        self, scheduler: Scheduler, modules: Modules, monitor: Monitor, loading: Loading, files: SessionFiles
+        self,
+        scheduler: Scheduler,
+        modules: Modules,
+        monitor: Monitor,
+        loader: ModuleLoader,
+        files: SessionFiles,
     ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
         self._modules = modules
         self._monitor = monitor
-        self._loading = loading
+        self._loader = loader
         self._files = files
         self._unkept: set[str] = set()
         """Why files were not kept, as people were told."""
@@ -86,7 +91,7 @@ class FunctionCalls:
     async def _call_function(self, agent: Agent, pending: Pending) -> None:
         live, spec, bound = self._live, pending.spec, pending.bound
         assert bound is not None
-        self._loading.review(spec.module or "")
+        self._loader.review(spec.module or "")
         if pending.call and not (live.tree.believed(spec) and (spec.impact == 0 or spec.idempotent)):
             record_result(self._live, agent, pending, {"status": "interrupted"})
             return
@@ -195,7 +200,7 @@ class FunctionCalls:
         try:
             async with self._scheduler.cancellable(agent):
                 if pending.spec.core:
-                    return await self._loading.carry_out(ticket, call)
+                    return await self._loader.carry_out(ticket, call)
                 return await self._modules.call(
                     ticket,
                     call,
@@ -209,7 +214,7 @@ class FunctionCalls:
             if pending in agent.actions:
                 live.record("notice", agent.path, {"level": "warning", "code": "module"}, str(error))
             if isinstance(error, ModuleWithdrawn) and pending.spec.module is not None:
-                await self._loading.forget(pending.spec.module, "withdrawn", str(error))
+                await self._loader.forget(pending.spec.module, "withdrawn", str(error))
             return "incomplete"
 
     def _record_outcome(

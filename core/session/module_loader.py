@@ -38,7 +38,7 @@ _WORDS: Final = ("requirements", "egress", "secrets")
 """Arguments of DEPLOY that are lists of words."""
 
 
-class Loading:
+class ModuleLoader:
     """Brings modules into one session, and takes them out again."""
 
     def __init__(self, live: Live, host: ModuleHost, door: Modules, approvals: Approvals | None) -> None:
