@@ -10,13 +10,13 @@ from typing import Final
 
 from benchmarks.latency.dialogue import dialogue
 from benchmarks.latency.work import ANSWER, Measured, Meter, before, goal, tool
-from core.plan.engine import PlanEngine
 from core.plan.model import make_plan
 from core.plan.modes import auto
 from core.plan.modes.registry import make_mode
-from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success, Waiting
+from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
 from core.ports import JSON
 from core.session.runtime import SystemClock
+from tests.core.plan.engine import PlanEngine, Waiting
 
 MODES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile")
 _INFO: Final = FunctionInfo("t.read", "Reads a part.", {"type": "object"}, idempotent=True)

@@ -23,12 +23,12 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.environments import installed, interpreter
-from core.plan.engine import PlanEngine
 from core.plan.limits import Limits
 from core.plan.model import Node, Plan, PlanVersion, make_plan
-from core.plan.seams import Firing, Outcome, Question, Success, Waiting
+from core.plan.seams import Firing, Outcome, Question, Success
 from core.plan.state import NodeChange
 from core.session.runtime import SystemClock
+from tests.core.plan.engine import PlanEngine, Waiting
 
 DONE = Success("ok")
 

@@ -77,7 +77,11 @@ class Deliberation:
             elif record.state == "executed":
                 run.goal += f"\n\n{record.node.task}"
         if unplanned and run.asks:
-            self._start(self._planner.plan_on)
+            self.plan_on()
+
+    def plan_on(self) -> None:
+        """The planner was cut off: ask it for the rest."""
+        self._start(self._planner.plan_on)
 
     def ended(self, node: str) -> None:
         """A tool or agent node has ended."""

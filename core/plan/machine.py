@@ -65,7 +65,11 @@ class PlanMachine:
         answers: Sequence[tuple[QuestionKind, str]] = (),
         taken_up: Collection[str] = (),
     ) -> None:
-        """`asks`: whether there is anybody to ask; the others as `core.plan.engine.PlanEngine` has them.
+        """`asks`: whether there is anybody to ask. `growing`: its steps are still being written; see `write`.
+
+        `history`: the events of an earlier run of this plan, as a journal of an older format has them; the plan goes
+        on from there. What ran when they end counts as interrupted: it is fired again only if that is safe. Those
+        `taken_up` are not interrupted: their outcome is waited for. `answers`: what models answered in that run.
 
         Raises:
             PlanInvalid: the plan can't run.
@@ -297,6 +301,14 @@ class PlanMachine:
                 return
             self._turn()
 
+    def cut_off(self, thought: int, at: float) -> None:
+        """An answer breaks off and is to be asked for again. What was read of a plan stands: its rest is asked for."""
+        self.run.at = at
+        if thought in self._thoughts and self._planner.break_off():
+            self._drop(thought)
+            self._deliberation.plan_on()
+            self._turn()
+
     def answered(self, thought: int, text: str | None, why: str, at: float) -> None:
         """A model has answered, or can't: None, and `why`."""
         self.run.at = at
@@ -451,6 +463,15 @@ class PlanMachine:
 
     # --- what happens: time ---------------------------------------------------------------------------------------
 
+    def stood_still(self, since: float, at: float) -> None:
+        """Nothing could happen since then: neither the plan's own clock went on nor that of what is under way."""
+        self.run.at = at
+        if not self.paused:
+            self._stood += at - since
+        for one in self.run.attempts.values():
+            if not one.ending and self.run.state.nodes[one.node.id].state == "running":
+                self._dispatch.limit(one.node.id, self._dispatch.time_limit(one.node))
+
     def wake(self, at: float) -> None:
         """It is `at` now: what is due is done."""
         self.run.at = at
@@ -573,16 +594,17 @@ class PlanMachine:
         ends = gather(run.state, run.superseded)
         result: JSON = run.answer if run.answer is not None else ends.result
         status: Status = "concluded"
+        warnings = tuple(run.warnings)
         if ends.missing or run.bound or not ends.any_done:
             status = "partial" if ends.any_done else "failed"
         if status == "concluded" and run.contract is not NO_ERROR:
             broken = contracts.violation(run.contract, Success(result))
             if broken:
                 status = "partial"
-                run.warnings.append(f"The plan's own contract does not hold: {broken}")
+                warnings += (f"The plan's own contract does not hold: {broken}",)
         return PlanResult(
             status, result, ends.missing, run.state.nodes, tuple(run.state.versions), tuple(run.trail),
-            run.calls, run.tokens, run.at, run.bound, tuple(run.warnings), tuple(run.flags),
+            run.calls, run.tokens, run.at, run.bound, warnings, tuple(run.flags),
         )  # fmt: skip
 
 

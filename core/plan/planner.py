@@ -118,6 +118,15 @@ class Planner:
         gone = state.work_in(*NOT_STARTED, "failed_retryable")
         run.adopt(state.plan.revise(f"replan: {reason}", add=nodes, drop=gone, finished=[]))
 
+    def break_off(self) -> bool:
+        """The answer that is being read breaks off. Whether some of it was read; what was complete stands."""
+        begun = self.reading and bool(self._reader.text)
+        if begun:
+            self.reading = False
+            self._reader = StepReader()
+            self._held.clear()
+        return begun
+
     def _parsed(self, text: str) -> tuple[Node, ...] | None:
         """The valid steps in a reply, with ids of their own; None and `_problems` if it has none."""
         try:

@@ -1,18 +1,15 @@
-"""What the plan engine needs from whoever runs it, as Protocols.
+"""What a plan and whoever runs it tell each other: what is to be fired and asked, and what came of it.
 
-A `Runner` fires nodes, an `Asker` puts questions to a model, a `Catalogue` knows which functions the
-caller's scope holds, an `Observer` records what happens. The tree implements them; the engine knows
-neither agents nor modules nor models.
+A `Catalogue` knows which functions the caller's scope holds. A plan knows neither agents nor modules nor models.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from core.plan.model import Node, PlanVersion
-from core.plan.state import NodeChange
+from core.plan.model import Node
 from core.ports import JSON
 
 # --- firing nodes ----------------------------------------------------------------------------------
@@ -53,13 +50,6 @@ class Failure:
 Outcome = Success | Failure
 
 
-class Waiting(Protocol):
-    """Tells the engine that a firing waits for a person, so that its time limit stands still."""
-
-    def waits_for_person(self) -> None: ...
-    def goes_on(self) -> None: ...
-
-
 class Firing(NamedTuple):
     """One attempt at one node. `arguments`: with every ref resolved. `labels`: where they come from.
 
@@ -73,17 +63,6 @@ class Firing(NamedTuple):
     arguments: Mapping[str, JSON]
     labels: tuple[str, ...]
     inputs: Mapping[str, JSON]
-
-
-class Runner(Protocol):
-    """Fires tool and agent nodes: through the gate, and cancellation reaches the container."""
-
-    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
-        """Run once; `waiting` is told when it waits for a person. An error of the tool is a `Failure`; an exception is taken for one (`crashed`).
-
-        It may be cancelled at any time.
-        """
-        ...
 
 
 # --- asking models ---------------------------------------------------------------------------------
@@ -105,18 +84,6 @@ class Question:
     role: Literal["smart", "fast"]
     text: str
     node: str = ""
-
-
-class Asker(Protocol):
-    """The one way to a model."""
-
-    def ask(self, question: Question) -> AsyncGenerator[str]:
-        """Stream the reply's text.
-
-        Raises:
-            ModelError: no reply could be had; the engine goes on with the safe default.
-        """
-        ...
 
 
 # --- what there is -----------------------------------------------------------------------------------
@@ -145,20 +112,3 @@ class Catalogue(Protocol):
 
     def find(self, name: str) -> FunctionInfo | None: ...
     def all(self) -> Sequence[FunctionInfo]: ...
-
-
-# --- telling what happens ------------------------------------------------------------------------------
-
-
-class Observer(Protocol):
-    """Takes every event of the plan, in order; the journal's `plan` and `node` records are written from them."""
-
-    def on_change(self, change: NodeChange) -> None: ...
-    def on_version(self, version: PlanVersion) -> None: ...
-    def on_text(self, question: Question, text: str) -> None:
-        """A piece of a reply that people may watch; passing, not an event."""
-        ...
-
-    def on_notice(self, text: str) -> None:
-        """Something for a person: a warning of the validation, a deadlock report."""
-        ...

@@ -1,6 +1,6 @@
 """What has become of a plan: a fold over its events, and the only place that changes it.
 
-`PlanState.apply` takes a `NodeChange`, `PlanState.adopt` a `PlanVersion`; both come from the engine
+`PlanState.apply` takes a `NodeChange`, `PlanState.adopt` a `PlanVersion`; both come from the machine
 while a plan runs and from the journal when it is replayed, and both lead to the same state. Readiness
 is counted, not searched: a node knows how many of its required predecessors are missing, and a
 completion touches its out-edges only.

@@ -12,6 +12,7 @@ from core.records.mark import OUTCOME, Derived, Mark, Outcome
 from core.records.parts import Listed
 
 By: TypeAlias = Literal["user"]
+"""Who did it."""
 
 InjectMode: TypeAlias = Literal["queue", "deliver", "interrupt"]
 """When a message is read: at the next turn, before the next call, or at once."""
@@ -51,12 +52,13 @@ class Inject(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel(Content):
-    """The work of the agent and of all below it ends."""
+    """The work of the agent and of all below it ends. The body says why, where the core ends a plan."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "cancel"
+    BODY: ClassVar[Mark | None] = OUTCOME
 
-    by: Outcome[By]
+    by: Outcome[Literal["user", "core"]]
     node: Outcome[str] = ""
     """Of a plan: this step alone."""
 

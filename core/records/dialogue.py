@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from core.ports import JSON
 from core.records.content import Content
-from core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome
+from core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
 from core.records.parts import Blob, Memory, PlanTerms, Seen, Tokens
 
 DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
@@ -129,6 +129,8 @@ class Discard(Content):
     """Why it was stopped."""
     usage: Outcome[Tokens]
     """The tokens that it took."""
+    thought: Annotated[Derived[int], Since("1.2")] = 0
+    """Of an answer about a plan that is asked for again: the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

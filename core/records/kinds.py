@@ -33,14 +33,14 @@ from core.records.control import (
     UseOverlay,
 )
 from core.records.dialogue import Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
-from core.records.plans import Ask, Fire, Node, Plan
+from core.records.plans import Ask, Draft, Fire, Node, Plan, Wake
 from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
 
 FORMAT: Final = "1.2"
 """The major version rises when an older program could not read what we write; the minor one when the rules by
 which records change a tree are others, so that what stands there can be read, but not verified any more.
 
-    1.2  labels follow what a call touched; decisions are compared field by field
+    1.2  labels follow what a call touched; decisions are compared field by field; plans follow from outcomes
     1.1  what runs short draws by a record of its own (1.0: by a field of its turn), and small starts are lent
 """
 
@@ -48,13 +48,13 @@ Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "close",
-    "effects", "settle",
+    "effects", "settle", "draft", "wake",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 
 Dialogue: TypeAlias = Say | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
 Calls: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
-Plans: TypeAlias = Plan | Node | Fire | Ask
+Plans: TypeAlias = Plan | Node | Fire | Ask | Draft | Wake
 Control: TypeAlias = (
     Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | Declassify | StartPlan | Restore
     | ApplyChanges | DropChanges | UseOverlay

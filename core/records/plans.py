@@ -4,11 +4,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from core.ports import JSON
 from core.records.content import Content
-from core.records.mark import DERIVED, OUTCOME, Derived, Mark, Outcome
+from core.records.mark import DERIVED, OUTCOME, Derived, Mark, Outcome, Since
 from core.records.parts import Tokens
 
 
@@ -58,7 +58,7 @@ class Node(Content):
     """Where that comes from."""
     validation: Derived[str | None] = None
     """What passed its result."""
-    t: Outcome[float]
+    t: Derived[float]
     """Seconds since the plan's start."""
     result: Derived[int] = 0
     """The record that holds what it gave."""
@@ -87,11 +87,13 @@ class Fire(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask(Content):
-    """A model answered a question about a plan."""
+    """A model answered a question about a plan, or could not. The body is the answer."""
 
     KIND: ClassVar[str] = "ask"
     BODY: ClassVar[Mark | None] = OUTCOME
 
+    thought: Annotated[Derived[int], Since("1.2")] = 0
+    """Which of the plan's questions it is, in the order in which they were asked."""
     question: Derived[str]
     """Its kind."""
     role: Derived[str]
@@ -104,3 +106,26 @@ class Ask(Content):
     """The tokens that it took."""
     node: Derived[str] = ""
     """The step that it is about."""
+    failed: Annotated[Outcome[str], Since("1.2")] = ""
+    """Why there is no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft(Content):
+    """A planner has written more of its plan, whose complete steps begin at once. The body is what it wrote since."""
+
+    KIND: ClassVar[str] = "draft"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    thought: Derived[int]
+    """The question that it answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wake(Content):
+    """Something of a plan was due by itself: a retry, the end of its time. Or the session goes on after it had stopped."""
+
+    KIND: ClassVar[str] = "wake"
+
+    reopened: Outcome[bool] = False
+    """The session goes on: the time in between does not count."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from core.errors import UsageError
@@ -56,8 +55,6 @@ class Monitor:
         self._live = live
         self._authorities = authorities
         self._delays = authorities.delays or Delays()
-        self.waits: Callable[[Agent, Pending, bool], None] = lambda agent, pending, waits: None
-        """Told when a call begins to wait for a person, and when that is over."""
 
     async def decide(self, agent: Agent, pending: Pending) -> Ticket | Denial | None:
         """Decide an agent's call. None: it was withdrawn, or must wait behind a latch; nothing was decided."""
@@ -109,9 +106,7 @@ class Monitor:
             answer = await endpoint.ask(asked)
             self._answer(agent, pending, answer, "endpoint")
         else:
-            self.waits(agent, pending, True)
             await self._wait(agent, pending)
-            self.waits(agent, pending, False)
 
     def _answer(self, agent: Agent, pending: Pending, answer: Answer, by: str) -> None:
         if pending in agent.actions and pending.answer is None:

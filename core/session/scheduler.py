@@ -20,6 +20,7 @@ from core.errors import IactError, JournalUnwritable
 from core.session.live import Live
 from core.session.results import drop
 from core.tree.agent import Act, Agent, Step
+from core.tree.plan_run import BUG
 
 StopReason = Literal["pause", "interrupt", "cancel"]
 """Why what runs for an agent is to stop: it is paused, a person interrupts it, or its work has ended."""
@@ -31,7 +32,6 @@ Job = Callable[[], Coroutine[None, None, None]]
 """Work of the session itself and of no agent."""
 
 _LOG: Final = logging.getLogger(__name__)
-_BUG: Final = "An internal error ended this agent's work; the log has it."
 
 
 class Work(Protocol):
@@ -47,6 +47,10 @@ class Steps(Protocol):
 
     async def take(self, agent: Agent, step: Step) -> None:
         """Take one step, to its end."""
+        ...
+
+    def cancel(self, agent: Agent, why: str) -> None:
+        """Record what must be known before the work of those below the agent ends."""
         ...
 
     def end(self, agent: Agent, status: Ending, why: str) -> None:
@@ -181,9 +185,9 @@ class Scheduler:
         """A bug of ours costs this agent its task and its caller an error, nothing else (law 10)."""
         try:
             if agent.active:
-                self.stop(agent, "cancel", _BUG)
+                self.stop(agent, "cancel", BUG)
                 self.cancel_children(agent)
-                self.steps.end(agent, "failed", _BUG)
+                self.steps.end(agent, "failed", BUG)
         except JournalUnwritable as error:
             self.live.stop(error)
         except Exception:
@@ -225,7 +229,10 @@ class Scheduler:
 
     def cancel(self, path: str, why: str) -> None:
         """End all work from an agent down, the deepest first, so that every CALL has its outcome."""
-        for agent in reversed(list(self.live.tree.subtree(path))):
+        active = [agent for agent in self.live.tree.subtree(path) if agent.active]
+        for agent in active:
+            self.steps.cancel(agent, why)
+        for agent in reversed(active):
             if agent.active:
                 self.stop(agent, "cancel", why)
                 self.steps.end(agent, "cancelled", why)

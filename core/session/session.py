@@ -62,7 +62,6 @@ class Session:
         functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loader, files)
         actions = ActionExecutor(ChildCalls(live), MemoryActions(live, scheduler, memory), functions)
         self._planning = Planning(scheduler, services.models, actions)
-        self._monitor.waits = self._planning.person
         turns = Turns(scheduler, services.models, memory)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning)
 
@@ -157,7 +156,6 @@ class Session:
         if mode == "interrupt":
             self._scheduler.stop(agent, "interrupt")
         record = self._live.record("control", path, {"op": "inject", "by": "user", "mode": mode}, text)
-        self._planning.deliver(agent)
         self._scheduler.drive(path)
         return await self._live.durable(record)
 
@@ -179,7 +177,6 @@ class Session:
         self._find(path)
         record = self._live.record("control", path, {"op": "resume", "by": "user"})
         for agent in self._live.tree.subtree(path):
-            self._planning.resume(agent)
             self._scheduler.drive(agent.path)
         return await self._live.durable(record)
 
@@ -209,7 +206,6 @@ class Session:
     async def _cancel_step(self, plan: Agent, step: str) -> Record:
         """End one step of a plan."""
         record = self._live.record("control", plan.path, {"op": "cancel", "by": "user", "node": step})
-        self._planning.cancel_step(plan, step, "The user cancelled this step.")
         return await self._live.durable(record)
 
     async def restore(self, version: str) -> Record:

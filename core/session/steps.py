@@ -38,7 +38,15 @@ class StepExecutor:
                 self.scheduler.cancel_children(agent)
                 self.turns.end(agent, step)
 
+    def cancel(self, agent: Agent, why: str) -> None:
+        """A plan must know that it ends before its steps do: else it would mend what failed."""
+        if agent.plan is not None:
+            self.planning.cancel(agent, why)
+
     def end(self, agent: Agent, status: Ending, why: str) -> None:
         """Record that the agent's work ended before it was done; every action has its outcome before the reply."""
         drop(self.live, agent, "cancelled")
-        self.live.record("reply", agent.path, {"to": agent.caller, "status": status}, why)
+        if agent.plan is not None and status == "cancelled":
+            self.planning.end(agent)
+        else:
+            self.live.record("reply", agent.path, {"to": agent.caller, "status": status}, why)

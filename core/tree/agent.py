@@ -39,7 +39,7 @@ class Pending:
     `answer`: what they said. `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
     said last, and `verdict_impact` at which impact. `files_before`: the version of the workspace when it was
     dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared`).
-    `node`: the step of a plan that it is a firing of.
+    `node`: the step of a plan that it is a firing of; `stopped`: the plan wants nothing of it any more.
     """
 
     index: int
@@ -61,6 +61,7 @@ class Pending:
     files_before: str = ""
     beside: Labels = NOTHING
     node: str = ""
+    stopped: bool = False
 
 
 @dataclass(slots=True)

@@ -22,7 +22,10 @@ from core.language.scanner import Block
 from core.language.variables import mentions
 from core.modules.reading import exit_status
 from core.records.content import Unknown
+from core.records.control import Cancel
+from core.records.dialogue import Discard, Reply
 from core.records.kinds import FORMAT
+from core.records.plans import Ask, Draft, Wake
 from core.records.record import Record
 from core.tree import apply_gate as fold_gate
 from core.tree import apply_plan as plan_fold
@@ -194,7 +197,8 @@ def _reply(tree: Tree, record: Record) -> None:
     elif "context" in record.fields and agent.mail.wakes:
         _activate(agent, record.at)
     if agent.plan is not None:
-        said = plan_fold.end(agent, record)
+        assert isinstance(record.content, Reply)
+        said = plan_fold.end(tree, agent, record, record.content)
         expect(tree, record, record.body == (said or record.body), "reports other than what the plan did")
     if agent.caller != "user":
         if not agent.active:
@@ -313,11 +317,19 @@ def _call(tree: Tree, record: Record) -> None:
     pending.call = record.n
     if pending.spec.name == "PLAN":
         text = argument_text(pending.bound, "plan")
-        plan = plan_fold.hand_over(tree, agent, pending.child, text, record)
-        origin.read(plan, origin.passed(pending.bound))
-        _activate(plan, record.at)
+        plan = tree.agents.get(pending.child)
+        if plan is not None:
+            origin.read(plan, origin.passed(pending.bound))
+        _begin_plan(tree, agent, pending.child, text, record.number("budget"), record)
     elif pending.spec.name in ("CALL", "CALL_ASYNC"):
         _address(tree, agent, pending.child, pending.bound, record)
+
+
+def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> None:
+    """A plan is handed over, and begins."""
+    plan = plan_fold.hand_over(tree, caller, path, text, tokens, record)
+    _activate(plan, record.at)
+    plan_fold.begin(tree, plan)
 
 
 def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record) -> None:
@@ -347,7 +359,8 @@ def _answer(tree: Tree, record: Record) -> None:
     """A model answered a question about a plan."""
     plan = agent_of(tree, record)
     turns.count(plan, record.fields.get("usage"))
-    plan_fold.answered(plan, record)
+    if isinstance(record.content, Ask):
+        plan_fold.answered(tree, plan, record, record.content)
 
 
 def _state(tree: Tree, record: Record) -> None:
@@ -441,7 +454,29 @@ def _recall(tree: Tree, record: Record) -> None:
 
 
 def _discard(tree: Tree, record: Record) -> None:
-    turns.count(agent_of(tree, record), record.fields.get("usage"))
+    agent = agent_of(tree, record)
+    turns.count(agent, record.fields.get("usage"))
+    if agent.plan is not None and isinstance(record.content, Discard):
+        plan_fold.cut_off(tree, agent, record, record.content)
+
+
+def _draft(tree: Tree, record: Record) -> None:
+    """A planner has written more of its plan."""
+    if isinstance(record.content, Draft):
+        plan_fold.drafted(tree, agent_of(tree, record), record, record.content)
+
+
+def _wake(tree: Tree, record: Record) -> None:
+    """Something of a plan was due by itself."""
+    if isinstance(record.content, Wake):
+        plan_fold.woken(tree, agent_of(tree, record), record, record.content)
+
+
+def _notice(tree: Tree, record: Record) -> None:
+    """For people; a running plan's own follow from its state."""
+    agent = tree.agents.get(record.agent)
+    if agent is not None and agent.plan is not None and record.text("code") == "plan":
+        plan_fold.written(tree, agent, record)
 
 
 def _control(tree: Tree, record: Record) -> None:
@@ -450,9 +485,18 @@ def _control(tree: Tree, record: Record) -> None:
         case "pause" if not agent.paused:
             agent.paused = True
             agent.guards.pause(record.at)
+            for one in tree.subtree(agent.path):
+                plan_fold.paused(tree, one, record)
         case "resume" if agent.paused:
             agent.paused = False
             agent.guards.resume(record.at)
+            for one in tree.subtree(agent.path):
+                plan_fold.paused(tree, one, record)
+        case "cancel" if agent.plan is not None and isinstance(record.content, Cancel):
+            plan_fold.cancelled(tree, agent, record, record.content)
+        case "inject" if agent.plan is not None and agent.plan.machine is not None:
+            tree.said.append(record.body)
+            plan_fold.interjected(tree, agent, record)
         case "inject":
             kind: Final = "say" if agent.caller == "user" else "intervention"
             tree.said.append(record.body)
@@ -461,8 +505,8 @@ def _control(tree: Tree, record: Record) -> None:
             )
             _deliver(tree, agent, message, record.at)
         case "plan":
-            caller = tree.agents[agent.caller]
-            _activate(plan_fold.hand_over(tree, caller, agent.path, record.body, record), record.at)
+            tokens = record.number("budget")
+            _begin_plan(tree, tree.agents[agent.caller], agent.path, record.body, tokens, record)
         case "intent":
             value = from_json(record.fields.get("value"))
             tree.grant = dataclasses.replace(tree.grant, intent=value or 0)
@@ -506,10 +550,13 @@ _RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
     "draw": _draw,
     "compress": _compress,
     "recall": _recall,
-    "plan": lambda tree, record: plan_fold.adopt(agent_of(tree, record), record),
-    "node": lambda tree, record: plan_fold.change(agent_of(tree, record), record),
-    "fire": lambda tree, record: plan_fold.fire(tree, agent_of(tree, record), record),
+    "plan": lambda tree, record: plan_fold.written(tree, agent_of(tree, record), record),
+    "node": lambda tree, record: plan_fold.written(tree, agent_of(tree, record), record),
+    "fire": lambda tree, record: plan_fold.written(tree, agent_of(tree, record), record),
+    "notice": _notice,
     "ask": _answer,
+    "draft": _draft,
+    "wake": _wake,
     "state": _state,
     "effects": effects.changed,
     "settle": effects.settle,

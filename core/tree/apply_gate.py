@@ -13,6 +13,7 @@ from core.gate.clearance import Keep, kept
 from core.gate.gate import Answer, Question, Ticket
 from core.ports import JSON
 from core.records.record import Record
+from core.tree import apply_plan
 from core.tree.agent import Agent, Pending
 from core.tree.checking import NOT_RUN, agent_of, expect, expect_fields, pending_of
 from core.tree.decision import (
@@ -87,6 +88,8 @@ def _ask(tree: Tree, agent: Agent, pending: Pending, decision: Decision, record:
     pending.asked, pending.asked_of = record.n, to
     pending.asked_impact = decision.impact.level
     pending.seconds = float(seconds) if isinstance(seconds, int | float) else 0
+    if to == "person":
+        _tell_plan(tree, agent, pending, record)
 
 
 def _answer(tree: Tree, agent: Agent, pending: Pending, decision: Decision, record: Record) -> None:
@@ -106,6 +109,14 @@ def _answer(tree: Tree, agent: Agent, pending: Pending, decision: Decision, reco
     if "remember" in said and answer.allow:
         tree.remembered = tree.remembered.keep(_kept(tree, decision, said["remember"], record))
     pending.answer = answer
+    if pending.asked_of == "person":
+        _tell_plan(tree, agent, pending, record)
+
+
+def _tell_plan(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
+    """A step's time stands still while a person is asked."""
+    if agent.plan is not None:
+        apply_plan.waits(tree, agent, pending, record)
 
 
 def _can_say(pending: Pending, answer: Answer, by: str, said: dict[str, JSON]) -> bool:

@@ -1,40 +1,54 @@
-"""How the records of a plan change it: the part of the fold that knows plans.
+"""How records change a plan: what the world said is told to its machine, what the machine said is compared.
 
-A plan's state is a fold over its versions and node changes, and `PlanState` checks each against the table of
-states, the joins and the law of versions. What a step is fired with is not stored where it follows from its
-refs, and what it gave stands in one place, the `result` or `reply` record that brought it.
+Outcomes are the results of its steps, the answers of models, what people did and the time. The records `plan`, `node`,
+`fire` and its notices follow from them: they change nothing, and must be those that the machine wants written, in
+its order. So a plan is verified like an agent, and a crash between any two records leaves nothing to guess.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, cast, get_args
+from typing import Final
 
 from core.errors import ReplayMismatch
-from core.gate.provenance import PICKED, join
-from core.language.actions import CALL, ActionSpec
-from core.language.grammar import Bound
+from core.gate.provenance import join
+from core.language.actions import Registry
 from core.language.variables import Value, rename, text_value
 from core.modules.reading import exit_status
-from core.plan.contracts import as_text
-from core.plan.forms import read_plan, version_from_json
-from core.plan.model import Node, PlanError
+from core.plan.commands import AskModel, Notice, StopAsking, StopFiring
+from core.plan.forms import node_to_json, read_plan
+from core.plan.limits import Limits
+from core.plan.machine import PlanMachine
+from core.plan.model import WORK, Node, PlanError, PlanVersion
+from core.plan.modes.registry import make_mode
 from core.plan.refs import MissingField, resolve
-from core.plan.seams import Failure, FailureKind, Outcome, QuestionKind, Success
-from core.plan.state import NodeChange, PlanState
-from core.plan.states import IllegalTransition
+from core.plan.seams import Failure, FailureKind, Firing, FunctionInfo, Outcome, Question, Success
+from core.plan.state import NodeChange
 from core.ports import JSON
+from core.records import plans as said
+from core.records.control import Cancel
+from core.records.dialogue import Discard, Reply, Spawn
+from core.records.kinds import FORMAT
+from core.records.parts import Tokens
 from core.records.record import Record
+from core.records.session import Notice as SaidNotice
 from core.tree import budget, origin
 from core.tree.agent import Agent, Pending
+from core.tree.checking import expect, expect_said
 from core.tree.interpret import result_value
 from core.tree.mail import Incoming
-from core.tree.plan_report import ending_from, report
-from core.tree.plan_run import PlanRun, Settled, variable_of
+from core.tree.plan_aim import Functions
+from core.tree.plan_firing import fire
+from core.tree.plan_report import ending_from, ending_of, reply_of, report
+from core.tree.plan_run import BUG, Asking, Owed, PlanRun, Settled, seconds, variable_of
 from core.tree.tree import Tree
 
+_NEVER: Final = float("inf")
+_BY_USER: Final = "The user cancelled this work."
+_STEP_BY_USER: Final = "The user cancelled this step."
 _LARGEST_JSON: Final = 1 << 20
 _KNOWN: Final = frozenset(
     {
@@ -45,41 +59,107 @@ _KNOWN: Final = frozenset(
 """Types that a value keeps when its author may have chosen them for what they say."""
 
 
+# --- a plan begins ------------------------------------------------------------------------------------------
+
+
 def made(record: Record) -> PlanRun | None:
     """The plan that a `spawn` record makes; None if it makes an agent."""
-    data = record.fields.get("plan")
-    if not isinstance(data, dict):
-        return None
-    options = data.get("options")
-    given = options.items() if isinstance(options, dict) else ()
-    kept = {name: value for name, value in given if isinstance(value, str | int)}
-    return PlanRun(str(data.get("mode", "static")), kept, data.get("thinks") is not False)
+    terms = record.content.plan if isinstance(record.content, Spawn) else None
+    return PlanRun(terms.mode, terms.options, terms.thinks) if terms is not None else None
 
 
-def hand_over(tree: Tree, caller: Agent, path: str, text: str, record: Record) -> Agent:
-    """A plan begins, on its share of its caller's budget."""
+def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> Agent:
+    """A plan begins, on its share of its caller's budget: `tokens`, as the record says."""
     plan = tree.agents.get(path)
     if plan is None or plan.plan is None or plan.active:
         raise _mismatch(record, f"hands a plan to {path}, which waits for none")
-    tokens = budget.share(tree, caller, plan, waits=True)
-    if tree.strict and tokens != record.number("budget"):
-        raise _mismatch(record, f"reserves other than {tokens} tokens")
-    budget.reserve(tree, caller, plan, record.number("budget"))
+    share = budget.share(tree, caller, plan, waits=True)
+    expect(tree, record, share == tokens, f"reserves other than {share} tokens")
+    budget.reserve(tree, caller, plan, tokens)
+    run = plan.plan
     try:
-        plan.plan.source = read_plan(text, id=plan.name)
+        run.source = read_plan(text, id=plan.name)
     except PlanError as error:
         raise _mismatch(record, f"holds a plan that can't be read: {error}") from error
-    plan.plan.state = PlanState(plan.name, plan.plan.source.goal)
     plan.turn = record.n
+    run.heard = seconds(record.at)
     return plan
 
 
-def end(plan: Agent, record: Record) -> str | None:
-    """A plan ends: what its message to the caller must be; None if it did not come to its own end."""
+def begin(tree: Tree, plan: Agent) -> None:
+    """It has been handed over, and does its first steps."""
+    run = plan.plan
+    assert run is not None
+    if tree.format == FORMAT:
+        _begin(tree, plan, run)
+    else:
+        run.history.begin(plan.name, run.source.goal)
+
+
+def take_over(tree: Tree, plan: Agent, record: Record) -> None:
+    """A plan that was begun by an older program goes on by the rules of this one."""
     run = run_of(plan, record)
-    _read_all(plan, run)
-    run.ending = ending_from(dict(record.fields))
-    return report(run, run.ending) if run.ending is not None else None
+    if run.machine is not None or not plan.active:
+        return
+    run.heard = seconds(record.at)
+    _begin(tree, plan, run)
+    if run.machine is not None:
+        for pending in plan.actions:
+            pending.stopped = pending.stopped or pending.node not in run.machine.run.attempts
+        for message in plan.mail.inbox:
+            run.machine.interject(message.text, run.machine.run.at)
+        plan.mail.inbox = []
+        follow(tree, plan)
+
+
+def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
+    """Make the machine, and let it begin, or go on after what an older program had done."""
+    past = run.history
+    working = past.state.work_in("running", "waiting_human")
+    try:
+        machine = PlanMachine(
+            run.source,
+            mode=make_mode(run.mode, run.options),
+            # How long a person has is the gate's to say.
+            limits=Limits(wall_clock=tree.bounds.activation, node_timeout=None, human_timeout=_NEVER),
+            catalogue=_Catalogue(tree, plan.path),
+            asks=run.thinks,
+            history=tuple(past.events),
+            answers=tuple(past.answers),
+            taken_up=working,
+        )
+    except PlanError as error:
+        run.invalid = str(error)
+        tree.stirred.add(plan.path)
+        return
+    run.epoch = run.heard - machine.began
+    run.machine = machine
+    machine.begin(machine.began)
+    if tree.latched(plan.path):
+        machine.pause(machine.began)
+    follow(tree, plan, going_on=bool(past.events))
+
+
+class _Catalogue:
+    """The functions that a plan may call, as they are at the moment."""
+
+    def __init__(self, tree: Tree, path: str) -> None:
+        self._tree = tree
+        self._path = path
+        self._registry: Registry | None = None
+        self._functions = Functions(Registry(()))
+
+    def find(self, name: str) -> FunctionInfo | None:
+        return self._now().find(name)
+
+    def all(self) -> list[FunctionInfo]:
+        return list(self._now().all())
+
+    def _now(self) -> Functions:
+        registry = self._tree.registry(self._path)
+        if registry is not self._registry:
+            self._registry, self._functions = registry, Functions(registry)
+        return self._functions
 
 
 def run_of(plan: Agent, record: Record) -> PlanRun:
@@ -89,104 +169,179 @@ def run_of(plan: Agent, record: Record) -> PlanRun:
     return plan.plan
 
 
+def _machine_of(plan: Agent, record: Record) -> tuple[PlanRun, PlanMachine]:
+    run = run_of(plan, record)
+    if run.machine is None or not plan.active:
+        raise _mismatch(record, f"is about the plan {plan.path}, which does not run")
+    return run, run.machine
+
+
 def _mismatch(record: Record, what: str) -> ReplayMismatch:
     return ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
 
 
-def adopt(plan: Agent, record: Record) -> None:
-    """A version begins."""
+# --- what the machine wants ---------------------------------------------------------------------------------
+
+
+def follow(tree: Tree, plan: Agent, *, going_on: bool = False) -> None:
+    """Note what the machine wants: what is to be written, fired, stopped and asked.
+
+    `going_on`: it begins where an older program stopped, which may have left results that no step has yet.
+    """
+    run = plan.plan
+    assert run is not None
+    machine = run.machine
+    assert machine is not None
+    tree.stirred.add(plan.path)
+    while commands := machine.take():
+        for command in commands:
+            kind = type(command)
+            if kind is NodeChange:
+                _changed(plan, run, command)  # type: ignore[arg-type]
+            elif kind is Firing:
+                _fired(tree, plan, run, machine, command, going_on)  # type: ignore[arg-type]
+            else:
+                _other(plan, run, command)  # type: ignore[arg-type]
+
+
+def _changed(plan: Agent, run: PlanRun, change: NodeChange) -> None:
+    """A step's state changes. What it gave stands in the record that brought it."""
+    output, labels, result = change.output, change.labels, 0
+    if change.cause == "succeeded":
+        settled = run.latest.get(change.node)
+        worked = run.state.nodes[change.node].node.kind in WORK and change.validation != "left_out"
+        if worked and settled is not None:
+            output, labels, result = None, (), settled.n
+            if settled.value is not None:
+                plan.table.define(variable_of(change.node), settled.value)
+    content = said.Node(
+        node=change.node,
+        version=change.version,
+        cause=change.cause,
+        from_=change.source,
+        to=change.target,
+        attempt=change.attempt,
+        detail=change.detail,
+        output=output,
+        labels=labels,
+        validation=change.validation or None,
+        t=round(change.at, 6),
+        result=result,
+    )
+    run.owed.append(Owed(content))
+
+
+def _fired(
+    tree: Tree, plan: Agent, run: PlanRun, machine: PlanMachine, firing: Firing, going_on: bool
+) -> None:
+    """A step is to be carried out, unless that goes on already, or can't be."""
+    node = firing.node.id
+    if node in run.firing:
+        return
+    settled = run.latest.get(node)
+    if going_on and settled is not None and settled.attempt == firing.attempt:
+        machine.attempt_ended(node, settled.outcome, machine.run.at)
+        return
+    done = fire(tree, plan, run, firing)
+    if isinstance(done, Failure):
+        machine.attempt_ended(node, done, machine.run.at)
+        return
+    pending, owed = done
+    run.fired = run.firing[node] = pending.index
+    plan.actions.append(pending)
+    run.owed.append(owed)
+
+
+def _other(
+    plan: Agent, run: PlanRun, command: PlanVersion | StopFiring | AskModel | StopAsking | Notice
+) -> None:
+    """The commands that are seldom."""
+    match command:
+        case PlanVersion():
+            lines = "\n".join(f"- {_in_words(node)}" for node in (*command.add, *command.rewire))
+            content = said.Plan(
+                version=command.version,
+                parent=command.parent,
+                reason=command.reason,
+                add=tuple(map(node_to_json, command.add)),
+                drop=command.drop,
+                rewire=tuple(map(node_to_json, command.rewire)),
+            )
+            run.owed.append(Owed(content, lines))
+        case Notice(text):
+            run.owed.append(Owed(SaidNotice(level="warning", code="plan"), text))
+        case StopFiring(node):
+            for pending in plan.actions:
+                pending.stopped = pending.stopped or pending.node == node
+        case AskModel(thought, question, pieces):
+            run.asking[thought] = Asking(question, pieces)
+        case StopAsking(thought):
+            run.asking.pop(thought, None)
+
+
+def _in_words(node: Node) -> str:
+    """A step as one line, for people."""
+    data = node_to_json(node)
+    after = ", ".join(node.dependencies)
+    what = (
+        f"agent {node.call}: {node.task}"
+        if node.kind == "agent"
+        else node.call or f"{node.kind}: {node.task}"
+    )
+    given = f" {json.dumps(data['params'], ensure_ascii=False)}" if "params" in data else ""
+    return " ".join(f"`{node.id}` {what}{given}{f' ← {after}' if after else ''}".split())
+
+
+def written(tree: Tree, plan: Agent, record: Record) -> None:
+    """A record that follows from those before it: it must be the next that the plan owes."""
     run = run_of(plan, record)
-    try:
-        version = version_from_json(record.fields)
-        run.state.adopt(version)
-    except (PlanError, KeyError) as error:
-        raise _mismatch(record, f"can't follow here: {error}") from error
-    run.events.append(version)
-    for node in version.add:
-        if node.kind == "interjection":
-            heard = next((one for one in plan.mail.inbox if one.text == node.task), None)
-            if heard is None:
-                raise _mismatch(record, "holds a person's message that nobody sent")
-            plan.mail.inbox.remove(heard)
+    if run.machine is None:
+        _written_then(tree, plan, run, record)
+        return
+    owed = run.owed.popleft() if run.owed else None
+    if owed is None or record.kind != owed.content.KIND:
+        says = repr(owed.content.KIND) if owed is not None else "nothing"
+        raise _mismatch(record, f"follows from nothing; the plan says {says} here")
+    expect_said(tree, record, owed.content, owed.body)
 
 
-def change(plan: Agent, record: Record) -> None:
-    """A step's state changes."""
-    run = run_of(plan, record)
-    try:
-        moved = NodeChange.from_json({**record.fields, "at": record.fields.get("t")})
-        if record.number("result"):
-            moved = _with_result(run, moved, record)
-        if moved.version != run.state.plan.version:
-            raise _mismatch(record, f"names version {moved.version}, not {run.state.plan.version}")
-        run.state.apply(moved)
-    except (PlanError, IllegalTransition, KeyError) as error:
-        raise _mismatch(record, f"can't follow here: {error}") from error
-    run.events.append(moved)
-    settled = run.latest.get(moved.node)
-    if moved.cause == "succeeded" and settled is not None and settled.value is not None:
-        plan.table.define(variable_of(moved.node), settled.value)
+def _written_then(tree: Tree, plan: Agent, run: PlanRun, record: Record) -> None:
+    """The same in a journal of an older format, where such records changed the plan."""
+    match record.content:
+        case said.Plan():
+            for node in run.history.version(record).add:
+                heard = [
+                    one for one in plan.mail.inbox if node.kind == "interjection" and one.text == node.task
+                ]
+                for message in heard[:1]:
+                    plan.mail.inbox.remove(message)
+        case said.Node() as moves:
+            settled = run.latest.get(moves.node)
+            outcome = settled.outcome if settled is not None else None
+            found = (settled.n, outcome) if settled and isinstance(outcome, Success) else None
+            moved = run.history.change(record, moves, found)
+            if moved.cause == "succeeded" and settled is not None and settled.value is not None:
+                plan.table.define(variable_of(moved.node), settled.value)
+        case said.Fire() as fires:
+            _fire_then(tree, plan, run, record, fires)
 
 
-def _with_result(run: PlanRun, moved: NodeChange, record: Record) -> NodeChange:
-    settled = run.latest.get(moved.node)
-    if settled is None or settled.n != record.number("result") or not isinstance(settled.outcome, Success):
-        raise _mismatch(record, f"takes record {record.number('result')} for a result of {moved.node}")
-    return moved._replace(output=settled.outcome.output, labels=settled.outcome.labels)
-
-
-def answered(plan: Agent, record: Record) -> None:
-    """A model answered a question about the plan."""
-    kind = record.text("question")
-    if kind not in get_args(QuestionKind):
-        raise _mismatch(record, f"answers a question of the unknown kind {kind!r}")
-    run = run_of(plan, record)
-    _read_all(plan, run)
-    run.answers.append((cast(QuestionKind, kind), record.body))
-
-
-def _read_all(plan: Agent, run: PlanRun) -> None:
-    """Whoever judges a plan, or hears how it ended, reads what its steps gave; a step alone reads only its refs."""
-    origin.read(plan, run.failures | join(frozenset(record.labels) for record in run.state.nodes.values()))
-
-
-# --- firings ------------------------------------------------------------------------------------------------
-
-
-def fire(tree: Tree, plan: Agent, record: Record) -> None:
-    """A step is about to be carried out: it becomes an action of the plan, like one that an agent wrote."""
-    run = run_of(plan, record)
-    known = run.state.nodes.get(record.text("node"))
+def _fire_then(tree: Tree, plan: Agent, run: PlanRun, record: Record, fires: said.Fire) -> None:
+    known = run.state.nodes.get(fires.node)
     if known is None or known.state not in ("running", "waiting_human") or known.node.id in run.firing:
-        raise _mismatch(record, f"fires {record.text('node')!r}, which is not to be fired")
-    node, index = known.node, run.fired + 1
-    if record.number("action") != index or record.number("turn") != plan.turn:
-        raise _mismatch(record, f"is not the firing {index} of this plan")
+        raise _mismatch(record, f"fires {fires.node!r}, which is not to be fired")
+    node = known.node
+    if fires.action != run.fired + 1 or fires.turn != plan.turn:
+        raise _mismatch(record, f"is not the firing {run.fired + 1} of this plan")
     try:
-        arguments = arguments_of(run, node) if not record.body else _arguments(record)
+        given = _arguments(record) if record.body else resolve(node, run.state.outputs, known.winner)
     except MissingField as error:
         raise _mismatch(record, f"can't be fired: {error}") from error
-    run.fired = index
-    run.firing[node.id] = index
-    if node.kind == "agent":
-        bound = _task(run, plan, node, arguments)
-        child = f"{plan.path}/{node.call}"
-        plan.actions.append(Pending(index, node.call, "", "", CALL, bound, child=child, node=node.id))
-        return
-    spec = tree.registry(plan.path).find(node.call)
-    if not isinstance(spec, ActionSpec):
-        raise _mismatch(record, f"fires {node.call}, which the plan does not have")
-    bound = _bound(spec, node, arguments, {name: _of_ref(run, plan, node, name) for name in node.refs})
-    plan.actions.append(Pending(index, spec.name, "", "", spec, bound, node=node.id))
-
-
-def arguments_of(run: PlanRun, node: Node) -> dict[str, JSON]:
-    """What a step's refs resolve to now.
-
-    Raises:
-        MissingField: one leads nowhere.
-    """
-    return resolve(node, run.state.outputs, run.state.nodes[node.id].winner)
+    done = fire(tree, plan, run, Firing(plan.name, known.version, node, known.attempts, given, (), {}))
+    if isinstance(done, Failure):
+        raise _mismatch(record, f"can't be fired: {done.message}")
+    run.fired = run.firing[node.id] = done[0].index
+    plan.actions.append(done[0])
 
 
 def _arguments(record: Record) -> dict[str, JSON]:
@@ -199,58 +354,180 @@ def _arguments(record: Record) -> dict[str, JSON]:
     return found
 
 
-def _of_ref(run: PlanRun, plan: Agent, node: Node, name: str) -> frozenset[str]:
-    """The labels of what a ref hands on; the text of a template is its author's."""
-    labels = frozenset(run.state.labels_of_ref(node.id, name))
-    if node.refs[name].template:
-        labels |= origin.by(plan)
-    return labels | {PICKED} if run.state.picks(node.id, name) else labels
+# --- what happened to it ------------------------------------------------------------------------------------
 
 
-def _bound(
-    spec: ActionSpec, node: Node, arguments: Mapping[str, JSON], provenance: Mapping[str, frozenset[str]]
-) -> Bound:
-    """Arguments as a dialogue's call has them: text that comes from another step is passed by value."""
-    given: dict[str, JSON] = {}
-    attached: dict[str, Value] = {}
-    for name, value in arguments.items():
-        if name in node.refs and isinstance(value, str) and _any_text(spec, name):
-            attached[name] = text_value(value, labels=provenance[name], origin=node.refs[name].step)
-        else:
-            given[name] = value
-    return Bound(given, attached, {name: provenance[name] for name in given if name in node.refs})
+def end(tree: Tree, plan: Agent, record: Record, reply: Reply) -> str | None:
+    """A plan ends: what its message to the caller must be; None if it did not come to its own end."""
+    run = run_of(plan, record)
+    _read_all(plan, run)
+    run.ending = ending_from(reply)
+    if run.machine is None and not run.invalid:
+        return report(run, run.ending) if run.ending is not None else None
+    if record.body == BUG:
+        expect_said(tree, record, Reply(to=plan.caller, status="failed"), BUG)
+    elif run.cancelled or run.over:
+        expect_said(tree, record, *conclusion(plan, run))
+    else:
+        raise _mismatch(record, "ends a plan that is not at its end")
+    run.rest()
+    return None
 
 
-def _any_text(spec: ActionSpec, name: str) -> bool:
-    schema = spec.properties.get(name, {})
-    return schema.get("type") == "string" and "enum" not in schema and "pattern" not in schema
+def conclusion(plan: Agent, run: PlanRun) -> tuple[Reply, str]:
+    """What the reply of a plan says that has come to its end, and its message to the caller."""
+    if run.cancelled:
+        return Reply(to=plan.caller, status="cancelled"), run.cancelled
+    if run.machine is None:
+        return Reply(to=plan.caller, status="failed"), run.invalid
+    ending = ending_of(run.machine.result(), run.machine.run.answer)
+    return reply_of(plan, ending), report(run, ending)
 
 
-def _task(run: PlanRun, plan: Agent, node: Node, arguments: Mapping[str, JSON]) -> Bound:
-    """The message to a child: its task, and by name what the steps before it gave; their content acts on nobody."""
-    names: list[str] = []
-    lines: list[str] = []
-    for name, value in arguments.items():
-        if name not in node.refs:
-            lines.append(f"{name}: {as_text(value)}")
-            continue
-        media = "text/plain" if isinstance(value, str) else "application/json"
-        labels = _of_ref(run, plan, node, name)
-        kept = text_value(as_text(value), media=media, labels=labels, origin=node.refs[name].step)
-        names.append(plan.table.receive(variable_of(name), kept))
-    for one in node.dependencies:
-        settled = run.latest.get(one)
-        if one in run.state.outputs and settled is not None and settled.value is not None:
-            names += [variable_of(one), *settled.brought]
-    if names:
-        lines.append("What you can use: " + ", ".join(f"${name}" for name in dict.fromkeys(names)) + ".")
-    message = "\n".join([node.task, *(["", *lines] if lines else [])])
-    given: dict[str, JSON] = {"name": node.call, "message": message}
-    if node.role:
-        given["role"] = node.role
-    if node.model:
-        given["model"] = node.model
-    return Bound(given, {})
+def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
+    """A model answered a question about the plan, or can't."""
+    run = run_of(plan, record)
+    _read_all(plan, run)
+    run.asked += 1
+    if run.machine is None:
+        run.history.answered(record, ask)
+        return
+    run, machine = _machine_of(plan, record)
+    thought, failed = ask.thought, ask.failed
+    asking = _asking_of(run, record, thought)
+    expected = answer_to(tree, thought, asking.question, ask.usage, failed)
+    expect_said(tree, record, expected, "" if failed else record.body)
+    at = run.at(record.at)
+    if asking.pieces and not failed:
+        rest = _rest_of(asking, record)
+        if rest:
+            machine.piece(thought, rest, at)
+    machine.answered(thought, None if failed else record.body, failed, at)
+    run.asking.pop(thought, None)
+    follow(tree, plan)
+
+
+def answer_to(tree: Tree, thought: int, question: Question, usage: Tokens, failed: str) -> said.Ask:
+    """What the record of an answer to a question says."""
+    role = role_of(tree, question)
+    return said.Ask(
+        thought=thought,
+        question=question.kind,
+        role=role,
+        model=tree.roles[role].model,
+        digest=hashlib.sha256(question.text.encode("utf-8", "replace")).hexdigest()[:16],
+        usage=usage,
+        node=question.node,
+        failed=failed,
+    )
+
+
+def role_of(tree: Tree, question: Question) -> str:
+    """The role of the model that answers a question."""
+    return question.role if question.role in tree.roles else "smart"
+
+
+def drafted(tree: Tree, plan: Agent, record: Record, draft: said.Draft) -> None:
+    """A planner has written more of its plan."""
+    run, machine = _machine_of(plan, record)
+    asking = _asking_of(run, record, draft.thought)
+    if not asking.pieces:
+        raise _mismatch(record, "is a part of an answer that is read as a whole")
+    asking.read += record.body
+    machine.piece(draft.thought, record.body, run.at(record.at))
+    follow(tree, plan)
+
+
+def _asking_of(run: PlanRun, record: Record, thought: int) -> Asking:
+    if thought not in run.asking:
+        raise _mismatch(record, f"answers question {thought}, which nobody asked")
+    return run.asking[thought]
+
+
+def _rest_of(asking: Asking, record: Record) -> str:
+    """What an answer holds behind what was read of it while it was written."""
+    if not record.body.startswith(asking.read):
+        raise _mismatch(record, "is another answer than what was read of it before")
+    return record.body[len(asking.read) :]
+
+
+def cut_off(tree: Tree, plan: Agent, record: Record, discard: Discard) -> None:
+    """An answer was stopped: it is asked for again, unless nobody wants it any more."""
+    run = run_of(plan, record)
+    if run.machine is None:
+        return
+    again = discard.reason == "pause"
+    if again != (discard.thought in run.asking) or (discard.thought and not again):
+        raise _mismatch(record, "stops an answer that is asked for, or asks for one that is not")
+    if again:
+        _cut_off(run, run.machine, discard.thought, run.at(record.at))
+        follow(tree, plan)
+
+
+def _cut_off(run: PlanRun, machine: PlanMachine, thought: int, at: float) -> None:
+    run.asking[thought].read = ""
+    machine.cut_off(thought, at)
+
+
+def woken(tree: Tree, plan: Agent, record: Record, wake: said.Wake) -> None:
+    """Its time has come, or the session goes on after it had stopped."""
+    run, machine = _machine_of(plan, record)
+    since, at = run.heard - run.epoch, run.at(record.at)
+    if wake.reopened:
+        machine.stood_still(since, at)
+        for thought in list(run.asking):
+            _cut_off(run, machine, thought, at)
+    else:
+        expect(tree, record, machine.due is not None and machine.due <= at, "comes before anything is due")
+        machine.wake(at)
+    follow(tree, plan)
+
+
+def paused(tree: Tree, plan: Agent, record: Record) -> None:
+    """A latch has closed, or opened, at the plan or above it."""
+    run = plan.plan
+    if run is None or run.machine is None or not plan.active:
+        return
+    (run.machine.pause if tree.latched(plan.path) else run.machine.resume)(run.at(record.at))
+    follow(tree, plan)
+
+
+def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
+    """All of it is to end, or one step."""
+    run = run_of(plan, record)
+    if run.machine is None or not plan.active:
+        return
+    node, at = cancel.node, run.at(record.at)
+    if not node:
+        run.cancelled = record.body or _BY_USER
+        run.machine.cancel(at, abort=True, reason=run.cancelled)
+    elif node in run.state.nodes:
+        run.machine.cancel_node(node, at, reason=_STEP_BY_USER)
+    else:
+        raise _mismatch(record, f"cancels the step {node!r}, which there is not")
+    follow(tree, plan)
+
+
+def interjected(tree: Tree, plan: Agent, record: Record) -> None:
+    """A person says something to the running plan."""
+    run, machine = _machine_of(plan, record)
+    machine.interject(record.body, run.at(record.at))
+    follow(tree, plan)
+
+
+def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
+    """A call begins to wait for a person, or has its answer."""
+    run = run_of(plan, record)
+    if run.machine is None:
+        return
+    tell = run.machine.waits_for_person if pending.answer is None else run.machine.person_decided
+    tell(pending.node, run.at(record.at))
+    follow(tree, plan)
+
+
+def _read_all(plan: Agent, run: PlanRun) -> None:
+    """Whoever judges a plan, or hears how it ended, reads what its steps gave; a step alone reads only its refs."""
+    origin.read(plan, run.failures | join(frozenset(record.labels) for record in run.state.nodes.values()))
 
 
 # --- what came of firings --------------------------------------------------------------------------------------
@@ -263,7 +540,7 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
         value = result_value(tree, plan, pending, record)
     elif record.text("status") == "error":
         run_of(plan, record).failures |= origin.of_call(tree, plan, pending)
-    _settle(plan, pending, record, _outcome(plan, pending, record, value), value)
+    _settle(tree, plan, pending, record, _outcome(plan, pending, record, value), value)
 
 
 def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: Incoming) -> None:
@@ -275,7 +552,7 @@ def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: I
     if reply.status != "ok":
         run_of(plan, record).failures |= reply.labels
         failure = Failure("raised", f"The agent did not finish ({reply.status}): {record.body}")
-        _settle(plan, pending, record, failure, None)
+        _settle(tree, plan, pending, record, failure, None)
         return
     if origin.strange(tree, reply.labels):
         stem = f"{variable_of(pending.node)}_part"
@@ -285,7 +562,7 @@ def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: I
     text = rename(record.body, names)
     value = text_value(text, media="text/markdown", labels=reply.labels, origin=pending.child)
     outcome = Success(text, tuple(sorted(reply.labels)))
-    _settle(plan, pending, record, outcome, value, tuple(names.values()))
+    _settle(tree, plan, pending, record, outcome, value, tuple(names.values()))
 
 
 def _plain(value: Value) -> Value:
@@ -296,6 +573,7 @@ def _plain(value: Value) -> Value:
 
 
 def _settle(
+    tree: Tree,
     plan: Agent,
     pending: Pending,
     record: Record,
@@ -308,6 +586,12 @@ def _settle(
     attempt = run.state.nodes[pending.node].attempts
     settled = Settled(pending.node, attempt, record.n, outcome, value, brought)
     run.settled[pending.index] = run.latest[pending.node] = settled
+    machine = run.machine
+    if machine is not None and plan.active and pending.node in machine.run.attempts:
+        # What was stopped has no outcome, unless one came before it could be.
+        stopped = machine.run.attempts[pending.node].ending and record.text("status") == "cancelled"
+        machine.attempt_ended(pending.node, None if stopped else outcome, run.at(record.at))
+        follow(tree, plan)
 
 
 _FAILED: Final[Mapping[str, tuple[FailureKind, str]]] = {

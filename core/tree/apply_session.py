@@ -14,6 +14,7 @@ from core.modules.registry import Loaded
 from core.ports import JSON
 from core.records.kinds import FORMAT
 from core.records.record import Record
+from core.tree import apply_plan
 from core.tree.agent import Agent
 from core.tree.agent_context import AgentContext
 from core.tree.bounds import Bounds
@@ -71,6 +72,9 @@ def migrate(tree: Tree, record: Record) -> None:
     tree.outdated = False
     take_version(tree, record, record.text("to"))
     take_roles(tree, record)
+    for agent in list(tree.agents.values()):
+        if agent.plan is not None:
+            apply_plan.take_over(tree, agent, record)
 
 
 def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:

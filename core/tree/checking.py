@@ -10,6 +10,8 @@ from core.errors import ReplayMismatch
 from core.language import labels
 from core.language.actions import ActionSpec
 from core.ports import JSON
+from core.records.codec import encode_fields
+from core.records.content import Content
 from core.records.record import Record
 from core.tree.agent import Agent, Pending
 from core.tree.tree import Tree
@@ -34,8 +36,8 @@ def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
         raise ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
 
 
-def expect_fields(tree: Tree, record: Record, expected: Mapping[str, JSON]) -> None:
-    """Say that a record differs unless its fields are exactly these, and it has no body.
+def expect_fields(tree: Tree, record: Record, expected: Mapping[str, JSON], body: str = "") -> None:
+    """Say that a record differs unless its fields are exactly these, and so is its body.
 
     Raises:
         ReplayMismatch: they are not, in a strict tree.
@@ -47,7 +49,7 @@ def expect_fields(tree: Tree, record: Record, expected: Mapping[str, JSON]) -> N
     said = ", ".join(f"{name}: {_shown(record.fields, name)}" for name in wrong)
     came = ", ".join(f"{name}: {_shown(expected, name)}" for name in wrong)
     expect(tree, record, not wrong, f"says {said}; the core says {came}")
-    expect(tree, record, not record.body, "has a body, and its kind has none")
+    expect(tree, record, record.body == body, "has another body than the core's" if body else "has a body")
 
 
 def _same(said: Mapping[str, JSON], came: Mapping[str, JSON], name: str) -> bool:
@@ -61,6 +63,18 @@ def _exact(value: JSON) -> str:
 
 def _shown(fields: Mapping[str, JSON], name: str) -> str:
     return labels.inline(_exact(fields[name]), _SHOWN) if name in fields else "nothing"
+
+
+def expect_said(tree: Tree, record: Record, expected: Content, body: str = "") -> None:
+    """Say that a record differs unless it says exactly this.
+
+    Raises:
+        ReplayMismatch: it does not, in a strict tree.
+    """
+    # A representation tells `true` from 1, which are equal otherwise.
+    if tree.strict and (repr(record.content) != repr(expected) or record.extra or record.body != body):
+        expect(tree, record, record.kind == expected.KIND, f"is none of the kind {expected.KIND!r}")
+        expect_fields(tree, record, encode_fields(expected), body)
 
 
 def is_gated(spec: ActionSpec) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, cast, get_args
+from typing import Final
 
 from core.language import labels
 from core.plan.contracts import as_text
 from core.plan.model import WORK
-from core.plan.result import PlanResult, Status, node_json, versions_json
+from core.plan.result import PlanResult, node_json, versions_json
 from core.plan.state import NodeRecord
 from core.ports import JSON
+from core.records.dialogue import Reply
 from core.tree.agent import Agent
 from core.tree.plan_run import Ending, PlanRun, variable_of
 from core.tree.tree import Tree
@@ -30,33 +31,24 @@ def ending_of(result: PlanResult, answer: JSON) -> Ending:
     return Ending(result.status, answer, result.missing, result.bound, (*result.warnings, *result.flags))
 
 
-def ending_fields(ending: Ending) -> dict[str, JSON]:
-    """An ending as it stands in a `reply` record."""
-    fields: dict[str, JSON] = {"plan": ending.status}
-    if ending.answer is not None:
-        fields["answer"] = ending.answer
-    if ending.missing:
-        fields["missing"] = dict(ending.missing)
-    if ending.bound:
-        fields["ended_by"] = ending.bound
-    if ending.warnings:
-        fields["warnings"] = list(ending.warnings)
-    return fields
-
-
-def ending_from(fields: dict[str, JSON]) -> Ending | None:
-    """Back from a `reply` record; None if the plan did not end by itself."""
-    status = fields.get("plan")
-    missing, warnings = fields.get("missing"), fields.get("warnings")
-    if status not in get_args(Status):
-        return None
-    return Ending(
-        cast(Status, status),
-        fields.get("answer"),
-        {one: str(why) for one, why in missing.items()} if isinstance(missing, dict) else {},
-        str(fields.get("ended_by", "")),
-        tuple(map(str, warnings)) if isinstance(warnings, list) else (),
+def reply_of(plan: Agent, ending: Ending) -> Reply:
+    """What the `reply` record of a plan that ended by itself says."""
+    return Reply(
+        to=plan.caller,
+        status="ok",
+        plan=ending.status,
+        answer=ending.answer,
+        missing=dict(ending.missing) or None,
+        ended_by=ending.bound,
+        warnings=ending.warnings,
     )
+
+
+def ending_from(reply: Reply) -> Ending | None:
+    """How a plan ended; None if it did not end by itself."""
+    if not reply.plan:
+        return None
+    return Ending(reply.plan, reply.answer, reply.missing or {}, reply.ended_by, reply.warnings)
 
 
 def report(run: PlanRun, ending: Ending) -> str:

@@ -1,24 +1,34 @@
-"""What the tree knows of one plan: the fold of its records.
+"""What the tree knows of one plan: the machine that decides about it, and what stands between it and the records.
 
-The engine (`core.plan.engine`) keeps a state of its own while it runs; this one is made from the journal
-alone, live as well as on replay, so a plan can be shown, verified, and gone on with after a crash.
+Outcomes (a step's result, a model's answer, a person's word, a time) are told to the machine by the records that hold
+them (`core.tree.apply_plan`). What it decides is owed to the journal, in order, and what it wants done is there to be
+seen: whoever holds the session writes the one and does the other, now or after a restart.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from core.gate.provenance import NOTHING, Labels
 from core.language.variables import Value
-from core.plan.model import WORK, Plan, PlanVersion
+from core.plan.machine import PlanMachine
+from core.plan.model import WORK
+from core.plan.model import Plan as Steps
 from core.plan.result import Status
-from core.plan.seams import Outcome, QuestionKind
-from core.plan.state import NodeChange, NodeRecord, PlanState
+from core.plan.seams import Outcome, Question
+from core.plan.state import NodeRecord, PlanState
 from core.ports import JSON
+from core.records.plans import Fire, Node, Plan
+from core.records.session import Notice
+from core.tree.plan_history import History
 
+BUG: Final = "An internal error ended this agent's work; the log has it."
+"""What is said of work that a bug of ours ended."""
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -48,33 +58,93 @@ class Ending:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A record that follows from those before it, and is not written yet."""
+
+    content: Plan | Node | Fire | Notice
+    body: str = ""
+
+
+@dataclass(slots=True)
+class Asking:
+    """A question that is open. `pieces`: what is read of its answer while it is written; `read`: what was, so far."""
+
+    question: Question
+    pieces: bool
+    read: str = ""
+
+
 @dataclass(slots=True)
 class PlanRun:
     """One plan. `thinks`: whether models are asked about it. `source`: as it was written, without steps if a planner
-    writes them.
+    writes them. `machine`: None before it is handed over, if it can't run (`invalid` says why), and while records
+    of an older format are read, whose steps are in `history`.
 
-    `events`: all versions and changes, in order. `fired`: firings so far; `firing`: node → action of its firing that
-    has no outcome yet. `settled`: what came of them, by action; `latest`: of each node, the newest. `failures`: labels
-    of what was said of those that failed.
+    `owed`: records to be written. `asking`: open questions, by the number of the thought. `asked`: answers so far.
+    `fired`: firings so far; `firing`: node → action of its firing that has no outcome yet. `settled`: what came of
+    them, by action; `latest`: of each node, the newest. `failures`: labels of what was said of those that failed.
+    `cancelled`: why somebody ended it.
+    `epoch`: the time, in seconds, from which the plan's own is counted; `heard`: the time of the last record about it.
     """
 
     mode: str
     options: Mapping[str, str | int]
     thinks: bool = True
-    source: Plan = field(default_factory=lambda: Plan("plan", {}))
-    state: PlanState = field(default_factory=PlanState)
-    events: list[NodeChange | PlanVersion] = field(default_factory=list)
+    source: Steps = field(default_factory=lambda: Steps("plan", {}))
+    machine: PlanMachine | None = None
+    history: History = field(default_factory=History)
+    invalid: str = ""
+    cancelled: str = ""
+    epoch: float = 0.0
+    heard: float = 0.0
+    owed: deque[Owed] = field(default_factory=deque)
+    asking: dict[int, Asking] = field(default_factory=dict)
+    asked: int = 0
     fired: int = 0
     firing: dict[str, int] = field(default_factory=dict)
     settled: dict[int, Settled] = field(default_factory=dict)
     latest: dict[str, Settled] = field(default_factory=dict)
-    answers: list[tuple[QuestionKind, str]] = field(default_factory=list)
     failures: Labels = NOTHING
     ending: Ending | None = None
+
+    @property
+    def state(self) -> PlanState:
+        """The plan and its nodes, as the records made them."""
+        return self.machine.run.state if self.machine is not None else self.history.state
+
+    @property
+    def over(self) -> bool:
+        """Whether it has come to its end, and owes the journal nothing but its reply."""
+        ended = self.machine is not None and self.machine.over
+        return bool((ended or self.invalid) and not self.owed)
+
+    @property
+    def due(self) -> float | None:
+        """The time, in seconds, at which something is due by itself; None if nothing is."""
+        if self.machine is None or self.machine.over or self.machine.due is None:
+            return None
+        return self.epoch + self.machine.due
+
+    def at(self, time: str) -> float:
+        """Seconds since the plan's start, by the time of a record; they never go back."""
+        self.heard = max(self.heard, seconds(time))
+        return self.heard - self.epoch
 
     def work(self) -> list[NodeRecord]:
         """Tool and agent nodes of the present version, in its order."""
         return [self.state.nodes[one] for one, node in self.state.plan.nodes.items() if node.kind in WORK]
+
+    def rest(self) -> None:
+        """Nothing more comes of it."""
+        self.owed.clear()
+        self.asking.clear()
+        self.firing.clear()
+
+
+def seconds(time: str) -> float:
+    """A record's time in seconds since 1970."""
+    return datetime.fromisoformat(time).timestamp()
 
 
 def variable_of(node: str) -> str:

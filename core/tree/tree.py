@@ -63,6 +63,8 @@ class Tree:
         self.session = ""
         self.workspace = "scratch"
         self.layout: Layout = "whole"
+        self.stirred: set[str] = set()
+        """Plans about which something was told since whoever runs the session looked last."""
         self.records = 0
         self.closed = False
         self.epoch = 0

@@ -82,8 +82,7 @@ async def _run(
         done = session.state.agents[reply.agent].plan
         assert done is not None
         calls = sum(
-            one.all_turns + (len(one.plan.answers) if one.plan else 0)
-            for one in session.state.agents.values()
+            one.all_turns + (one.plan.asked if one.plan else 0) for one in session.state.agents.values()
         )
         used = session.state.usage()
         report = result_json(done, calls, used.prompt_tokens + used.completion_tokens)

@@ -126,7 +126,7 @@ async def _release(session: Session) -> None:
 
 def _calls(session: Session) -> int:
     agents = session.state.agents.values()
-    return sum(agent.all_turns + (len(agent.plan.answers) if agent.plan else 0) for agent in agents)
+    return sum(agent.all_turns + (agent.plan.asked if agent.plan else 0) for agent in agents)
 
 
 def _since(now: Usage, before: Usage) -> Usage:

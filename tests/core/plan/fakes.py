@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from core.errors import ModelUnreachable
-from core.plan.engine import PlanEngine
 from core.plan.model import PlanVersion
 from core.plan.result import PlanResult
-from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success, Waiting
+from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
 from core.plan.state import NodeChange
+from tests.core.plan.engine import PlanEngine, Waiting
 
 T = TypeVar("T")
 

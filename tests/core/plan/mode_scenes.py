@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.plan.engine import PlanEngine
 from core.plan.forms import read_plan
 from core.plan.modes.base import Mode
 from core.plan.result import PlanResult
 from core.plan.seams import Outcome
+from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import (
     ScriptedAsker,
     ScriptedRunner,

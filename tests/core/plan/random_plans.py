@@ -8,15 +8,15 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.plan.engine import PlanEngine
 from core.plan.forms import version_from_json, version_to_json
 from core.plan.limits import Limits
 from core.plan.model import Contract, Node, Plan, PlanVersion, Ref, make_plan
 from core.plan.modes.base import Mode
 from core.plan.result import PlanResult
-from core.plan.seams import Failure, Firing, Outcome, Success, Waiting
+from core.plan.seams import Failure, Firing, Outcome, Success
 from core.plan.state import DEFAULT_RETRIES, NodeChange, PlanState
 from core.plan.states import TERMINAL
+from tests.core.plan.engine import PlanEngine, Waiting
 from tests.core.plan.fakes import ScriptedAsker, VirtualClock, drive, run
 
 FAULTS = ("raised", "incomplete", "unavailable", "contract", "exception", "hang", "slow_then_gone")

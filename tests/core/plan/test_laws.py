@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.plan.engine import PlanEngine
 from core.plan.limits import Limits
 from core.plan.model import Node, PlanVersion
 from core.plan.modes.analyze import Analyze
@@ -20,6 +19,7 @@ from core.plan.modes.reflect import Reflect
 from core.plan.modes.static import Static
 from core.plan.state import NodeChange, PlanState
 from core.plan.states import TERMINAL
+from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import ScriptedRunner, VirtualClock, run
 from tests.core.plan.random_plans import (
     FAULTS,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from core.plan.engine import PlanEngine
 from core.plan.forms import read_plan
 from core.plan.limits import Limits
 from core.plan.model import Node
@@ -20,6 +19,7 @@ from core.plan.modes.reflect import Reflect
 from core.plan.seams import FunctionInfo
 from core.plan.state import NodeChange
 from core.plan.validate import levels
+from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import (
     Functions,
     Recorder,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from core.plan.engine import PlanEngine
 from core.plan.forms import read_plan
 from core.plan.limits import Limits
 from core.plan.model import PlanVersion
@@ -12,6 +11,7 @@ from core.plan.recovery import Exhausted, Ladder, LadderBudget, Permitted, Recov
 from core.plan.seams import Failure, Success
 from core.plan.state import PlanState
 from core.plan.states import Cause
+from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import ScriptedAsker, ScriptedRunner, VirtualClock, run, states
 
 BUSY = Failure("unavailable", "Busy.")

@@ -1,4 +1,6 @@
-"""Runs a plan in the world: the thin shell around `PlanMachine`.
+"""A plan run by itself, without a session: a small shell around `PlanMachine`, for tests and benchmarks.
+
+A `Runner` fires nodes, an `Asker` puts questions to a model, an `Observer` is told what happens.
 
 What the machine wants is carried out by tasks, and what comes of it is told to the machine in the very task in which
 it ended, so a successor starts in the same turn of the loop as its last predecessor's completion, and a slow node
@@ -9,30 +11,65 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
-from typing import Final
+from typing import Final, Protocol
 
 from core.errors import ModelError
-from core.plan.alarm import Alarm
 from core.plan.commands import AskModel, Notice, StopAsking, StopFiring
 from core.plan.limits import Limits
 from core.plan.machine import PlanMachine
 from core.plan.model import Plan, PlanVersion
 from core.plan.modes.base import Mode
 from core.plan.result import PlanResult
-from core.plan.seams import (
-    Asker,
-    Catalogue,
-    Failure,
-    Firing,
-    Observer,
-    Outcome,
-    QuestionKind,
-    Runner,
-)
+from core.plan.seams import Catalogue, Failure, Firing, Outcome, Question, QuestionKind
 from core.plan.state import NodeChange, PlanState
 from core.ports import Clock
+from tests.core.plan.alarm import Alarm
+
+
+class Waiting(Protocol):
+    """Tells the engine that a firing waits for a person, so that its time limit stands still."""
+
+    def waits_for_person(self) -> None: ...
+    def goes_on(self) -> None: ...
+
+
+class Runner(Protocol):
+    """Fires tool and agent nodes: through the gate, and cancellation reaches the container."""
+
+    async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
+        """Run once; `waiting` is told when it waits for a person. An error of the tool is a `Failure`; an exception is taken for one (`crashed`).
+
+        It may be cancelled at any time.
+        """
+        ...
+
+
+class Asker(Protocol):
+    """The one way to a model."""
+
+    def ask(self, question: Question) -> AsyncGenerator[str]:
+        """Stream the reply's text.
+
+        Raises:
+            ModelError: no reply could be had; the engine goes on with the safe default.
+        """
+        ...
+
+
+class Observer(Protocol):
+    """Takes every event of the plan, in order; the journal's `plan` and `node` records are written from them."""
+
+    def on_change(self, change: NodeChange) -> None: ...
+    def on_version(self, version: PlanVersion) -> None: ...
+    def on_text(self, question: Question, text: str) -> None:
+        """A piece of a reply that people may watch; passing, not an event."""
+        ...
+
+    def on_notice(self, text: str) -> None:
+        """Something for a person: a warning of the validation, a deadlock report."""
+        ...
 
 
 class PlanEngine:

@@ -1,0 +1,152 @@
+"""Steps that are fired: each becomes an action of its plan, like one that an agent wrote. Pure.
+
+What a step is fired with is not stored where it follows from its refs. Its arguments carry the labels of what their
+refs hand on; a child hears by name what the steps before it gave, and nothing of its content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from core.gate.provenance import PICKED
+from core.language.actions import CALL, ActionSpec
+from core.language.grammar import Bound
+from core.language.variables import Value, text_value
+from core.plan.contracts import as_text
+from core.plan.model import Node
+from core.plan.refs import MissingField, resolve
+from core.plan.seams import Failure, Firing
+from core.plan.validate import parameter_faults
+from core.ports import JSON
+from core.records.plans import Fire
+from core.tree import origin
+from core.tree.agent import Agent, Pending
+from core.tree.plan_run import Owed, PlanRun, variable_of
+from core.tree.tree import Tree
+
+
+def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending, Owed] | Failure:
+    """The action that a firing is, with its record; or why it can't be carried out."""
+    index = run.fired + 1
+    if firing.node.kind == "agent":
+        made = _child(tree, plan, run, firing, index)
+    else:
+        made = _tool(tree, plan, run, firing, index)
+    if isinstance(made, Failure):
+        return made
+    content = Fire(
+        node=firing.node.id,
+        attempt=firing.attempt,
+        turn=plan.turn,
+        action=index,
+        function=made.spec.name,
+        to=made.child,
+    )
+    return made, Owed(content, _body(run, firing))
+
+
+def _body(run: PlanRun, firing: Firing) -> str:
+    """The arguments, if they are not what the refs of the step resolve to."""
+    record = run.state.nodes[firing.node.id]
+    try:
+        same = resolve(record.node, run.state.outputs, record.winner) == firing.arguments
+    except MissingField:
+        same = False
+    return "" if same else json.dumps(dict(firing.arguments), ensure_ascii=False)
+
+
+# --- tools --------------------------------------------------------------------------------------------------
+
+
+def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | Failure:
+    node, arguments = firing.node, firing.arguments
+    spec = tree.registry(plan.path).find(node.call)
+    if not isinstance(spec, ActionSpec) or spec.core:
+        return Failure("incomplete", f"{node.call} did not complete.")
+    refused = " ".join(parameter_faults(replace(node, params=arguments, refs={}), spec.parameters))
+    if refused:
+        return Failure("raised", refused)
+    bound = _bound(spec, node, arguments, {name: _of_ref(run, plan, node, name) for name in node.refs})
+    return Pending(index, spec.name, "", "", spec, bound, node=node.id)
+
+
+def _of_ref(run: PlanRun, plan: Agent, node: Node, name: str) -> frozenset[str]:
+    """The labels of what a ref hands on; the text of a template is its author's."""
+    labels = frozenset(run.state.labels_of_ref(node.id, name))
+    if node.refs[name].template:
+        labels |= origin.by(plan)
+    return labels | {PICKED} if run.state.picks(node.id, name) else labels
+
+
+def _bound(
+    spec: ActionSpec, node: Node, arguments: Mapping[str, JSON], provenance: Mapping[str, frozenset[str]]
+) -> Bound:
+    """Arguments as a dialogue's call has them: text that comes from another step is passed by value."""
+    given: dict[str, JSON] = {}
+    attached: dict[str, Value] = {}
+    for name, value in arguments.items():
+        if name in node.refs and isinstance(value, str) and _any_text(spec, name):
+            attached[name] = text_value(value, labels=provenance[name], origin=node.refs[name].step)
+        else:
+            given[name] = value
+    return Bound(given, attached, {name: provenance[name] for name in given if name in node.refs})
+
+
+def _any_text(spec: ActionSpec, name: str) -> bool:
+    schema = spec.properties.get(name, {})
+    return schema.get("type") == "string" and "enum" not in schema and "pattern" not in schema
+
+
+# --- agents -------------------------------------------------------------------------------------------------
+
+
+def _child(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | Failure:
+    node = firing.node
+    path = f"{plan.path}/{node.call}"
+    refused = _no_child(tree, plan, path, node)
+    if refused:
+        return Failure("raised", refused)
+    bound = _task(run, plan, node, firing.arguments)
+    return Pending(index, node.call, "", "", CALL, bound, child=path, node=node.id)
+
+
+def _no_child(tree: Tree, plan: Agent, path: str, node: Node) -> str:
+    """Why an agent step can't be carried out; empty if it can."""
+    if path in tree.agents:
+        return f"{path} is a plan." if tree.agents[path].plan is not None else ""
+    if node.model and node.model not in tree.roles:
+        return f"There is no model role {node.model!r}; there are {', '.join(sorted(tree.roles))}."
+    if plan.depth + 1 > tree.bounds.depth:
+        return f"Agents may be at most {tree.bounds.depth} deep."
+    if len(tree.agents) >= tree.bounds.agents:
+        return f"There are {tree.bounds.agents} agents, the most there may be."
+    return ""
+
+
+def _task(run: PlanRun, plan: Agent, node: Node, arguments: Mapping[str, JSON]) -> Bound:
+    """The message to a child: its task, and by name what the steps before it gave; their content acts on nobody."""
+    names: list[str] = []
+    lines: list[str] = []
+    for name, value in arguments.items():
+        if name not in node.refs:
+            lines.append(f"{name}: {as_text(value)}")
+            continue
+        media = "text/plain" if isinstance(value, str) else "application/json"
+        labels = _of_ref(run, plan, node, name)
+        kept = text_value(as_text(value), media=media, labels=labels, origin=node.refs[name].step)
+        names.append(plan.table.receive(variable_of(name), kept))
+    for one in node.dependencies:
+        settled = run.latest.get(one)
+        if one in run.state.outputs and settled is not None and settled.value is not None:
+            names += [variable_of(one), *settled.brought]
+    if names:
+        lines.append("What you can use: " + ", ".join(f"${name}" for name in dict.fromkeys(names)) + ".")
+    message = "\n".join([node.task, *(["", *lines] if lines else [])])
+    given: dict[str, JSON] = {"name": node.call, "message": message}
+    if node.role:
+        given["role"] = node.role
+    if node.model:
+        given["model"] = node.model
+    return Bound(given, {})

@@ -1,0 +1,69 @@
+"""Plans in journals of formats 1.0 and 1.1, whose steps followed from the records `plan` and `node` themselves.
+
+Such a plan is read as it was written. A program that goes on with the session makes a machine of what was read
+(`core.tree.apply_plan.take_over`), and from there on the plan is like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast, get_args
+
+from core.errors import ReplayMismatch
+from core.plan.forms import version_from_json
+from core.plan.model import PlanError, PlanVersion
+from core.plan.seams import QuestionKind, Success
+from core.plan.state import NodeChange, PlanState
+from core.plan.states import IllegalTransition
+from core.records.plans import Ask, Node
+from core.records.record import Record
+
+
+@dataclass(slots=True)
+class History:
+    """What was read. `events`: all versions and changes, in order; `answers`: what models answered about the plan."""
+
+    state: PlanState = field(default_factory=PlanState)
+    events: list[NodeChange | PlanVersion] = field(default_factory=list)
+    answers: list[tuple[QuestionKind, str]] = field(default_factory=list)
+
+    def begin(self, name: str, goal: str) -> None:
+        """It is handed over."""
+        self.state = PlanState(name, goal)
+
+    def version(self, record: Record) -> PlanVersion:
+        """A version begins."""
+        try:
+            version = version_from_json(record.fields)
+            self.state.adopt(version)
+        except (PlanError, KeyError) as error:
+            raise _mismatch(record, f"can't follow here: {error}") from error
+        self.events.append(version)
+        return version
+
+    def change(self, record: Record, moves: Node, result: tuple[int, Success] | None) -> NodeChange:
+        """A step's state changes. `result`: the newest that its step has, with the number of its record."""
+        try:
+            moved = NodeChange.from_json({**record.fields, "at": moves.t})
+            if moves.result:
+                if result is None or result[0] != moves.result:
+                    raise _mismatch(record, f"takes record {moves.result} for a result of {moved.node}")
+                moved = moved._replace(output=result[1].output, labels=result[1].labels)
+            if moved.version != self.state.plan.version:
+                raise _mismatch(record, f"names version {moved.version}, not {self.state.plan.version}")
+            self.state.apply(moved)
+        except (PlanError, IllegalTransition, KeyError) as error:
+            raise _mismatch(record, f"can't follow here: {error}") from error
+        self.events.append(moved)
+        return moved
+
+    def answered(self, record: Record, ask: Ask) -> None:
+        """A model answered a question about the plan."""
+        kind = ask.question
+        if kind not in get_args(QuestionKind):
+            raise _mismatch(record, f"answers a question of the unknown kind {kind!r}")
+        self.answers.append((cast(QuestionKind, kind), record.body))
+
+
+def _mismatch(record: Record, what: str) -> ReplayMismatch:
+    return ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
