@@ -4,7 +4,8 @@
 
 Both commits do the same work in turns, each time in a process of its own, so that a machine whose speed drifts slows
 both alike; who begins changes every round. The best of the rounds counts, since other work on the machine only ever
-makes one worse. Times are processor time of all threads. Ends with status 1 if something costs over 3 % more.
+makes one worse. Times are processor time of all threads. Beside them stands how many functions were called, which is
+the same in every run, however busy the machine is. Ends with status 1 if something costs over 3 % more.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Row:
     field: str
     unit: str
     rate: bool = False
+    watch: int = 0
+    """Which of its stopwatches, where calls are counted."""
 
     def cost(self, then: float, now: float) -> float:
         """What it costs now, as a multiple of what it cost then."""
@@ -52,7 +55,7 @@ ROWS: Final = (
     Row("a branch of 100 at the same time", "branches", 100, "cpu_ms", "ms"),
     Row("a branch of 1,000 at the same time", "branches", 1000, "cpu_ms", "ms"),
     Row("records verified", "reopening", 10_000, "verify_cpu", "/s", rate=True),
-    Row("records resumed", "reopening", 10_000, "resume_cpu", "/s", rate=True),
+    Row("records resumed", "reopening", 10_000, "resume_cpu", "/s", rate=True, watch=1),
     Row("durable records of 64 writers", "appends", 64, "per_cpu_second", "/s", rate=True),
 )
 
@@ -74,9 +77,20 @@ def measure(before: Path, rounds: int) -> Found:
     return found
 
 
-def _run(place: Path, what: str, count: int) -> dict[str, float]:
+def calls(before: Path) -> dict[str, float]:
+    """By the name of a figure: how many functions are called now, as a multiple of before."""
+    found: dict[str, float] = {}
+    for what, count in dict.fromkeys((row.what, row.count) for row in ROWS):
+        then, now = (_run(place, what, count, "calls") for place in (before, ROOT))
+        for row in ROWS:
+            if (row.what, row.count) == (what, count):
+                found[row.name] = now[f"calls {row.watch}"] / then[f"calls {row.watch}"]
+    return found
+
+
+def _run(place: Path, what: str, count: int, *more: str) -> dict[str, float]:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(_WORK), what, str(count)],
+        [sys.executable, "-W", "ignore", str(_WORK), what, str(count), *more],
         cwd=place,
         env={**os.environ, "PYTHONPATH": str(place)},
         stdout=subprocess.PIPE,
@@ -93,17 +107,23 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with checkout(options.before) as before:
-        found = measure(before, options.rounds)
+        found, called = measure(before, options.rounds), calls(before)
     rows, targets, best = [], [], dict[str, dict[str, float]]()
     for row in ROWS:
         pick = max if row.rate else min
         then, now = pick(found["before"][row.name]), pick(found["now"][row.name])
         cost = row.cost(then, now)
-        best[row.name] = {"before": then, "now": now, "cost": round(cost, 3)}
+        best[row.name] = {
+            "before": then,
+            "now": now,
+            "cost": round(cost, 3),
+            "calls": round(called[row.name], 3),
+        }
         digits = ",.0f" if row.rate else ".3f"
-        rows.append((row.name, f"{then:{digits}} {row.unit}", f"{now:{digits}} {row.unit}", f"{cost:.2f}"))
+        times = (f"{one:{digits}} {row.unit}" for one in (then, now))
+        rows.append((row.name, *times, f"{cost:.2f}", f"{called[row.name]:.2f}"))
         targets.append(Target(f"{row.name}: cost now, as a multiple of before", cost, _MOST))
-    kept.table(("", f"at {options.before}", "now", "cost now / before"), rows)
+    kept.table(("", f"at {options.before}", "now", "cost now / before", "calls now / before"), rows)
     kept.targets(targets)
     kept.numbers(best)
     return 0 if all(target.met for target in targets) else 1

@@ -1,4 +1,8 @@
-"""One measurement of the checkout that stands in the working directory: `python work.py WHAT COUNT`; prints JSON.
+"""One measurement of the checkout that stands in the working directory: prints numbers as JSON.
+
+    python work.py WHAT COUNT [calls]
+
+With `calls` it counts function calls in place of time: whatever else the machine does, they stay the same.
 
 Runs under either commit, so it uses nothing but what both have: the measurements of `benchmarks.tree`, and its model
 and module in memory.
@@ -7,6 +11,7 @@ and module in memory.
 from __future__ import annotations
 
 import asyncio
+import cProfile
 import os
 import sys
 import tempfile
@@ -40,6 +45,29 @@ async def branches(data: Path, count: int) -> Numbers:
         return watch.per(count)
 
 
+class Counter:
+    """How many functions are called between entering and leaving each stopwatch, in order."""
+
+    def __init__(self) -> None:
+        self.found: list[int] = []
+        self._profile = cProfile.Profile()
+        begin, end = Stopwatch.__enter__, Stopwatch.__exit__
+
+        def enter(watch: Stopwatch) -> Stopwatch:
+            begin(watch)
+            self._profile = cProfile.Profile()
+            self._profile.enable()
+            return watch
+
+        def leave(watch: Stopwatch, *why: object) -> None:
+            self._profile.disable()
+            self.found.append(sum(one.callcount for one in self._profile.getstats()))
+            end(watch, None, None, None)
+
+        setattr(Stopwatch, "__enter__", enter)  # noqa: B010 - it is the measurements' own, which know nothing of this
+        setattr(Stopwatch, "__exit__", leave)  # noqa: B010
+
+
 async def _measure(what: str, count: int) -> Numbers:
     with tempfile.TemporaryDirectory() as folder:
         if what == "branches":
@@ -48,4 +76,8 @@ async def _measure(what: str, count: int) -> Numbers:
 
 
 if __name__ == "__main__":
-    report(asyncio.run(_measure(sys.argv[1], int(sys.argv[2]))))
+    counter = Counter() if "calls" in sys.argv else None
+    numbers = asyncio.run(_measure(sys.argv[1], int(sys.argv[2])))
+    if counter is not None:
+        numbers = {f"calls {number}": calls for number, calls in enumerate(counter.found)}
+    report(numbers)
