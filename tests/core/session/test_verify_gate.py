@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.core.session.test_loading import GrowingHost, deploy
 
 from core import Session
 from core.errors import ReplayMismatch
@@ -30,6 +29,7 @@ from core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, World, replies, runtime
 from tests.core.session.test_clearance import Endpoint, question
 from tests.core.session.test_control import until
+from tests.core.session.test_module_loader import GrowingHost, deploy
 from tests.core.session.test_verify import mismatch, rewrite
 from tests.records import with_fields
 
