@@ -1,121 +1,127 @@
-"""Interleaving never matters: the same outcomes under any schedule give every agent the same history."""
+"""Orders of completion, explored: whatever ends first, whoever is paused or killed, the journal verifies."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import random
-from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
-from core.gate.gate import Ticket
-from core.models.roles import Models
-from core.modules.client import OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.ports import ChatMessage, ModelEvent, ModuleHost, Report
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
+import pytest
 
-SCHEDULES = int(100 * float(os.environ.get("IACT_TEST_SCALE", "1")))
+from tests.core.session.simulation import Scenario, explore
+from tests.core.session.test_plan_control import JUDGING
 
-SCRIPT = {
-    "/": [
-        "```CALL_ASYNC a\nOne.\n```\n```CALL_ASYNC b\nTwo.\n```\n```CALL_ASYNC c\nThree.\n```\n```WRITE\nroot\n```\n```WAIT\n```",
-        "```CALL b\nOnce more: $a_1\n```",
-        "All done.",
-    ],
-    "/a": ["```CALL d\nDeeper.\n```\n```READ\na\n```", "From a."],
-    "/b": ["```WRITE\nb1\n```\n```WRITE\nb2\n```", "From b.", "Again from b."],
-    "/c": ["```t.fail\nc\n```", "```t.lose\nc\n```", "From c."],
-    "/a/d": [
-        "```VAR v\nvalue\n```\n```READ text=$v\n```\n```READ\nd1\n```\n```READ\nd2\n```\n```WRITE\nd3\n```",
-        "From d: $v",
+_SCHEDULES: Final = 12
+"""Of each scenario; IACT_TEST_SCALE multiplies them."""
+
+CHAIN = """\
+steps:
+  - {id: a, call: t.read, params: {text: one}}
+  - {id: b, call: t.write, refs: {text: {step: a}}}
+  - {id: c, call: t.write, params: {text: three}, after: [b]}
+"""
+DIAMOND = """\
+steps:
+  - {id: a, call: t.write, params: {text: one}}
+  - {id: b, call: t.read, params: {text: two}, after: [a]}
+  - {id: c, call: t.write, params: {text: three}, after: [a]}
+  - {id: d, call: t.write, params: {text: four}, after: [b, c]}
+"""
+WIDE = "steps:\n" + "".join(f"  - {{id: s{n}, call: t.write, params: {{text: w{n}}}}}\n" for n in range(7))
+RACE = """\
+steps:
+  - {id: a, call: t.read, params: {text: one}}
+  - {id: b, call: t.read, params: {text: two}}
+  - {id: c, call: t.write, after: [a, b], join: any_of, refs: {text: {step: "*"}}}
+"""
+FAILING = """\
+steps:
+  - {id: a, call: t.fail, params: {text: one}}
+  - {id: b, call: t.write, params: {text: two}, after: [a]}
+  - {id: c, call: t.write, params: {text: three}}
+"""
+TIMED = """\
+steps:
+  - {id: a, call: t.read, params: {text: one}, timeout: 3, retries: 2}
+  - {id: b, call: t.write, params: {text: two}, timeout: 3, after: [a]}
+"""
+LOSING = """\
+steps:
+  - {id: a, call: t.lose, params: {text: one}}
+  - {id: b, call: t.write, params: {text: two}}
+"""
+AGENT = """\
+steps:
+  - {id: a, agent: reader, task: Read.}
+  - {id: b, agent: writer, task: Write., after: [a]}
+  - {id: c, agent: reader, task: Once more., after: [a]}
+"""
+NESTED = "steps:\n  - {id: a, agent: planner, task: Plan.}\n  - {id: b, call: t.write, params: {text: last}, after: [a]}\n"
+JUDGED = """\
+steps:
+  - {id: a, call: t.read, params: {text: one}, contract: {judgement: "It says one."}}
+  - {id: b, call: t.write, params: {text: two}, after: [a]}
+"""
+GOAL = "goal: Find out"
+PEOPLE: Mapping[str, list[str]] = {
+    "/p/reader": ["```t.read\nx\n```", "Read it.", "Read it again.", "And again."],
+    "/p/writer": ["```t.write\nnote\n```", "Wrote it.", "Wrote it again."],
+    "/p/planner": [
+        "```PLAN inner\nsteps:\n  - {id: x, call: t.write, params: {text: inner}}\n```",
+        *["Planned."] * 9,
     ],
 }
-_PASSING = {"call", "turn", "took", "ms", "first_ms", "usage", "context", "seen"}
-"""Fields that hold record numbers or times."""
+PATCHED = {
+    **JUDGING,
+    "A step failed.": '{"steps": [{"id": "instead", "call": "t.read", "params": {"text": "i"}}]}',
+}
+GAVE_UP = {**JUDGING, "A step failed.": '{"steps": [], "skip": false}'}
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "chain": Scenario(CHAIN, agents=PEOPLE, answers=JUDGING),
+    "diamond": Scenario(DIAMOND, agents=PEOPLE, answers=JUDGING),
+    "wide": Scenario(WIDE, agents=PEOPLE, answers=JUDGING),
+    "race": Scenario(RACE, agents=PEOPLE, answers=JUDGING),
+    "patched": Scenario(FAILING, agents=PEOPLE, answers=PATCHED),
+    "given up": Scenario(FAILING, agents=PEOPLE, answers=GAVE_UP),
+    "timed": Scenario(TIMED, agents=PEOPLE, answers=GAVE_UP),
+    "losing": Scenario(LOSING, agents=PEOPLE, answers=PATCHED),
+    "agents": Scenario(AGENT, agents=PEOPLE, answers=JUDGING),
+    "nested": Scenario(NESTED, agents=PEOPLE, answers=JUDGING),
+    "judged": Scenario(JUDGED, agents=PEOPLE, answers={**JUDGING, "Judge whether": '{"holds": true}'}),
+    "approvals": Scenario(WIDE, agents=PEOPLE, answers=GAVE_UP, asks=True),
+    "approved agents": Scenario(AGENT, agents=PEOPLE, answers=GAVE_UP, asks=True),
+    "planned": Scenario(GOAL, agents=PEOPLE, answers=JUDGING, fails=0.2),
+    "reflect": Scenario(GOAL, "reflect", agents=PEOPLE, answers=JUDGING, fails=0.1),
+    "nreflect": Scenario(CHAIN, "nreflect", agents=PEOPLE, answers=JUDGING, fails=0.1),
+    "orchestrator": Scenario(DIAMOND, "orchestrator", agents=PEOPLE, answers=JUDGING, fails=0.1),
+    "analyze": Scenario(GOAL, "analyze", agents=PEOPLE, answers=JUDGING, fails=0.1),
+    "profile": Scenario(GOAL, "profile", agents=PEOPLE, answers=JUDGING, fails=0.1),
+    "all of it": Scenario(
+        "steps:\n  - {id: n, agent: planner, task: Plan.}\n" + FAILING.removeprefix("steps:\n") + AGENT.removeprefix("steps:\n")
+        .replace("id: a", "id: d").replace("id: b", "id: e").replace("id: c", "id: f").replace("[a]", "[d]"),
+        "orchestrator", agents=PEOPLE, answers=PATCHED, asks=True, fails=0.2,
+    ),
+}  # fmt: skip
 
 
-class Dithering(ScriptedModel):
-    """Gives way a random number of times before every chunk."""
-
-    def __init__(self, dice: random.Random) -> None:
-        super().__init__(replies(SCRIPT), chunk=8)
-        self._dice = dice
-
-    async def stream(
-        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
-    ) -> AsyncGenerator[ModelEvent, None]:
-        async for event in super().stream(messages, max_tokens=max_tokens):
-            for _ in range(self._dice.randrange(6)):
-                await asyncio.sleep(0)
-            yield event
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder in memory, where there is such a thing: the journals are real, and their disk is not what is tested."""
+    shared = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-class DitheringModules(FakeModules):
-    """The same for calls."""
-
-    def __init__(self, dice: random.Random) -> None:
-        super().__init__(World())
-        self._dice = dice
-
-    async def call(
-        self,
-        ticket: Ticket,
-        call: FunctionCall,
-        *,
-        on_output: Callable[[str], None],
-        on_artifact: OnArtifact,
-        report: Report,
-    ) -> Outcome:
-        for _ in range(self._dice.randrange(20)):
-            await asyncio.sleep(0)
-        return await super().call(ticket, call, on_output=on_output, on_artifact=on_artifact, report=report)
-
-
-def play(data: Path, seed: int) -> list[Record]:
-    dice = random.Random(seed)
-
-    def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
-        return DitheringModules(dice)
-
-    async def main() -> Path:
-        models = Models({"smart": Dithering(dice)})
-        async with Runtime(
-            data, models, FakeHost(), clock=TickingClock(), open_modules=open_modules
-        ) as opened:
-            session = await opened.open()
-            await session.ask("Go")
-            return session.journal
-
-    return list(replay(asyncio.run(main()), verify=True).records)
-
-
-def histories(records: Sequence[Record]) -> dict[str, list[object]]:
-    """Each agent's records without numbers and times. What a WAIT took is compared as a set: its order is an outcome.
-
-    What an agent draws from the pool is left out as well: it depends on what the others have used of it.
-    """
-    agents = {record.n: record.agent for record in records}
-    found: dict[str, list[object]] = defaultdict(list)
-    for record in records:
-        if record.kind in ("open", "module", "notice", "draw"):
-            continue
-        fields = {name: value for name, value in record.fields.items() if name not in _PASSING}
-        took = record.fields.get("took")
-        heard = sorted(agents[n] for n in took if isinstance(n, int)) if isinstance(took, list) else []
-        found[record.agent].append((record.kind, record.body, fields, heard))
-    return found
-
-
-def test_every_schedule_gives_every_agent_the_same_history(tmp_path: Path) -> None:
-    first = histories(play(tmp_path / "first", 0))
-    orders = set()
-    for seed in range(1, SCHEDULES):
-        records = play(tmp_path / str(seed), seed)
-        assert histories(records) == first
-        orders.add(tuple((record.kind, record.agent) for record in records))
-    assert len(orders) > SCHEDULES // 10, "the schedules were hardly different"
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_order_of_completion_verifies(name: str, memory: Path, scale: float) -> None:
+    for seed in range(max(1, round(_SCHEDULES * scale))):
+        try:
+            explore(memory / str(seed), SCENARIOS[name], seed)
+        except BaseException as error:
+            error.add_note(f"the scenario {name!r} with seed {seed}")
+            raise
+        shutil.rmtree(memory / str(seed))
