@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from core.errors import UsageError
 from core.gate.clearance import ENDPOINT_SECONDS, PERSON_SECONDS
 from core.ports import Medium
-from core.tree.bounds import Bounds
+from core.records.parts import Bounds
 
 _ENVIRONMENT: Mapping[str, str] = {
     "IACT_DATA": "data",

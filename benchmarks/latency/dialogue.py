@@ -17,7 +17,7 @@ from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.ports import ChatMessage, ModelEvent, ModelProfile, ModuleHost, Report, StreamEnd, TextDelta
-from core.tree.bounds import Bounds
+from core.records.parts import Bounds
 
 _WIDE: Final = 10**9
 

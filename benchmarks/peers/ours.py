@@ -20,8 +20,8 @@ from core.models.roles import Models
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.ports import ModelProfile, ModuleHost, Report
+from core.records.parts import Bounds
 from core.session.runtime import SystemClock
-from core.tree.bounds import Bounds
 
 _WIDE = 10**9
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.context.prompt import STANDARD
-from core.context.tail import Seen, Told, tail
+from core.context.tail import Told, tail
 from core.context.tail import changes as state_changes
 from core.language import labels
 from core.language.variables import Table, text_value
 from core.ports import ChatMessage
+from core.records.parts import Seen
 
 _MANUAL: Final = """
 

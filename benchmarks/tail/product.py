@@ -36,9 +36,9 @@ from core.ports import (
     StreamEnd,
     TextDelta,
 )
+from core.records.parts import Bounds
 from core.session.replay import replay
 from core.tree.apply import apply
-from core.tree.bounds import Bounds
 from core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, World
 

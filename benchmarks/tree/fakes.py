@@ -28,7 +28,7 @@ from core.ports import (
     StreamEnd,
     TextDelta,
 )
-from core.tree.bounds import Bounds
+from core.records.parts import Bounds
 from tests.core.session.fakes import FakeHost, FakeModules, World
 
 _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)

@@ -12,13 +12,13 @@ of a fork; the next tail is then whole again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
 from core.language.labels import describe, inline, path
 from core.language.variables import Table
-from core.ports import JSON
+from core.records.parts import Seen
 
 Layout = Literal["whole", "changes"]
 """What a session does with its tails: the whole one at every turn and then dropped (the first journals), or
@@ -34,48 +34,6 @@ _DATE: Final = len("2026-01-31")
 
 _LISTED: Final = 12
 """Variables and children that are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work.
-
-    `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions
-    are those that its context names, where it names any.
-    """
-
-    now: str
-    directory: str = ""
-    running: Sequence[str] = field(default_factory=tuple)
-    tokens_left: int | None = None
-    catalogue: int | None = None
-
-    def to_json(self) -> dict[str, JSON]:
-        """As it stands in a `turn` record."""
-        found: dict[str, JSON] = {"now": self.now}
-        if self.directory:
-            found["directory"] = self.directory
-        if self.running:
-            found["running"] = list(self.running)
-        if self.tokens_left is not None:
-            found["tokens_left"] = self.tokens_left
-        if self.catalogue is not None:
-            found["catalogue"] = self.catalogue
-        return found
-
-    @staticmethod
-    def from_json(data: JSON) -> Seen:
-        """Back from a `turn` record; absent fields are empty."""
-        if not isinstance(data, dict):
-            return Seen("")
-        running = data.get("running")
-        return Seen(
-            str(data.get("now", "")),
-            str(data.get("directory", "")),
-            tuple(str(name) for name in running) if isinstance(running, list) else (),
-            left if isinstance(left := data.get("tokens_left"), int) else None,
-            since if isinstance(since := data.get("catalogue"), int) else None,
-        )
 
 
 @dataclass(frozen=True, slots=True)

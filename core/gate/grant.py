@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from core.gate.level import from_json
-from core.ports import JSON
+from core.records.parts import GrantTerms
 
 _NOTHING: Final = -1
 """A cap below every impact."""
@@ -119,42 +118,22 @@ class Grant:
             self, scope=scope, intent=min(self.intent, intent if intent is not None else self.intent)
         )
 
-    def to_json(self) -> dict[str, JSON]:
+    def terms(self) -> GrantTerms:
         """As it stands in a journal."""
-        return {
-            "scope": self.scope.name,
-            "allow": [list(patterns) for patterns in self.scope.allow],
-            "caps": dict(self.scope.caps),
-            "intent": self.intent,
-            "user": self.user,
-        }
+        scope = self.scope
+        return GrantTerms(
+            scope=scope.name, allow=scope.allow, caps=dict(scope.caps), intent=self.intent, user=self.user
+        )
 
     @staticmethod
-    def from_json(data: JSON) -> Grant:
-        """Back from a journal. What is missing or malformed grants nothing."""
-        fields = data if isinstance(data, dict) else {}
-        allow, caps, intent = fields.get("allow"), fields.get("caps"), fields.get("intent")
-        patterns = tuple(
-            tuple(str(one) for one in some) if isinstance(some, list) else ()
-            for some in (allow if isinstance(allow, list) else [[]])
-        )
-        limits = (
-            {one: _cap(cap) for one, cap in caps.items()}
-            if isinstance(caps, dict)
-            else {}
-            if caps is None
-            else {"*": _NOTHING}
-        )
-        return Grant(
-            Scope(str(fields.get("scope", "none")), patterns, limits),
-            from_json(intent) or 0,
-            str(fields.get("user", "local")),
-        )
+    def of(terms: GrantTerms) -> Grant:
+        """Back from a journal."""
+        return Grant(Scope(terms.scope, terms.allow, terms.caps), terms.intent, terms.user)
 
-
-def _cap(data: JSON) -> float:
-    found = from_json(data)
-    return _NOTHING if found is None else found
+    @staticmethod
+    def none() -> Grant:
+        """What somebody may do to whom nothing was granted."""
+        return Grant(Scope("none", ((),)), 0)
 
 
 DEFAULT_SCOPE = Scope("default", (("*",),))

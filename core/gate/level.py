@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.errors import UsageError
-from core.ports import JSON
 
 NAMED: Final[Mapping[str, float]] = {"observe": 0, "operate": 1, "override": 2}
 HIGHEST: Final = 2
@@ -34,10 +33,3 @@ def level(value: float | str, named: Mapping[str, float]) -> float:
         names = ", ".join(sorted(known, key=lambda name: (known[name], name)))
         raise UsageError(f"An intent is a number from 0 to 2, or one of {names}; not {value!r}.")
     return int(number) if number.is_integer() else number
-
-
-def from_json(data: JSON) -> float | None:
-    """A level as it stands in a journal; None if it is none."""
-    if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
-        return None
-    return data

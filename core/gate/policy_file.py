@@ -254,7 +254,7 @@ class _Stored(_Scope):
         return (EffectRule(**one.model_dump()) for one in self.effects)
 
 
-def policy_json(policy: Policy) -> JSON:
+def policy_json(policy: Policy) -> dict[str, JSON]:
     """A policy as it stands in a journal."""
     stored = _Stored(
         names=tuple(sorted(policy.names)),
@@ -272,7 +272,7 @@ def policy_json(policy: Policy) -> JSON:
         levels=dict(sorted(policy.levels)),
         effects=tuple(_StoredEffect(**dataclasses.asdict(one)) for one in sorted(policy.effects)),
     )
-    found: JSON = stored.model_dump(mode="json", exclude_defaults=True)
+    found: dict[str, JSON] = stored.model_dump(mode="json", exclude_defaults=True)
     return found
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from core.language.actions import ActionSpec
 from core.modules.manifest import Manifest
-from core.ports import JSON, Origin
+from core.ports import Origin
+from core.records.session import Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +61,23 @@ class Loaded:
         needs = self.manifest.needs
         return Start(self.digest, self.egress, self.secrets, needs.workspace == "write", needs.own_instances)
 
-    def to_json(self) -> dict[str, JSON]:
-        """As a `module` record has it, beside the manifest in its body."""
-        fields: dict[str, JSON] = {
-            "name": self.manifest.name,
-            "version": self.manifest.version,
-            "digest": self.digest,
-            "origin": self.origin,
-            "stake": "live" if self.egress or self.secrets else "scratch",
-        }
-        if not self.whole:
-            fields["approved"] = [*sorted(self.approved)]
-        return fields
+    def content(self, *, live: bool) -> Module:
+        """As a `module` record has it, beside the manifest in its body. `live`: the session works in a user's directory."""
+        return Module(
+            name=self.manifest.name,
+            version=self.manifest.version,
+            digest=self.digest,
+            origin=self.origin,
+            stake="live" if live or self.egress or self.secrets else "scratch",
+            approved=None if self.whole else tuple(sorted(self.approved)),
+        )
 
     @staticmethod
-    def from_json(fields: Mapping[str, JSON], manifest: Manifest) -> Loaded:
+    def of(said: Module, manifest: Manifest) -> Loaded:
         """Back from a `module` record. One without `approved` is believed whole."""
-        names = {function.name for function in manifest.functions}
-        given, origin = fields.get("approved"), fields.get("origin")
-        approved = names & {str(one) for one in given} if isinstance(given, list) else names
-        known: Origin = "user" if origin == "user" else "agent" if origin == "agent" else "shipped"
-        return Loaded(manifest, str(fields.get("digest", "")), known, frozenset(approved))
+        names = frozenset(function.name for function in manifest.functions)
+        approved = names if said.approved is None else names & frozenset(said.approved)
+        return Loaded(manifest, said.digest, said.origin, approved)
 
 
 UNAPPROVED: Final = "(nobody has approved what it says of itself)"

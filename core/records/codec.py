@@ -10,7 +10,7 @@ import dataclasses
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
-from typing import Annotated, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from core.ports import JSON
 from core.records.content import Content, Unknown
@@ -24,6 +24,8 @@ _NAMES: Final = {
     type(None): "nothing",
 }  # fmt: skip
 _SHOWN: Final = 60
+
+_Part = TypeVar("_Part")
 
 Read = Callable[[JSON], object]
 Write = Callable[[object], JSON]
@@ -315,6 +317,24 @@ def encode_fields(content: Content) -> dict[str, JSON]:
         return dict(content.fields)
     fields = _written(layout_of(type(content)), content)
     return {"op": content.OP, **fields} if content.OP else fields
+
+
+def encode_part(part: object) -> dict[str, JSON]:
+    """A part of a record as it stands in its header."""
+    return _written(layout_of(type(part)), part)
+
+
+def decode_list(kind: type[_Part], data: JSON) -> tuple[_Part, ...]:
+    """A list of parts, or of texts, that stands in a blob.
+
+    Raises:
+        Misfit: it is none.
+    """
+    if not isinstance(data, list):
+        raise Misfit("", f"is {_NAMES[type(data)]}, and should be a list")
+    plain, read, _ = _shape(kind)
+    found = [_taken(plain, read, one, str(place)) for place, one in enumerate(data)]
+    return tuple(one for one in found if isinstance(one, kind))
 
 
 for _cls in CLASSES:

@@ -15,6 +15,9 @@ DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "c
 """Why a generation was stopped: a latch closed, a person or a cancel ended it, its endpoint began again, or the
 functions on offer changed while the model wrote its first reply."""
 
+LastTurn: TypeAlias = Literal["", "turns", "tokens"]
+"""Why a turn is an agent's last one, if it is."""
+
 BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop"]
 """Which bound of a task was hit: its turns, its tokens, its time, the model's window, or it went round in circles."""
 
@@ -103,7 +106,7 @@ class Reply(Content):
     """Whether it is an answer; or its model or plan failed, it was cancelled, or a bound ended its work."""
     bound: Outcome[BoundName] = ""
     """The bound that ended it."""
-    last: Derived[Literal["", "turns", "tokens"]] = ""
+    last: Derived[LastTurn] = ""
     """Why this was the agent's last turn, which it was told."""
     generation: Annotated[Generation | None, Group()] = None
     plan: Derived[Literal["", "concluded", "partial", "failed"]] = ""

@@ -33,14 +33,14 @@ from core.journal.record import encode
 from core.journal.seal import Sealer
 from core.models.roles import Models
 from core.ports import JSON, Versions
-from core.records.codec import decode
 from core.records.kinds import FORMAT
+from core.records.parts import Bounds, GrantTerms, RoleTerms
 from core.records.record import Record, blobs_of, timestamp
+from core.records.session import Adopt as AdoptContent
 from core.session.copying import Room, copy_tree, transfer
 from core.session.fork import STORE, workshop
 from core.session.garbage_collection import collector_paused
 from core.tree.apply import read_tree, take_in
-from core.tree.bounds import Bounds
 from core.tree.roles import Role
 
 LARGEST_JOURNAL: Final = 1 << 30
@@ -67,7 +67,10 @@ class Adopted:
 class Terms:
     """On which terms the new session goes on: the adopter's, as fields of the `adopt` record."""
 
-    fields: Mapping[str, JSON]
+    models: Mapping[str, RoleTerms]
+    grant: GrantTerms
+    policy: Mapping[str, JSON]
+    bounds: Bounds
 
     @staticmethod
     def of(policy: Policy, intent: float | str, bounds: Bounds, models: Models) -> Terms:
@@ -77,16 +80,8 @@ class Terms:
             UsageError: there is no such level of intent.
         """
         granted = level(intent, dict(policy.levels))
-        roles: dict[str, JSON] = {name: Role.of(models.profile(name)).to_json() for name in models.roles()}
-        return Terms(
-            {
-                "format": FORMAT,
-                "models": roles,
-                "grant": Grant(policy.scope(), granted).to_json(),
-                "policy": policy_json(policy),
-                "bounds": bounds.to_json(),
-            }
-        )
+        roles = {name: Role.of(models.profile(name)).terms() for name in models.roles()}
+        return Terms(roles, Grant(policy.scope(), granted).terms(), policy_json(policy), bounds)
 
 
 def adopt(
@@ -169,18 +164,20 @@ def _write(
         tree = read_tree(records, _some(partial(read_blob, place)), strict=False)
     with file.open("rb") as stream:
         before = hashlib.file_digest(stream, "sha256").hexdigest()
-    fields: dict[str, JSON] = {
-        "from": tree.session,
-        "after": last.n,
-        "session": session,
-        "sha256": before,
-        "by": "user",
-        "workspace": "current" if (place / "workspace").is_dir() else "none",
-        **terms.fields,
-    }
-    if any(left_out.values()):
-        fields["left_out"] = {name: count for name, count in left_out.items() if count}
-    content, _ = decode("adopt", fields)
+    content = AdoptContent(
+        from_=tree.session,
+        after=last.n,
+        session=session,
+        sha256=before,
+        by="user",
+        workspace="current" if (place / "workspace").is_dir() else "none",
+        format=FORMAT,
+        models=terms.models,
+        grant=terms.grant,
+        policy=terms.policy,
+        bounds=terms.bounds,
+        left_out={name: count for name, count in left_out.items() if count} or None,
+    )
     record = Record(last.n + 1, timestamp(now), "/", tree.root.step + 1, content, prev=last.digest)
     source = tree.session
     data, _ = encode(record, sealer)

@@ -6,13 +6,12 @@ import asyncio
 import contextlib
 
 from core.language.grammar import Bound
-from core.ports import JSON
+from core.records.calls import Call, Select
 from core.session.live import Live
 from core.tree import budget
 from core.tree.agent import Agent, Pending
-from core.tree.decision import place_fields
 from core.tree.interpret import argument_text, digest_of, ready, satisfied
-from core.tree.plan_aim import plan_fields
+from core.tree.spawning import child_spawn, plan_spawn
 
 
 class ChildCalls:
@@ -25,32 +24,28 @@ class ChildCalls:
         """Say something to a child, which is created if it is new."""
         live, path = self._live, pending.child
         if path not in live.tree.agents:
-            fields: dict[str, JSON] = {"caller": agent.path}
-            model, scope, intent = (bound.arguments.get(name) for name in ("model", "scope", "intent"))
-            if isinstance(model, str):
-                fields["model"] = model
-            if isinstance(scope, str):
-                fields["allow"] = [one.strip() for one in scope.split(",") if one.strip()]
-            if isinstance(intent, int | float):
-                fields["intent"] = intent
-            if bound.arguments.get("fork") is True and fields.get("model", agent.model) == agent.model:
-                fields["fork"] = True
-            live.record("spawn", path, fields, argument_text(bound, "role"))
+            live.record(child_spawn(agent, bound), path, body=argument_text(bound, "role"))
         self._hand_over(agent, pending, bound, waits=pending.spec.name == "CALL" and agent.plan is None)
 
     def plan(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Hand a plan over; it runs as a node of the tree."""
         path = pending.child
         if path not in self._live.tree.agents:
-            fields = {"caller": agent.path, **plan_fields(bound, argument_text(bound, "plan"))}
-            self._live.record("spawn", path, fields)
+            self._live.record(plan_spawn(agent, bound), path)
         self._hand_over(agent, pending, bound, waits=True)
 
     def _hand_over(self, agent: Agent, pending: Pending, bound: Bound, *, waits: bool) -> None:
         tree, path = self._live.tree, pending.child
         tokens = budget.share(tree, agent, tree.agents[path], waits=waits)
-        fields = {**place_fields(agent, pending), "to": path, "args": digest_of(bound), "budget": tokens}
-        self._live.record("call", agent.path, fields)
+        call = Call(
+            turn=agent.turn,
+            action=pending.index,
+            function=pending.spec.name,
+            to=path,
+            args=digest_of(bound),
+            budget=tokens,
+        )
+        self._live.record(call, agent.path)
 
     async def wait(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Wait for children to reply; time passes only while neither the agent nor one above it is paused."""
@@ -73,7 +68,11 @@ class ChildCalls:
 
     def select(self, agent: Agent, pending: Pending, *, timed_out: bool) -> None:
         """WAIT or QUERY ends; which replies it takes is recorded."""
-        fields = {**place_fields(agent, pending), "took": list[JSON](ready(agent, pending))}
-        if timed_out:
-            fields["timed_out"] = True
-        self._live.record("select", agent.path, fields)
+        select = Select(
+            turn=agent.turn,
+            action=pending.index,
+            function=pending.spec.name,
+            took=tuple(ready(agent, pending)),
+            timed_out=timed_out,
+        )
+        self._live.record(select, agent.path)

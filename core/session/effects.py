@@ -20,10 +20,12 @@ from typing import Final, TypeVar
 
 from core.errors import UsageError, WorkspaceError
 from core.modules.quota import Room
-from core.ports import JSON, AppliedChange, LiveFiles, OpenLive
+from core.ports import AppliedChange, LiveFiles, OpenLive
+from core.records.calls import Settle
+from core.records.control import ApplyChanges, DropChanges, UseOverlay
 from core.records.record import Record
 from core.session.live import Live
-from core.tree.effects import Look, difference, left_json, listed, look_fields, parents, weigh
+from core.tree.effects import Look, difference, listed, look_content, outcome_rows, parents, weigh
 from core.tree.pending import After, Intention, PendingChange
 
 STORE: Final = "live"
@@ -67,7 +69,7 @@ async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> 
             f"Changes in {folder} can't be kept apart for review: {error} Until then every call that could write"
             " there counts as impact 2, so it needs intent 2 or is denied."
         )
-        live.record("notice", "/", {"level": "warning", "code": _CODE}, text)
+        live.notice("/", _CODE, text)
         if tree.live.overlay:
             _record_overlay(live, value=False)
         return Effects(live, None)
@@ -77,7 +79,7 @@ async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> 
 
 
 def _record_overlay(live: Live, *, value: bool) -> None:
-    live.record("control", "/", {"op": "overlay", "by": "core", "value": value})
+    live.record(UseOverlay(by="core", value=value), "/")
 
 
 class Underway:
@@ -102,10 +104,10 @@ class Underway:
         """The call is about to be made."""
         await self._effects.refresh(works=self._works)
 
-    async def end(self, agent: str) -> dict[str, JSON]:
-        """The call has ended; gives what its result's record says of its effects."""
+    async def end(self, agent: str) -> int:
+        """The call has ended; gives the last record before a look that saw nothing new, 0 if there was none such."""
         self._leave()
-        return await self._effects.ended(agent) if self._works else {}
+        return await self._effects.ended(agent) if self._works else 0
 
     def _leave(self) -> None:
         if self._open:
@@ -173,20 +175,23 @@ class Effects:
                     what = f"{stale[0]!r}" + (f" and {len(stale) - 1} more" if len(stale) > 1 else "")
                     self._tell(f"Agents see {what} as it was earlier, because a background job holds it.")
 
-    async def ended(self, agent: str) -> dict[str, JSON]:
-        """A call that could write has ended; the last of those that overlap looks at what all of them did."""
+    async def ended(self, agent: str) -> int:
+        """A call that could write has ended; the last of those that overlap looks at what all of them did.
+
+        Gives the last record before the look if it saw nothing new, else 0.
+        """
         if self._files is None or self._works:
-            return {}
+            return 0
         async with self._lock:
             if self._works:
-                return {}
+                return 0
             seen = self._live.tree.records
             try:
                 fresh = await self._look(self._files, "call", agent)
             except WorkspaceError as error:
                 self._tell(str(error))
-                return {}
-            return {} if fresh else {"unchanged": seen}
+                return 0
+            return 0 if fresh else seen
 
     async def recover(self) -> None:
         """Finish what a crash cut off, and take in what was written and never looked at."""
@@ -272,10 +277,13 @@ class Effects:
             chosen = choose(live.tree.pending, paths, dropping=op == "drop")
             _check_seen(live.tree.pending, chosen, since)
             blobs: dict[str, bytes] = {}
-            fields: dict[str, JSON] = {"op": op, "by": "user", "paths": listed(chosen, blobs)}
-            if force:
-                fields["force"] = True
-            await live.durable(live.record("control", "/", fields, "", blobs))
+            paths_said = listed(tuple(chosen), blobs)
+            said = (
+                DropChanges(by="user", paths=paths_said)
+                if op == "drop"
+                else ApplyChanges(by="user", paths=paths_said, force=force)
+            )
+            await live.durable(live.record(said, "/", blobs=blobs))
             settled = await self._finish(files)
             assert settled is not None
             await live.durable(settled.record)
@@ -298,9 +306,9 @@ class Effects:
         if not changes and not gone:
             return False
         look = Look(after, seen, changes, gone)
-        fields, blobs = look_fields(look)
+        looked, blobs = look_content(look)
         verdict = weigh(tree, look, tree.records + 1)
-        record = live.record("effects", agent, {**fields, **verdict.fields()}, "", blobs)
+        record = live.record(verdict.content(looked), agent, blobs=blobs)
         if verdict.applies:
             await live.durable(record)
             await self._finish(files)
@@ -324,11 +332,10 @@ class Effects:
         left = _left(paths, outcomes)
         notes = [one for one in outcomes if one.outcome == "applied" and one.why]
         blobs: dict[str, bytes] = {}
-        fields: dict[str, JSON] = {"of": intended.n}
-        for name, some in (("left", left), ("notes", notes)):
-            if some:
-                fields[name] = listed(left_json(some), blobs)
-        record = self._live.record("settle", "/", fields, "", blobs)
+        settled = Settle(
+            of=intended.n, left=listed(outcome_rows(left), blobs), notes=listed(outcome_rows(notes), blobs)
+        )
+        record = self._live.record(settled, "/", blobs=blobs)
         self._live.changed()
         kept = {one.path for one in left}
         return Settled(record, tuple(path for path in paths if path not in kept), tuple(left), tuple(notes))
@@ -347,7 +354,7 @@ class Effects:
         """Tell people what went wrong, once."""
         if text not in self._told:
             self._told.add(text)
-            self._live.record("notice", "/", {"level": "warning", "code": _CODE}, text)
+            self._live.notice("/", _CODE, text)
 
 
 def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:

@@ -30,7 +30,10 @@ from core.journal.reader import Reader
 from core.journal.record import encode
 from core.journal.seal import Sealer
 from core.ports import Versions
+from core.records.calls import Result
+from core.records.control import Restore
 from core.records.record import Record, blobs_of, timestamp
+from core.records.session import Adopt, Open
 from core.records.session import Fork as ForkContent
 from core.session.copying import Room, copy_tree, transfer
 
@@ -116,17 +119,20 @@ class _Shared:
     def take(self, record: Record) -> None:
         self.at, self.digest = record.n, record.digest
         self.blobs |= blobs_of(record)
-        if record.kind in ("result", "control"):
-            self.version = record.text("version") or self.version
-            self.unkept = record.fields.get("unkept") is True or (self.unkept and not record.text("version"))
         if record.agent == "/":
             self.step = record.step
-        if record.kind in ("open", "fork", "adopt"):
-            self.session = record.text("session")
-        if record.kind == "adopt":  # its files are those that came along, which no version holds yet
-            self.workspace, self.version, self.unkept = "scratch", "", True
-        if record.kind == "open":
-            self.workspace = record.text("workspace") or "scratch"
+        match record.content:
+            case Result() | Restore() as said if said.version:
+                self.version, self.unkept = said.version, False
+            case Result(unkept=True):
+                self.unkept = True
+            case Open() as opened:
+                self.session, self.workspace = opened.session, opened.workspace
+            case ForkContent() as forked:
+                self.session = forked.session
+            case Adopt() as adopted:  # its files are those that came along, which no version holds yet
+                self.session = adopted.session
+                self.workspace, self.version, self.unkept = "scratch", "", True
 
 
 def _read(source: Path, at: int | None, sealer: Sealer) -> _Shared:

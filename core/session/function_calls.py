@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -29,18 +30,18 @@ from core.modules.door import FunctionCall, Modules
 from core.modules.outcome import StateChange
 from core.modules.quota import Room
 from core.modules.registry import Start
-from core.ports import JSON
+from core.records.calls import Call, Result, State
+from core.records.parts import Artifact, Blob
 from core.session.effects import Underway
 from core.session.events import Notice, Output
 from core.session.files import SessionFiles
 from core.session.module_loader import ModuleLoader
 from core.session.monitor import Monitor
-from core.session.results import record_result
+from core.session.results import record_result, result_of, settle
 from core.session.scheduler import Scheduler
-from core.tree import offers
 from core.tree.agent import Agent, Pending
-from core.tree.decision import place_fields
 from core.tree.interpret import digest_of
+from core.tree.offers import module_state
 
 NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
@@ -93,7 +94,7 @@ class FunctionCalls:
         assert bound is not None
         self._loader.review(spec.module or "")
         if pending.call and not (live.tree.believed(spec) and (spec.impact == 0 or spec.idempotent)):
-            record_result(self._live, agent, pending, {"status": "interrupted"})
+            settle(self._live, agent, pending, "interrupted")
             return
         alone = agent.actions[0] is pending or agent.plan is not None
         first = alone or not self._monitor.would_ask(agent, pending)
@@ -105,13 +106,19 @@ class FunctionCalls:
         if isinstance(decision, Denial):
             await self._monitor.linger(spec.name)
             if await self._in_turn(agent, pending):
-                record_result(self._live, agent, pending, {"status": "incomplete"})
+                settle(self._live, agent, pending, "incomplete")
             return
         decided = live.clock.monotonic()
         with self._files.effects.underway(works=decision.impact > 0) as underway:
             if not pending.call:
-                fields = {**place_fields(agent, pending), "impact": decision.impact, "args": digest_of(bound)}
-                call = live.record("call", agent.path, fields)
+                said = Call(
+                    turn=agent.turn,
+                    action=pending.index,
+                    function=spec.name,
+                    impact=decision.impact,
+                    args=digest_of(bound),
+                )
+                call = live.record(said, agent.path)
                 if decision.impact > 0:
                     await live.durable(call)
             await self._dispatch(agent, pending, bound, decision, decided, underway)
@@ -147,15 +154,17 @@ class FunctionCalls:
         with Spool(live.journal.directory) as spool:
             await underway.begin()
             outcome = await self._invoke(agent, pending, ticket, call, spool)
-            fields: dict[str, JSON] = {"ms": round((live.clock.monotonic() - started) * 1000)}
-            if writes:
-                fields |= await self._keep_files(agent)
-            fields |= await underway.end(agent.path)
+            took = round((live.clock.monotonic() - started) * 1000)
+            version, unkept = await self._keep_files(agent) if writes else ("", False)
+            unchanged = await underway.end(agent.path)
             if outcome != "cancelled":
                 taken, lost = live.clock.monotonic() - decided, outcome == "incomplete"
                 self._monitor.took(pending.spec.name, taken, lost=lost)
             if await self._in_turn(agent, pending):
-                self._record_outcome(agent, pending, outcome, fields, spool)
+                result = replace(
+                    result_of(agent, pending, "ok"), version=version, unkept=unkept, unchanged=unchanged
+                )
+                self._record_outcome(agent, result, took, outcome, spool)
 
     def _room(self) -> Room | None:
         """What calls that write fill, and may only so far; what becomes of the user's own disk is their business."""
@@ -177,20 +186,18 @@ class FunctionCalls:
         while any(one.call and one.spec.module == spec.module for one in agent.actions):
             await self._live.moved()
         with contextlib.suppress(JournalUnwritable):
-            fields: dict[str, JSON] = {"function": spec.name, "state": offers.state_fields(change)}
-            self._live.record("state", agent.path, fields)
+            self._live.record(State(function=spec.name, state=module_state(change)), agent.path)
 
-    async def _keep_files(self, agent: Agent) -> dict[str, JSON]:
-        """The version of the workspace after a call that may have written, as its record has it."""
+    async def _keep_files(self, agent: Agent) -> tuple[str, bool]:
+        """The version of the workspace after a call that may have written, and whether none could be kept."""
         try:
             version = await self._files.workspace.keep()
         except WorkspaceError as error:
             if str(error) not in self._unkept:  # once, though each call that writes fails alike
                 self._unkept.add(str(error))
-                fields = {"level": "warning", "code": "workspace"}
-                self._live.record("notice", agent.path, fields, str(error))
-            return {"unkept": True}
-        return {"version": version} if version else {}
+                self._live.notice(agent.path, "workspace", str(error))
+            return "", True
+        return version, False
 
     async def _invoke(
         self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
@@ -212,54 +219,45 @@ class FunctionCalls:
             return "cancelled"
         except (SandboxError, ModuleFault) as error:
             if pending in agent.actions:
-                live.record("notice", agent.path, {"level": "warning", "code": "module"}, str(error))
+                live.notice(agent.path, "module", str(error))
             if isinstance(error, ModuleWithdrawn) and pending.spec.module is not None:
                 await self._loader.forget(pending.spec.module, "withdrawn", str(error))
             return "incomplete"
 
     def _record_outcome(
-        self,
-        agent: Agent,
-        pending: Pending,
-        outcome: Outcome | NotRun,
-        fields: dict[str, JSON],
-        spool: Spool,
+        self, agent: Agent, result: Result, took: int, outcome: Outcome | NotRun, spool: Spool
     ) -> None:
+        """Record what a call came to. `result`: what it left in the files; `took`: milliseconds."""
         match outcome:
             case Completed():
-                fields |= {"status": "ok", "media": outcome.media, "data": dict(outcome.data)}
-                self._record_completed(agent, pending, outcome, fields, spool)
+                made = replace(result, ms=took, media=outcome.media, data=dict(outcome.data))
+                self._record_completed(agent, made, outcome, spool)
             case Raised():
-                fields |= {"status": "error", "data": {"type": outcome.type}}
+                raised = replace(result, status="error", ms=took, data={"type": outcome.type})
                 text = "\n".join(part for part in (outcome.output, outcome.message, outcome.trace) if part)
-                record_result(self._live, agent, pending, fields, text)
+                record_result(self._live, agent, raised, text)
             case TimedOut():
-                fields |= {"status": "error", "data": {"type": "TimeoutError"}}
-                seconds = int(str(fields["ms"])) / 1000
-                text = f"{outcome.output}\nIt was stopped after {seconds:.0f} s, its time limit."
-                record_result(self._live, agent, pending, fields, text.lstrip("\n"))
+                late = replace(result, status="error", ms=took, data={"type": "TimeoutError"})
+                text = f"{outcome.output}\nIt was stopped after {took / 1000:.0f} s, its time limit."
+                record_result(self._live, agent, late, text.lstrip("\n"))
             case status:  # it may have written before that
-                files: dict[str, JSON] = {
-                    one: fields[one] for one in ("version", "unkept", "unchanged") if one in fields
-                }
-                record_result(self._live, agent, pending, {"status": status, **files})
+                record_result(self._live, agent, replace(result, status=status))
 
-    def _record_completed(
-        self, agent: Agent, pending: Pending, outcome: Completed, fields: dict[str, JSON], spool: Spool
-    ) -> None:
-        artifacts: list[JSON] = []
+    def _record_completed(self, agent: Agent, result: Result, outcome: Completed, spool: Spool) -> None:
+        artifacts: list[Artifact] = []
         for artifact in outcome.artifacts:
             kept = spool.kept[artifact.id]
-            blob: dict[str, JSON] = {"sha256": kept.sha256, "size": kept.size}
             if artifact.id == outcome.artifact:
-                fields |= {"media": artifact.media, "blob": blob}
+                blob = Blob(sha256=kept.sha256, size=kept.size)
+                result = replace(result, media=artifact.media, blob=blob)
             else:
-                artifacts.append({"name": artifact.name, "media": artifact.media, **blob})
-        if artifacts:
-            fields["artifacts"] = artifacts
-        if outcome.state is not None:
-            fields["state"] = offers.state_fields(outcome.state)
-        record_result(self._live, agent, pending, fields, outcome.output)
+                artifacts.append(
+                    Artifact(name=artifact.name, media=artifact.media, sha256=kept.sha256, size=kept.size)
+                )
+        state = module_state(outcome.state) if outcome.state is not None else None
+        record_result(
+            self._live, agent, replace(result, artifacts=tuple(artifacts), state=state), outcome.output
+        )
 
 
 def _timeout(bound: Bound, default: float) -> float:

@@ -9,7 +9,10 @@ from typing import Final, Literal
 
 from core.context.tokens import estimate
 from core.language.scanner import Cut, Scan, Scanner, scan
-from core.ports import JSON, ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
+from core.ports import ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
+from core.records import dialogue as says
+from core.records.dialogue import Discard, DiscardReason
+from core.records.parts import Tokens
 from core.session.events import Delta
 from core.session.live import Live
 from core.session.scheduler import StopReason
@@ -61,10 +64,9 @@ class Generation:
             self._scope.reschedule(asyncio.get_running_loop().time())
             self.discard(reason)
 
-    def discard(self, reason: str) -> None:
+    def discard(self, reason: DiscardReason) -> None:
         """Record that what was written does not count."""
-        fields: dict[str, JSON] = {"reason": reason, "usage": self.usage()}
-        self._live.record("discard", self.agent.path, fields, self.text)
+        self._live.record(Discard(reason=reason, usage=self.usage()), self.agent.path, body=self.text)
         self._live.publish(Delta(self.agent.path, "", restart=True))
 
     async def write(self, model: Model, messages: Sequence[ChatMessage]) -> None:
@@ -125,39 +127,34 @@ class Generation:
         self._scanner = Scanner(self._is_action)
         live.publish(Delta(agent.path, "", restart=True))
 
-    def fields(self, text: str) -> dict[str, JSON]:
+    def told(self, text: str) -> says.Generation:
         """What the record of the turn or reply says of it. `text`: what counts."""
         live, agent, prepared = self._live, self.agent, self.prepared
         now = live.clock.monotonic()
-        fields: dict[str, JSON] = {
-            "model": live.tree.roles[agent.model].model,
-            "role": agent.model,
-            "context": prepared.digest,
-            "took": list(prepared.took),
-            "seen": prepared.seen.to_json(),
-            "usage": self.usage(),
-            "ms": round((now - self._started) * 1000),
-            "first_ms": round(((self._first or now) - self._started) * 1000),
-            "finish": self._finish,
-        }
-        if prepared.notes:
-            fields["notes"] = dict(prepared.notes)
-        if prepared.full:
-            fields["full"] = prepared.full
-        cut = len(self.text) - len(text)
-        if self._finish == "cut" and cut:
-            fields["cut"] = cut
-        return fields
+        return says.Generation(
+            model=live.tree.roles[agent.model].model,
+            role=agent.model,
+            context=prepared.digest,
+            took=prepared.took,
+            seen=prepared.seen,
+            usage=self.usage(),
+            ms=round((now - self._started) * 1000),
+            first_ms=round(((self._first or now) - self._started) * 1000),
+            finish=self._finish,
+            notes=dict(prepared.notes) or None,
+            full=prepared.full,
+            cut=len(self.text) - len(text) if self._finish == "cut" else 0,
+        )
 
-    def usage(self) -> JSON:
+    def usage(self) -> Tokens:
         """Token counts as the endpoint reported them, else estimated from the characters."""
         usage = self._usage
         if usage is None:
             prompt = self._live.tree.tokens(self.agent, self.prepared.newest)
-            return {"prompt": prompt, "cached": 0, "completion": estimate(self.text), "estimated": True}
-        counts: dict[str, JSON] = {
-            "prompt": usage.prompt_tokens,
-            "cached": usage.cached_tokens,
-            "completion": usage.completion_tokens,
-        }
-        return {**counts, "estimated": True} if usage.estimated else counts
+            return Tokens(prompt=prompt, cached=0, completion=estimate(self.text), estimated=True)
+        return Tokens(
+            prompt=usage.prompt_tokens,
+            cached=usage.cached_tokens,
+            completion=usage.completion_tokens,
+            estimated=usage.estimated,
+        )

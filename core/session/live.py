@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from core.errors import IactError
 from core.journal.file import Journal
@@ -18,7 +18,10 @@ from core.ports import JSON, Clock
 from core.records.codec import decode
 from core.records.content import Content
 from core.records.kinds import Kind
+from core.records.parts import Blob
 from core.records.record import Record, timestamp
+from core.records.session import Close
+from core.records.session import Notice as NoticeContent
 from core.session.events import Delta, Event, Notice, RecordAppended, TreeChanged
 from core.session.watch import Watcher
 from core.tree.agent import Agent
@@ -78,6 +81,12 @@ class Live:
             self._moved.set()
             self._moved = None
         return record
+
+    def notice(
+        self, agent: str, code: str, text: str, *, level: Literal["warning", "error"] = "warning"
+    ) -> None:
+        """Record something for people."""
+        self.record(NoticeContent(level=level, code=code), agent, body=text)
 
     async def moved(self) -> None:
         """Wait until the tree changes."""
@@ -153,7 +162,7 @@ class Live:
             JournalUnwritable: the session has stopped.
         """
         if not self.tree.closed:
-            self.record("close", "/")
+            self.record(Close(), "/")
 
     def close(self) -> None:
         """End every watcher's stream."""
@@ -180,10 +189,10 @@ def _time(at: str) -> datetime:
     return datetime.fromisoformat(at)
 
 
-def stored(text: str) -> tuple[str, dict[str, JSON], dict[str, bytes]]:
-    """How a result's text stands in the journal: (body, extra fields, blobs)."""
+def stored(text: str) -> tuple[str, Blob | None, dict[str, bytes]]:
+    """How a result's text stands in the journal: its body or its blob, and what blobs hold."""
     data = text.encode("utf-8", "replace")
     if len(data) <= _INLINE:
-        return data.decode("utf-8"), {}, {}
+        return data.decode("utf-8"), None, {}
     digest = hashlib.sha256(data).hexdigest()
-    return "", {"blob": {"sha256": digest, "size": len(data)}}, {digest: data}
+    return "", Blob(sha256=digest, size=len(data)), {digest: data}

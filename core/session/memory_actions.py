@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from core.errors import MemoryUnavailable
 from core.language.grammar import Bound
-from core.ports import JSON
 from core.session.live import Live
-from core.session.results import record_result
+from core.session.results import record_result, result_of, settle
 from core.session.scheduler import Scheduler
 from core.session.session_memory import SessionMemory
 from core.tree.agent import Agent, Pending
@@ -31,28 +30,28 @@ class MemoryActions:
         """Keep something; the journal has it, and memory gets it from there."""
         text = argument_text(bound, "text").strip()
         if not self._memory.on:
-            record_result(self._live, agent, pending, {"status": "incomplete"})
+            settle(self._live, agent, pending, "incomplete")
         elif not text or len(text) > _KEPT:
             wrong = f"`REMEMBER` takes 1 to {_KEPT} characters, not {len(text)}; keep what matters of it."
-            record_result(self._live, agent, pending, {"status": "error"}, wrong)
+            record_result(self._live, agent, result_of(agent, pending, "error"), wrong)
         else:
-            asked: dict[str, JSON] = {
-                field: argument_text(bound, name)
-                for name, field in (("kind", "kind_of"), ("supersedes", "supersedes"))
-                if argument_text(bound, name)
-            }
-            record_result(self._live, agent, pending, {"status": "ok", **asked}, text)
+            kept = replace(
+                result_of(agent, pending, "ok"),
+                kind_of=argument_text(bound, "kind"),
+                supersedes=argument_text(bound, "supersedes"),
+            )
+            record_result(self._live, agent, kept, text)
 
     async def recall(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Search memory for an agent; a search that is cancelled has its outcome by then."""
-        fields: Mapping[str, JSON] = {"status": "incomplete"}
-        body = ""
+        result, body = result_of(agent, pending, "incomplete"), ""
         try:
             async with self._scheduler.cancellable(agent):
-                fields, body = await self._memory.search(argument_text(bound, "query"))
+                rows, body = await self._memory.search(argument_text(bound, "query"))
+                result = replace(result, status="ok", rows=rows)
         except TimeoutError:
-            fields = {"status": "cancelled"}
+            result = replace(result, status="cancelled")
         except MemoryUnavailable as error:
             self._memory.tell(str(error))
         if pending in agent.actions:
-            record_result(self._live, agent, pending, fields, body)
+            record_result(self._live, agent, result, body)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final, Literal
 
 from core.errors import (
@@ -28,6 +28,7 @@ from core.modules.manifest import Manifest
 from core.modules.outcome import Completed, Outcome, Raised
 from core.modules.registry import Loaded
 from core.ports import CatalogueEntry, ModuleHost, ModuleSource, Right
+from core.records.session import Module
 from core.session.events import Notice
 from core.session.live import Live
 
@@ -95,8 +96,8 @@ class ModuleLoader:
         """A module is not there any more; agents that know its functions are told."""
         loaded = self._live.tree.modules.get(name)
         if loaded is not None:
-            fields = {"name": name, "digest": loaded.digest, "origin": loaded.origin, "state": state}
-            self._live.record("module", "/", fields, why)
+            gone = Module(name=name, digest=loaded.digest, origin=loaded.origin, state=state)
+            self._live.record(gone, "/", body=why)
             await self._door.drop(name)
 
     # --- what agents ask for --------------------------------------------------------------------
@@ -149,8 +150,7 @@ class ModuleLoader:
         try:
             await self._bring(entry)
         except (ModuleFault, ModuleLost, PackagesUnavailable) as error:
-            fields = {"level": "warning", "code": "module"}
-            self._live.record("notice", "/", fields, f"The module {entry.name} is left out. {error}")
+            self._live.notice("/", "module", f"The module {entry.name} is left out. {error}")
 
     async def _bring(self, entry: CatalogueEntry) -> Loaded:
         """Make a version of a module known in this session; it is started if it never was."""
@@ -176,9 +176,8 @@ class ModuleLoader:
         return frozenset(name for name in names if approvals.approved(manifest.name, digest, name))
 
     def _record(self, loaded: Loaded) -> None:
-        stake: Mapping[str, str] = {"stake": "live"} if self._live.tree.workspace != "scratch" else {}
         body = f"```json\n{loaded.manifest.to_json()}\n```"
-        self._live.record("module", "/", {**loaded.to_json(), **stake}, body)
+        self._live.record(loaded.content(live=self._live.tree.workspace != "scratch"), "/", body=body)
 
     def _say(self, line: str) -> None:
         self._live.publish(Notice(line))

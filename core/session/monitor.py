@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, field
+from typing import Literal
 
 from core.errors import UsageError
 from core.gate.clearance import PERSON_SECONDS, ClearancePort, ClearanceRequest, kept
@@ -24,10 +25,10 @@ from core.tree.agent import Agent, Pending
 from core.tree.decision import (
     Asked,
     Decision,
-    answer_fields,
-    ask_fields,
+    answer_content,
+    ask_content,
     decide_call,
-    gate_fields,
+    gate_content,
     nobody_answered,
 )
 
@@ -66,7 +67,7 @@ class Monitor:
                 return None
             # What changed while the question stood open counts: the intent may be lower now.
             at, decision = self._look(agent, pending)
-        self._live.record("gate", agent.path, gate_fields(agent, pending, decision), at=at)
+        self._live.record(gate_content(agent, pending, decision), agent.path, at=at)
         return decision.verdict
 
     def would_ask(self, agent: Agent, pending: Pending) -> bool:
@@ -96,10 +97,9 @@ class Monitor:
         endpoint = None if pending.passed else self._authorities.endpoint
         to: Asked = "person" if endpoint is None else "endpoint"
         if pending.answer is None and pending.asked_of != to:
-            fields, blobs = ask_fields(agent, pending, asked, decision.impact, to)
-            if to == "person":
-                fields["seconds"] = self._authorities.seconds
-            record = self._live.record("clearance", agent.path, fields, "", blobs)
+            seconds = self._authorities.seconds if to == "person" else None
+            question, blobs = ask_content(agent, pending, asked, decision.impact, to, seconds)
+            record = self._live.record(question, agent.path, blobs=blobs)
             await self._live.durable(record)
         self._live.changed()
         if endpoint is not None and pending.answer is None:
@@ -108,12 +108,13 @@ class Monitor:
         else:
             await self._wait(agent, pending)
 
-    def _answer(self, agent: Agent, pending: Pending, answer: Answer, by: str) -> None:
+    def _answer(
+        self, agent: Agent, pending: Pending, answer: Answer, by: Literal["endpoint", "time"]
+    ) -> None:
         if pending in agent.actions and pending.answer is None:
-            fields = answer_fields(agent, pending, answer, by)
-            if by == "endpoint" and answer.allow and self._authorities.both:
-                fields["then"] = "person"
-            self._live.record("clearance", agent.path, fields)
+            both = by == "endpoint" and answer.allow and self._authorities.both
+            said = answer_content(agent, pending, answer, by, then="person" if both else "")
+            self._live.record(said, agent.path)
 
     async def _wait(self, agent: Agent, pending: Pending) -> None:
         """Wait for a person; their time passes only while no latch above is closed."""
@@ -151,7 +152,5 @@ class Monitor:
             decision = self._look(agent, pending)[1]
             if decision.asked is not None:
                 kept(remember, decision.asked.question, decision.asked.user)
-        fields = answer_fields(agent, pending, Answer(allow, ""), "user")
-        if remember is not None:
-            fields["remember"] = remember
-        return self._live.record("clearance", agent.path, fields)
+        said = answer_content(agent, pending, Answer(allow, ""), "user", remember=remember)
+        return self._live.record(said, agent.path)

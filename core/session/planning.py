@@ -31,6 +31,7 @@ import asyncio
 import contextlib
 import logging
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Final
 
 from core.context.tokens import estimate
@@ -38,7 +39,7 @@ from core.errors import JournalUnwritable, ModelError, lone
 from core.models.roles import Models
 from core.plan.model import PlanError
 from core.plan.streaming import StepReader
-from core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
+from core.ports import ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
 from core.records.control import Cancel
 from core.records.dialogue import Discard, Draw
 from core.records.parts import Tokens
@@ -46,7 +47,7 @@ from core.records.plans import Draft, Wake
 from core.records.record import Record
 from core.session.actions import ActionExecutor
 from core.session.events import Delta
-from core.session.results import record_result, settle
+from core.session.results import record_result, result_of, settle
 from core.session.scheduler import Scheduler
 from core.tree import budget
 from core.tree.agent import Agent, Pending
@@ -242,9 +243,9 @@ class _Running:
         """A bug of ours costs a step its outcome."""
         if any(one is pending for one in self._plan.actions):
             name = type(error).__name__
-            fields: dict[str, JSON] = {"status": "error", "data": {"type": name}}
+            crashed = replace(result_of(self._plan, pending, "error"), data={"type": name})
             text = f"The step could not be run ({name}: {error})."
-            record_result(self._live, self._plan, pending, fields, text)
+            record_result(self._live, self._plan, crashed, text)
 
     # --- questions --------------------------------------------------------------------------------------------
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.context.tail import Seen
 from core.errors import UsageError
 from core.journal.file import FILE, Contents, read_blob, read_journal
 from core.journal.seal import Sealer
 from core.ports import ChatMessage
+from core.records.dialogue import Generation, LastTurn, Reply, Turn
 from core.records.record import Record
 from core.session.garbage_collection import collector_paused
 from core.tree.apply import migrated_at, read_tree
-from core.tree.inputs import noted, prepare
+from core.tree.apply_turn import answered
 from core.tree.tree import Tree
 
 
@@ -90,28 +90,35 @@ def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
     """
     directory = path if path.is_dir() else path.parent
     records = read_journal(path).records[:at]
-    turns = [record for record in records if record.agent == agent and "context" in record.fields]
+    turns = [
+        (record, made, last)
+        for record in records
+        if record.agent == agent
+        for made, last in [_generation(record)]
+        if made is not None
+    ]
     if not turns:
         until = f" up to record {at}" if at is not None else ""
         raise UsageError(f"The agent {agent} had no turn{until}.")
-    turn = turns[-1]
+    turn, made, last = turns[-1]
     tree = read_tree(records[: turn.n - 1], lambda digest: read_blob(directory, digest), strict=False)
     one = tree.agents[agent]
-    took = turn.fields.get("took")
-    prepared = prepare(
-        tree,
-        one,
-        Seen.from_json(turn.fields.get("seen")),
-        notes=noted(turn.fields.get("notes")),
-        took=[n for n in took if isinstance(n, int)] if isinstance(took, list) else (),
-        last=turn.text("last"),
-        full=turn.number("full"),
-    )
+    prepared = answered(tree, one, made, last)
     before = one.context.history.messages()
     # The last message of the history is the reply to the context before, which that context did not hold.
     reused = len(before) - 1 if len(turns) > 1 else len(before)
     messages = [_seen(message, reused=n < reused) for n, message in enumerate(before)]
     return SeenContext(agent, turn.n, (*messages, _seen(prepared.newest, reused=False)))
+
+
+def _generation(record: Record) -> tuple[Generation | None, LastTurn]:
+    """What a model wrote in answer to a context, if that is what a record holds, and why it was the agent's last turn."""
+    match record.content:
+        case Turn(generation=made):
+            return made, ""
+        case Reply(generation=made, last=last):
+            return made, last
+    return None, ""
 
 
 def _seen(message: ChatMessage, *, reused: bool) -> SeenMessage:

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
-from core.ports import JSON
+from core.records.calls import Result, ResultStatus
 from core.records.record import Record
 from core.session.live import Live, stored
 from core.tree.agent import Agent, Pending
-from core.tree.decision import place_fields
 
 
-def record_result(
-    live: Live, agent: Agent, pending: Pending, fields: Mapping[str, JSON], text: str = ""
-) -> Record:
-    """Record the outcome of an action; a long text becomes a blob."""
-    body, blob, blobs = stored(text)
-    call = {"call": pending.call} if pending.call else {}
-    return live.record(
-        "result", agent.path, {**place_fields(agent, pending), **call, **fields, **blob}, body, blobs
+def result_of(agent: Agent, pending: Pending, status: ResultStatus) -> Result:
+    """The outcome of an action, as far as it is only this."""
+    return Result(
+        turn=agent.turn, action=pending.index, function=pending.spec.name, call=pending.call, status=status
     )
 
 
-def settle(live: Live, agent: Agent, pending: Pending, status: str) -> None:
+def record_result(live: Live, agent: Agent, result: Result, text: str = "") -> Record:
+    """Record the outcome of an action; a long text becomes a blob."""
+    body, blob, blobs = stored(text)
+    if blob is not None:
+        result = replace(result, blob=blob)
+    return live.record(result, agent.path, body=body, blobs=blobs)
+
+
+def settle(live: Live, agent: Agent, pending: Pending, status: ResultStatus) -> None:
     """Give an action that gave nothing its outcome: `status`."""
-    record_result(live, agent, pending, {"status": status})
+    record_result(live, agent, result_of(agent, pending, status))
 
 
-def drop(live: Live, agent: Agent, status: str) -> None:
+def drop(live: Live, agent: Agent, status: ResultStatus) -> None:
     """Give every pending action of an agent its outcome, `status`; skipping leaves those that wait for a reply."""
     for pending in [one for one in agent.actions if not (one.call and status == "skipped")]:
         settle(live, agent, pending, status)

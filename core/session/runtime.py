@@ -24,9 +24,12 @@ from core.modules.approval import FILE as APPROVALS
 from core.modules.approval import Approvals
 from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
-from core.ports import JSON, Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
+from core.ports import Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
+from core.records.control import SetPolicy
 from core.records.kinds import FORMAT
+from core.records.parts import Bounds
 from core.records.record import Record
+from core.records.session import Migrate, Open
 from core.session.adopt import Terms, adopt
 from core.session.files import open_files
 from core.session.fork import fork, new_session
@@ -37,7 +40,6 @@ from core.session.monitor import Authorities
 from core.session.services import Services
 from core.session.session import Session
 from core.tree.apply import read_tree
-from core.tree.bounds import Bounds
 from core.tree.roles import Role
 from core.tree.tree import Tree
 
@@ -320,23 +322,18 @@ class Runtime:
         session = new_session(now)
         journal = Journal.create(self._sessions_path / session, self._sealer())
         live = self._live(journal, Tree(strict=True, blobs=journal.blob), [])
-        models: dict[str, JSON] = {
-            name: Role.of(self._models.profile(name)).to_json() for name in self._models.roles()
-        }
-        live.record(
-            "open",
-            "/",
-            {
-                "format": FORMAT,
-                "session": session,
-                "models": models,
-                "grant": Grant(policy.scope(), granted).to_json(),
-                "policy": policy_json(policy),
-                "bounds": self._bounds.to_json(),
-                "tail": LAYOUT,
-                "workspace": str(workspace.resolve()) if workspace is not None else "scratch",
-            },
+        models = {name: Role.of(self._models.profile(name)).terms() for name in self._models.roles()}
+        opened = Open(
+            format=FORMAT,
+            session=session,
+            models=models,
+            grant=Grant(policy.scope(), granted).terms(),
+            policy=policy_json(policy),
+            bounds=self._bounds,
+            tail=LAYOUT,
+            workspace=str(workspace.resolve()) if workspace is not None else "scratch",
         )
+        live.record(opened, "/")
         return live
 
     def _check_apart(self, workspace: Path) -> None:
@@ -375,8 +372,8 @@ class Runtime:
         """Note that another version of this program goes on here, if it is one: verification starts anew from there."""
         tree = live.tree
         if tree.format != FORMAT or tree.outdated:
-            models: dict[str, JSON] = {name: role.to_json() for name, role in tree.roles.items()}
-            live.record("migrate", "/", {"from": tree.format, "to": FORMAT, "models": models})
+            models = {name: role.terms() for name, role in tree.roles.items()}
+            live.record(Migrate(from_=tree.format, to=FORMAT, models=models), "/")
 
     def _tell(self, live: Live, contents: Contents) -> None:
         self._migrate(live)
@@ -384,7 +381,7 @@ class Runtime:
             text = (
                 f"The last {contents.torn} bytes of the journal were an unfinished append and were dropped."
             )
-            live.record("notice", "/", {"level": "warning", "code": "torn"}, text)
+            live.notice("/", "torn", text)
         self._renew_policy(live)
         known = set(live.tree.roles)
         for name in self._models.roles():
@@ -392,7 +389,7 @@ class Runtime:
         missing = known - set(self._models.roles())
         if missing:
             text = f"The roles {', '.join(sorted(missing))} of this session are served by “smart” now."
-            live.record("notice", "/", {"level": "warning", "code": "roles"}, text)
+            live.notice("/", "roles", text)
 
     def _renew_policy(self, live: Live) -> None:
         """What a person wrote into the policy since the session was last open holds from here on."""
@@ -401,7 +398,7 @@ class Runtime:
             policy = self._policies().chosen("+".join(sorted(known.names)))
         except UsageError as error:
             text = f"{error} The session goes on under the policy that it had."
-            live.record("notice", "/", {"level": "warning", "code": "policy"}, text)
+            live.notice("/", "policy", text)
             return
         if policy != known:
-            live.record("control", "/", {"op": "policy", "by": "user", "policy": policy_json(policy)})
+            live.record(SetPolicy(by="user", policy=policy_json(policy)), "/")

@@ -150,7 +150,7 @@ class Scheduler:
             _LOG.exception("The task %s of session %s met a bug.", name, self._session)
             text = f"An internal error ended a task of this session ({name}); the log has it. The session goes on."
             with contextlib.suppress(JournalUnwritable):
-                self.live.record("notice", "/", {"level": "error", "code": "internal"}, text)
+                self.live.notice("/", "internal", text, level="error")
 
     async def _drive(self, path: str) -> None:
         live = self.live

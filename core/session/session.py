@@ -10,11 +10,25 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
 from core.gate.level import level
 from core.ports import JSON
+from core.records.control import (
+    Cancel,
+    Declassify,
+    Inject,
+    InjectMode,
+    Lockdown,
+    Pause,
+    Restore,
+    Resume,
+    SetIntent,
+    StartPlan,
+)
+from core.records.dialogue import Reply, Say, Spawn
+from core.records.parts import PlanTerms
 from core.records.record import Record
 from core.session.actions import ActionExecutor
 from core.session.child_calls import ChildCalls
@@ -36,10 +50,8 @@ from core.tree import budget
 from core.tree.agent import Agent
 from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
 from core.tree.tree import Tree
-from core.tree.uploads import upload_fields
+from core.tree.uploads import upload_content
 from core.tree.view import NodeView
-
-InjectMode = Literal["queue", "deliver", "interrupt"]
 
 _NEVER_SAID: Final = "A message must hold some text."
 
@@ -123,7 +135,7 @@ class Session:
 
     async def say(self, text: str) -> Record:
         """The user speaks to the root."""
-        record = self._live.record("say", "/", body=_text(text))
+        record = self._live.record(Say(), "/", body=_text(text))
         self._scheduler.drive("/")
         return await self._live.durable(record)
 
@@ -135,8 +147,8 @@ class Session:
         """
         if self._live.failure is not None:
             raise self._live.failure
-        fields, body, blobs = upload_fields(self._live.tree.root, name, media, content)
-        return await self._live.durable(self._live.record("upload", "/", fields, body, blobs))
+        upload, body, blobs = upload_content(self._live.tree.root, name, media, content)
+        return await self._live.durable(self._live.record(upload, "/", body=body, blobs=blobs))
 
     async def inject(self, path: str, text: str, mode: InjectMode = "deliver") -> Record:
         """Put a message by the user into any agent's dialogue.
@@ -155,7 +167,7 @@ class Session:
             raise UsageError(f"The plan {path} has ended; inject into its caller {agent.caller} instead.")
         if mode == "interrupt":
             self._scheduler.stop(agent, "interrupt")
-        record = self._live.record("control", path, {"op": "inject", "by": "user", "mode": mode}, text)
+        record = self._live.record(Inject(by="user", mode=mode), path, body=text)
         self._scheduler.drive(path)
         return await self._live.durable(record)
 
@@ -165,7 +177,7 @@ class Session:
         Calls under way end as they do; what runs in the background of that part of the tree is ended.
         """
         self._find(path)
-        record = self._live.record("control", path, {"op": "pause", "by": "user"})
+        record = self._live.record(Pause(by="user"), path)
         below = frozenset(agent.path for agent in self._live.tree.subtree(path))
         for agent in self._live.tree.subtree(path):
             self._scheduler.stop(agent, "pause")
@@ -175,7 +187,7 @@ class Session:
     async def resume(self, path: str) -> Record:
         """Open an agent's latch again."""
         self._find(path)
-        record = self._live.record("control", path, {"op": "resume", "by": "user"})
+        record = self._live.record(Resume(by="user"), path)
         for agent in self._live.tree.subtree(path):
             self._scheduler.drive(agent.path)
         return await self._live.durable(record)
@@ -189,7 +201,7 @@ class Session:
         if step is not None:
             return await self._cancel_step(*step)
         agent = self._find(path)
-        record = self._live.record("control", path, {"op": "cancel", "by": "user"})
+        record = self._live.record(Cancel(by="user"), path)
         self._scheduler.cancel(path, "The user cancelled this work.")
         self._scheduler.drive(agent.caller)
         return await self._live.durable(record)
@@ -205,7 +217,7 @@ class Session:
 
     async def _cancel_step(self, plan: Agent, step: str) -> Record:
         """End one step of a plan."""
-        record = self._live.record("control", plan.path, {"op": "cancel", "by": "user", "node": step})
+        record = self._live.record(Cancel(by="user", node=step), plan.path)
         return await self._live.durable(record)
 
     async def restore(self, version: str) -> Record:
@@ -217,9 +229,10 @@ class Session:
             UsageError: there is no such version.
             WorkspaceError: it can't be restored.
         """
-        fields = {"op": "restore", "by": "user", "version": find_version(self._live.records, version)}
-        record = await self._live.durable(self._live.record("control", "/", fields))
-        await self._files.restore(record.text("version"))
+        found = find_version(self._live.records, version)
+        restored = Restore(by="user", version=found)
+        record = await self._live.durable(self._live.record(restored, "/"))
+        await self._files.restore(found)
         return record
 
     async def set_intent(self, value: float | str) -> Record:
@@ -232,7 +245,7 @@ class Session:
             UsageError: it is no level.
         """
         before, now = self.intent, level(value, self.levels)
-        record = self._live.record("control", "/", {"op": "intent", "by": "user", "value": now})
+        record = self._live.record(SetIntent(by="user", value=now), "/")
         if now < before:
             await self._modules.halt(_anybody, most=now, idle=True)
         return await self._live.durable(record)
@@ -257,12 +270,10 @@ class Session:
             UsageError: there is no such agent or variable.
         """
         agent = self._find(path)
-        fields: dict[str, JSON] = {"op": "declassify", "by": "user"}
-        if variable is not None:
-            if variable not in agent.table:
-                raise UsageError(f"The agent {path} has no variable {variable!r}.")
-            fields["variable"] = variable
-        return await self._live.durable(self._live.record("control", path, fields))
+        if variable is not None and variable not in agent.table:
+            raise UsageError(f"The agent {path} has no variable {variable!r}.")
+        vouched = Declassify(by="user", variable=variable or "")
+        return await self._live.durable(self._live.record(vouched, path))
 
     async def lockdown(self, value: bool) -> Record:
         """Deny every call of this session from now on, whoever makes it; or end that.
@@ -271,7 +282,7 @@ class Session:
         """
         if self._live.failure is not None:
             raise self._live.failure
-        record = self._live.record("control", "/", {"op": "lockdown", "by": "user", "value": value})
+        record = self._live.record(Lockdown(by="user", value=value), "/")
         if value:
             await self._modules.halt(_anybody, most=-math.inf, idle=True)
         return await self._live.durable(record)
@@ -304,10 +315,10 @@ class Session:
         root = self._find("/")
         way = check_plan(text, tree.registry("/"), mode)
         path = free_path(tree, "/", name)
-        plan: dict[str, JSON] = {"mode": way, "options": {}, "thinks": thinks}
-        spawned = live.record("spawn", path, {"caller": "/", "plan": plan})
+        terms = PlanTerms(mode=way, options={}, thinks=thinks)
+        spawned = live.record(Spawn(caller="/", plan=terms), path)
         tokens = budget.share(tree, root, tree.agents[path], waits=True)
-        live.record("control", path, {"op": "plan", "by": "user", "budget": tokens}, text)
+        live.record(StartPlan(by="user", budget=tokens), path, body=text)
         self._scheduler.drive(path)
         return await self._reply(path, spawned.n)
 
@@ -318,7 +329,10 @@ class Session:
                 raise live.failure
             fresh = live.records[looked:]
             looked += len(fresh)
-            found = next((one for one in reversed(fresh) if one.kind == "reply" and one.agent == path), found)
+            found = next(
+                (one for one in reversed(fresh) if isinstance(one.content, Reply) and one.agent == path),
+                found,
+            )
             if found is not None and not live.tree.agents[path].active:
                 return found
             if live.closed:
@@ -364,7 +378,7 @@ class Session:
             await self.effects.recover()
             await self._loader.refresh()
         except SandboxError as error:
-            self._live.record("notice", "/", {"level": "warning", "code": "sandbox"}, str(error))
+            self._live.notice("/", "sandbox", str(error))
         finally:
             self._scheduler.ready.set()
         services = self._services

@@ -10,13 +10,15 @@ from datetime import datetime
 from typing import Final
 
 from core.errors import MemoryUnavailable
-from core.ports import JSON, Ask, Happening, Memory
+from core.ports import Ask, Happening, Memory
+from core.records.dialogue import Recall
+from core.records.parts import Memory as MemoryRow
 from core.records.record import Record
 from core.session.live import Live
 from core.tree.agent import Agent
 from core.tree.happenings import happening, project_of
 from core.tree.inputs import undocumented
-from core.tree.recall import body_of, fields_of
+from core.tree.recall import body_of, rows_of
 
 _READ: Final = 1_000
 """Characters of one message that are looked at to find what helps with it."""
@@ -79,11 +81,9 @@ class SessionMemory:
             self.tell(found.notice)
         meant = await self._meant(agent, memory)
         if agent.active and (found.rows or meant or agent.mail.recalled or agent.mail.meant):
-            fields = fields_of(found.rows)
-            if meant:
-                fields["meant"] = dict[str, JSON](meant)
-            fields["ms"] = round((self._live.clock.monotonic() - started) * 1000)
-            self._live.record("recall", agent.path, fields, body_of(found.rows))
+            took = round((self._live.clock.monotonic() - started) * 1000)
+            recall = Recall(rows=rows_of(found.rows), meant=meant or None, ms=took)
+            self._live.record(recall, agent.path, body=body_of(found.rows))
 
     def _ask(self, agent: Agent, now: datetime) -> Ask:
         reads = [*agent.mail.feedback, *(message.text for message in agent.mail.inbox)]
@@ -107,8 +107,8 @@ class SessionMemory:
                 found.setdefault(name, message.n)
         return found
 
-    async def search(self, query: str) -> tuple[dict[str, JSON], str]:
-        """The fields and the body of a RECALL's result.
+    async def search(self, query: str) -> tuple[tuple[MemoryRow, ...], str]:
+        """The rows and the body of a RECALL's result.
 
         Raises:
             MemoryUnavailable: there is no memory, or it can't answer.
@@ -118,13 +118,13 @@ class SessionMemory:
         tree = self._live.tree
         rows = await self._memory.search(query, limit=_FOUND, project=project_of(tree), session=tree.session)
         current = [row for row in rows if row.current]
-        return {"status": "ok", **fields_of(current)}, body_of(current)
+        return rows_of(current), body_of(current)
 
     def tell(self, notice: str) -> None:
         """Let people know, once."""
         if notice not in self._told:
             self._told.add(notice)
-            self._live.record("notice", "/", {"level": "warning", "code": "memory"}, notice)
+            self._live.notice("/", "memory", notice)
 
 
 def _newest(agent: Agent) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.records.dialogue import Reply
 from core.session.actions import ActionExecutor
 from core.session.live import Live
 from core.session.planning import Planning
@@ -49,4 +50,4 @@ class StepExecutor:
         if agent.plan is not None and status == "cancelled":
             self.planning.end(agent)
         else:
-            self.live.record("reply", agent.path, {"to": agent.caller, "status": status}, why)
+            self.live.record(Reply(to=agent.caller, status=status), agent.path, body=why)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from core.context.tail import Seen
 from core.errors import ModelError
 from core.language.labels import SUMMARIZE
 from core.models.roles import Models
-from core.ports import JSON, ChatMessage, Model
+from core.ports import ChatMessage, Model
+from core.records.dialogue import Compress, Draw, Reply, Turn
+from core.records.parts import Seen
 from core.session.generation import Generation
 from core.session.scheduler import Scheduler
 from core.session.session_memory import SessionMemory
@@ -58,7 +59,7 @@ class Turns:
         cost = budget.cost_of_turn(size)
         tokens = budget.short(tree, agent, cost)
         if tokens:
-            live.record("draw", agent.path, {"tokens": tokens})
+            live.record(Draw(tokens=tokens), agent.path)
         window = tree.roles[agent.model].context
         share = size / (window - min(tree.bounds.reply_tokens, window // 8))
         bound = self._bound(agent, cost, now)
@@ -91,11 +92,11 @@ class Turns:
         """Return to the caller because a bound was hit, with what the agent said last."""
         said = [one.content for one in agent.context.history.messages()[-1:] if one.role == "assistant"]
         text = why.sentence + ("\n\nWhat it had so far:\n\n" + said[0] if said and agent.all_turns else "")
-        fields: dict[str, JSON] = {"to": agent.caller, "status": "bound", "bound": why.bound}
-        self._live.record("reply", agent.path, fields, text)
+        reply = Reply(to=agent.caller, status="bound", bound=why.bound)
+        self._live.record(reply, agent.path, body=text)
 
     def _fail(self, agent: Agent, error: ModelError) -> None:
-        self._live.record("reply", agent.path, {"to": agent.caller, "status": "failed"}, str(error))
+        self._live.record(Reply(to=agent.caller, status="failed"), agent.path, body=str(error))
 
     async def _generate(self, agent: Agent, prepared: Prepared) -> None:
         generation = Generation(self._live, agent, prepared)
@@ -114,12 +115,8 @@ class Turns:
         role = "fast" if fits else agent.model
         generation = Generation(live, agent, prepared, is_action=lambda name: False)
         if await self._write(generation, self._models.model(role), ChatMessage("user", SUMMARIZE)):
-            fields: dict[str, JSON] = {
-                "role": role,
-                "model": roles[role].model,
-                "usage": generation.usage(),
-            }
-            live.record("compress", agent.path, fields, generation.text.strip())
+            cut = Compress(role=role, model=roles[role].model, usage=generation.usage())
+            live.record(cut, agent.path, body=generation.text.strip())
 
     async def _write(self, generation: Generation, model: Model, newest: ChatMessage) -> bool:
         """Have one reply to the agent's history and `newest` written; False if it was stopped or failed."""
@@ -147,23 +144,25 @@ class Turns:
         held = agent.caller != "user" and any(
             message.kind == "intervention" and message.n not in prepared.took for message in agent.mail.inbox
         )
-        fields = generation.fields(text)
+        told = generation.told(text)
         if prepared.last:
             self._scheduler.cancel_children(agent)
-            ending: dict[str, JSON] = (
-                {"status": "bound", "bound": prepared.last} if acts else {"status": "ok"}
+            bound = prepared.last if acts else ""
+            reply = Reply(
+                to=agent.caller,
+                status="bound" if acts else "ok",
+                bound=bound,
+                last=prepared.last,
+                generation=told,
             )
-            live.record(
-                "reply", agent.path, {"to": agent.caller, **ending, "last": prepared.last, **fields}, text
-            )
+            live.record(reply, agent.path, body=text)
             return
-        if not acts and not held and not agent.guards.warned and running_children(tree, agent):
-            fields, held = {"held": "children", **fields}, True
-        if acts or held:
-            live.record("turn", agent.path, fields, text)
+        warns = not acts and not held and not agent.guards.warned and bool(running_children(tree, agent))
+        if acts or held or warns:
+            live.record(Turn(held="children" if warns else "", generation=told), agent.path, body=text)
             return
         self._scheduler.cancel_children(agent)
-        live.record("reply", agent.path, {"to": agent.caller, "status": "ok", **fields}, text)
+        live.record(Reply(to=agent.caller, status="ok", generation=told), agent.path, body=text)
 
     def _stands(self, generation: Generation) -> bool:
         """Whether the context that was sent is still the one that a replay builds."""

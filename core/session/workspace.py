@@ -17,13 +17,11 @@ from core.errors import UsageError, WorkspaceError
 from core.journal.file import Journal
 from core.journal.seal import Sealer
 from core.ports import Versions
+from core.records.calls import Result
 from core.records.control import Restore
 from core.records.record import Record, timestamp
 from core.session.fork import STORE
 from core.tree.apply import read_tree
-
-_ANY: Final = ("result", "control")
-"""Kinds of records that name a version, in the field `version`."""
 
 
 class Workspace:
@@ -60,16 +58,18 @@ class Workspace:
 
 def versions_of(records: Iterable[Record]) -> list[Record]:
     """The records that name a version, in order; several may name the same."""
-    return [record for record in records if _names_version(record)]
+    return [record for record in records if version_of(record)]
 
 
-def _names_version(record: Record) -> bool:
-    return record.kind in _ANY and bool(record.text("version"))
+def version_of(record: Record) -> str:
+    """The version of the workspace that a record names; empty if it names none."""
+    content = record.content
+    return content.version if isinstance(content, Result | Restore) else ""
 
 
 def is_unkept(record: Record) -> bool:
     """Whether it is the result of a call that may have written, behind which the files could not be kept."""
-    return record.kind == "result" and record.fields.get("unkept") is True
+    return isinstance(record.content, Result) and record.content.unkept
 
 
 def find_version(records: Iterable[Record], wanted: str) -> str:
@@ -78,20 +78,20 @@ def find_version(records: Iterable[Record], wanted: str) -> str:
     Raises:
         UsageError: there is none, there are several, or the files were not kept at that record.
     """
-    written = [record for record in records if _names_version(record) or is_unkept(record)]
+    written = [record for record in records if version_of(record) or is_unkept(record)]
     named = versions_of(written)
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 8:
         before = [record for record in written if record.n <= int(wanted)]
         if not before:
             raise UsageError(f"No version of the workspace was kept up to record {wanted}.")
-        if not before[-1].text("version"):
-            kept = [str(record.n) for record in before if record.text("version")]
+        if not version_of(before[-1]):
+            kept = [str(record.n) for record in before if version_of(record)]
             raise UsageError(
                 f"The files were not kept at record {before[-1].n}, which wrote last; "
                 + (f"the last version before is that of record {kept[-1]}." if kept else "none was before.")
             )
-        return before[-1].text("version")
-    found = {record.text("version") for record in named if record.text("version").startswith(wanted)}
+        return version_of(before[-1])
+    found = {one for one in map(version_of, named) if one.startswith(wanted)}
     if len(found) != 1:
         what = "several versions begin" if found else "no version begins"
         raise UsageError(f"In this session {what} with {wanted[:40]!r}.")

@@ -20,10 +20,10 @@ from core.gate.provenance import OWN, Labels
 from core.gate.rate import Tally
 from core.language import labels
 from core.records.record import Record
+from core.records.session import Adopt
 from core.tree.account import Account
 from core.tree.agent import Agent
 from core.tree.apply_session import take_roles, take_version
-from core.tree.bounds import Bounds
 from core.tree.checking import expect
 from core.tree.guards import Guards
 from core.tree.inputs import heard, show
@@ -41,22 +41,22 @@ _TOLD: Final = (
 )
 
 
-def adopt(tree: Tree, record: Record) -> None:
+def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     """From here on this is a session of the installation that wrote the record."""
-    here = record.text("from") == tree.session and record.number("after") == record.n - 1
+    here = adopted.from_ == tree.session and adopted.after == record.n - 1
     expect(tree, record, here, f"does not continue the session {tree.session}, adopted at {record.n - 1}")
-    tree.session = record.text("session")
+    tree.session = adopted.session
     tree.workspace, tree.live = "scratch", LiveFolder()
-    tree.bounds = Bounds.from_json(record.fields.get("bounds"))
-    tree.grant = Grant.from_json(record.fields.get("grant"))
-    tree.policy = policy_from_json(record.fields.get("policy"))
+    tree.bounds = adopted.bounds
+    tree.grant = Grant.of(adopted.grant)
+    tree.policy = policy_from_json(dict(adopted.policy))
     tree.lockdown, tree.tally, tree.remembered = False, Tally(), Remembered()
     tree.said, tree.shared = [], Shared(_FROM_ELSEWHERE)
     tree.calibrations, tree.catalogues = {}, {}
     tree.foreseen.clear()
     tree.outdated = False
-    take_version(tree, record, record.text("format"))
-    tree.roles = take_roles(tree, record)
+    take_version(tree, record, adopted.format)
+    tree.roles = take_roles(tree, record, adopted.models)
     tree.set_modules({})
     for agent in tree.agents.values():
         _come_to_rest(tree, agent)

@@ -17,6 +17,7 @@ from core.language.actions import ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Table
 from core.ports import Usage
+from core.records.dialogue import BoundName
 from core.tree.account import Account
 from core.tree.agent_context import AgentContext
 from core.tree.guards import Guards
@@ -142,7 +143,7 @@ class Act:
 class End:
     """Next step: return to the caller with what there is, because a bound was hit."""
 
-    bound: str
+    bound: BoundName
     sentence: str
 
 

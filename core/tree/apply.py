@@ -8,12 +8,11 @@ core itself would have done at that point, and the first that differs is named.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from core.errors import IactError, JournalError, ReplayMismatch
 from core.gate.grant import Narrowing
-from core.gate.level import from_json
 from core.gate.policy_file import policy_from_json
 from core.gate.provenance import join
 from core.language import labels
@@ -21,12 +20,38 @@ from core.language.grammar import Bound
 from core.language.scanner import Block
 from core.language.variables import mentions
 from core.modules.reading import exit_status
-from core.records.content import Unknown
-from core.records.control import Cancel
-from core.records.dialogue import Discard, Reply
+from core.records.calls import (
+    Call,
+    ClearanceAnswer,
+    ClearanceAsk,
+    Effects,
+    Gate,
+    Result,
+    Select,
+    Settle,
+    State,
+)
+from core.records.content import Content, Unknown
+from core.records.control import (
+    ApplyChanges,
+    Cancel,
+    Declassify,
+    DropChanges,
+    Inject,
+    Lockdown,
+    Pause,
+    Restore,
+    Resume,
+    SetIntent,
+    SetPolicy,
+    StartPlan,
+    UseOverlay,
+)
+from core.records.dialogue import Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import FORMAT
-from core.records.plans import Ask, Draft, Wake
+from core.records.plans import Ask, Draft, Fire, Node, Plan, Wake
 from core.records.record import Record
+from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
 from core.tree import apply_gate as fold_gate
 from core.tree import apply_plan as plan_fold
 from core.tree import apply_session as fold_session
@@ -49,8 +74,9 @@ from core.tree.interpret import (
     running_children,
 )
 from core.tree.mail import Incoming
-from core.tree.recall import ids_in, lines_in, meant_in, untrusted_in
+from core.tree.recall import lines_in, untrusted_in
 from core.tree.shape import STUMBLES, damaged
+from core.tree.spawning import expect_spawn
 from core.tree.tree import Tree
 
 _LONGEST_PATH: Final = 4096
@@ -68,21 +94,21 @@ def apply(tree: Tree, record: Record) -> None:
     Raises:
         ReplayMismatch: the record can't follow here, or, in a strict tree, the core would have done something else.
     """
-    tree.records, tree.closed = record.n, record.kind == "close"
+    tree.records, tree.closed = record.n, isinstance(record.content, Close)
     agent = tree.agents.get(record.agent)
     if agent is not None:
         agent.step += 1
         agent.record = record.n
         if agent.step != record.step:
             expect(tree, record, False, f"is step {record.step} of {record.agent}, not {agent.step}")
-    if record.extra or isinstance(record.content, Unknown):
-        what = ", ".join(sorted(record.extra)) or f"{record.kind} {record.fields.get('op', '')}".rstrip()
+    if record.body and record.content.BODY is None and not isinstance(record.content, Unknown):
+        expect(tree, record, False, "has a body, and its kind has none")
+    if record.extra:
+        what = ", ".join(sorted(record.extra))
         expect(tree, record, False, f"says what format {FORMAT} does not know: {what}")
     if record.kind in _ABOUT_ALL:
         tree.epoch += 1
-    rule = _RULES.get(record.kind)
-    if rule is not None:
-        rule(tree, record)
+    _take(tree, record)
 
 
 def take_in(tree: Tree, record: Record) -> None:
@@ -119,7 +145,7 @@ def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, stric
 
 def _tolerant(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Callable[[str], bytes]:
     """What reads blobs: of an adopted session some may be missing, which is no reason not to open it."""
-    if not any(record.kind == "adopt" for record in records):
+    if not any(isinstance(record.content, Adopt) for record in records):
         return blobs
 
     def read(digest: str) -> bytes:
@@ -133,17 +159,82 @@ def _tolerant(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Calla
 
 def migrated_at(records: Sequence[Record]) -> int:
     """The record from which on the rules of one version hold: of the last migration or adoption, or the first."""
-    return next((record.n for record in reversed(records) if record.kind in ("migrate", "adopt")), 1)
+    return next((record.n for record in reversed(records) if isinstance(record.content, (Migrate, Adopt))), 1)
+
+
+def _take(tree: Tree, record: Record) -> None:
+    """What each kind of record does; the most frequent first."""
+    match record.content:
+        case Turn() as turn:
+            _turn(tree, record, turn)
+        case Call() as call:
+            _call(tree, record, call)
+        case Gate() as gate:
+            fold_gate.decide(tree, record, gate)
+        case Result() as result:
+            _result(tree, record, result)
+        case Reply() as reply:
+            _reply(tree, record, reply)
+        case Node() | Plan() | Fire():
+            plan_fold.written(tree, agent_of(tree, record), record)
+        case Spawn() as spawn:
+            _spawn(tree, record, spawn)
+        case Select() as select:
+            _select(tree, record, select)
+        case Draw() as drawn:
+            _draw(tree, record, drawn)
+        case Say():
+            _say(tree, record)
+        case Recall() as recall:
+            _recall(tree, record, recall)
+        case Discard() as discard:
+            _discard(tree, record, discard)
+        case Ask() as ask:
+            plan = agent_of(tree, record)
+            turns.count(plan, ask.usage)
+            plan_fold.answered(tree, plan, record, ask)
+        case Draft() as draft:
+            plan_fold.drafted(tree, agent_of(tree, record), record, draft)
+        case Wake() as wake:
+            plan_fold.woken(tree, agent_of(tree, record), record, wake)
+        case ClearanceAsk() as question:
+            fold_gate.ask(tree, record, question)
+        case ClearanceAnswer() as answer:
+            fold_gate.answer(tree, record, answer)
+        case State() as state:
+            _state(tree, record, state)
+        case Effects() as looked:
+            effects.changed(tree, record, looked)
+        case Settle() as settled:
+            effects.settle(tree, record, settled)
+        case Compress() as cut:
+            _compress(tree, record, cut)
+        case Upload() as upload:
+            _deliver(tree, tree.root, uploads.incoming(tree, record, upload), record.at)
+        case Module() as module:
+            fold_session.change_module(tree, record, module)
+        case Open() as opened:
+            fold_session.open_session(tree, record, opened)
+        case Fork() as forked:
+            fold_session.fork(tree, record, forked)
+        case Adopt() as adopted:
+            adopt(tree, record, adopted)
+        case Migrate() as migrated:
+            fold_session.migrate(tree, record, migrated)
+        case Notice() as notice:
+            _notice(tree, record, notice)
+        case Close():
+            pass
+        case Unknown():
+            expect(tree, record, False, f"is of a kind that format {FORMAT} does not have")
+        case said:
+            _control(tree, record, said)
 
 
 def _say(tree: Tree, record: Record) -> None:
     tree.said.append(record.body)
     said = Incoming(record.n, "say", "the user", record.body, labels=origin.WRITTEN)
     _deliver(tree, tree.root, said, record.at)
-
-
-def _upload(tree: Tree, record: Record) -> None:
-    _deliver(tree, tree.root, uploads.incoming(tree, record), record.at)
 
 
 def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
@@ -166,25 +257,23 @@ def _activate(agent: Agent, at: str) -> None:
     agent.mail.forget_recalled()
 
 
-def _turn(tree: Tree, record: Record) -> None:
+def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent = agent_of(tree, record)
-    blocks = turns.take_turn(tree, agent, record)
-    expect(tree, record, not record.text("last"), "follows a last turn and should be a reply")
-    begin(tree, agent, blocks, cut_off=record.text("finish") == "length")
-    if record.text("held") == "children":
+    blocks = turns.take_turn(tree, agent, record, turn.generation)
+    begin(tree, agent, blocks, cut_off=turn.generation.finish == "length")
+    if turn.held == "children":
         agent.guards.warned = True
         agent.mail.feedback.append(labels.still_running(running_children(tree, agent)))
     goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.inbox)
     expect(tree, record, goes_on, "holds no action and should be a reply")
 
 
-def _reply(tree: Tree, record: Record) -> None:
-    agent = agent_of(tree, record)
+def _reply(tree: Tree, record: Record, reply: Reply) -> None:
+    agent, status = agent_of(tree, record), reply.status
     expect(tree, record, not agent.actions, "leaves actions without an outcome")
-    status = record.text("status") or "ok"
     blocks: Sequence[Block] | None = None
-    if "context" in record.fields:
-        blocks = turns.take_turn(tree, agent, record)
+    if reply.generation is not None:
+        blocks = turns.take_turn(tree, agent, record, reply.generation, last=reply.last)
         acts = any(block.action for block in blocks) and status == "ok"
         expect(tree, record, not acts, "holds an action and should be a turn")
         for block in blocks:
@@ -194,16 +283,15 @@ def _reply(tree: Tree, record: Record) -> None:
     agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
     if status == "cancelled":
         agent.mail.inbox, agent.mail.feedback = [], _left_behind(tree, agent)
-    elif "context" in record.fields and agent.mail.wakes:
+    elif reply.generation is not None and agent.mail.wakes:
         _activate(agent, record.at)
     if agent.plan is not None:
-        assert isinstance(record.content, Reply)
-        said = plan_fold.end(tree, agent, record, record.content)
+        said = plan_fold.end(tree, agent, record, reply)
         expect(tree, record, record.body == (said or record.body), "reports other than what the plan did")
     if agent.caller != "user":
         if not agent.active:
             budget.refund(tree, agent)
-        _return(tree, agent, tree.agents[agent.caller], record, status, blocks)
+        _return(tree, agent, tree.agents[agent.caller], record, reply.bound or status, blocks)
 
 
 def _left_behind(tree: Tree, agent: Agent) -> list[str]:
@@ -235,7 +323,6 @@ def _return(
     """A child's message reaches its caller: as the outcome of the CALL that waits for it, or to be kept."""
     waiting = next((one for one in caller.actions if one.call and one.child == child.path), None)
     values = mentions(record.body, child.table)
-    status = record.text("bound") or status
     reply = Incoming(
         record.n, "child", child.path, record.body, values,
         child=child.path, status=status, labels=origin.by(child), blocks=blocks,
@@ -255,29 +342,26 @@ def _return(
     advance(tree, caller)
 
 
-def _select(tree: Tree, record: Record) -> None:
+def _select(tree: Tree, record: Record, select: Select) -> None:
     """WAIT or QUERY ends: the replies that it took, in the order in which they came."""
-    agent = agent_of(tree, record)
-    pending = pending_of(tree, agent, record)
+    agent, wanted = agent_of(tree, record), select.took
+    pending = pending_of(tree, agent, record, select)
     if pending is None:
         return
-    took = record.fields.get("took")
-    wanted = [one for one in took if isinstance(one, int)] if isinstance(took, list) else []
-    expect(tree, record, wanted == ready(agent, pending), "takes other replies than those that had come")
+    came = tuple(ready(agent, pending))
+    expect(tree, record, wanted == came, "takes other replies than those that had come")
     agent.actions.remove(pending)
     for message in [one for one in agent.mail.inbox if one.n in wanted]:
         agent.mail.inbox.remove(message)
         agent.mail.feedback.append(_hear(tree, agent, message))
     left = running_children(tree, agent)
     if left or not wanted:
-        agent.mail.feedback.append(
-            labels.waited(pending.written, left, timed_out=record.fields.get("timed_out") is True)
-        )
+        agent.mail.feedback.append(labels.waited(pending.written, left, timed_out=select.timed_out))
     advance(tree, agent)
 
 
-def _spawn(tree: Tree, record: Record) -> None:
-    caller = tree.agents.get(record.text("caller"))
+def _spawn(tree: Tree, record: Record, spawn: Spawn) -> None:
+    caller = tree.agents.get(spawn.caller)
     expect(
         tree, record, caller is not None and record.agent not in tree.agents, "creates an agent that can't be"
     )
@@ -288,41 +372,40 @@ def _spawn(tree: Tree, record: Record) -> None:
             f"Record {record.n} (spawn) differs: {record.agent[:200]!r} is no name for a child of {caller.path}.",
             n=record.n,
         )
-    child = fold_session.create(
-        tree, record.agent, caller.path, record.body, record.text("model") or caller.model
-    )
-    patterns, intent = record.fields.get("allow"), record.fields.get("intent")
-    child.narrowing = Narrowing(
-        tuple(str(one) for one in patterns) if isinstance(patterns, list) else None, from_json(intent)
-    )
+    if tree.strict:
+        expect_spawn(tree, record, caller, spawn)
+    child = fold_session.create(tree, record.agent, caller.path, record.body, spawn.model or caller.model)
+    child.narrowing = Narrowing(spawn.allow, spawn.intent)
     child.step, child.record = 1, record.n
     origin.read(child, origin.by(caller))
-    if record.fields.get("fork") is True:
+    if spawn.fork:
         child.context, child.table = caller.context.fork(), caller.table.copy()
-    child.plan = plan_fold.made(record)
+    child.plan = plan_fold.made(spawn)
     caller.children[child.name] = child.path
 
 
-def _call(tree: Tree, record: Record) -> None:
+def _call(tree: Tree, record: Record, call: Call) -> None:
     agent = agent_of(tree, record)
-    pending = pending_of(tree, agent, record)
+    pending = pending_of(tree, agent, record, call)
     if pending is None or pending.bound is None:
         return
-    same = pending.spec.name == record.text("function") and digest_of(pending.bound) == record.text("args")
-    expect(tree, record, same, f"calls {record.text('function')} other than its turn says")
+    same = digest_of(pending.bound) == call.args and pending.child == call.to
+    expect(tree, record, same, f"calls {call.function} other than its turn says")
     if is_gated(pending.spec):
-        fold_gate.use(tree, pending, record)
-        effects.begin(tree, agent, pending, record)
-        fold_shared.begin(tree, agent, pending, record)
+        fold_gate.use(tree, pending, record, call)
+        effects.begin(tree, agent, pending, record, call)
+        fold_shared.begin(tree, agent, pending, record, call)
+    expect(tree, record, is_gated(pending.spec) == (call.impact is not None), "is rated as no such call is")
+    expect(tree, record, bool(pending.child) == (call.budget is not None), "reserves what no such call does")
     pending.call = record.n
     if pending.spec.name == "PLAN":
         text = argument_text(pending.bound, "plan")
         plan = tree.agents.get(pending.child)
         if plan is not None:
             origin.read(plan, origin.passed(pending.bound))
-        _begin_plan(tree, agent, pending.child, text, record.number("budget"), record)
+        _begin_plan(tree, agent, pending.child, text, call.budget or 0, record)
     elif pending.spec.name in ("CALL", "CALL_ASYNC"):
-        _address(tree, agent, pending.child, pending.bound, record)
+        _address(tree, agent, pending.child, pending.bound, record, call)
 
 
 def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> None:
@@ -332,15 +415,15 @@ def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, re
     plan_fold.begin(tree, plan)
 
 
-def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record) -> None:
+def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record, call: Call) -> None:
     """A CALL is under way: the child gets the message with the variables that it mentions, and its budget."""
     child = tree.agents.get(path)
     expect(tree, record, child is not None, f"calls {path}, which was not created")
     if child is not None:
-        waits = record.text("function") == "CALL" and agent.plan is None
+        waits = call.function == "CALL" and agent.plan is None
         tokens = budget.share(tree, agent, child, waits=waits)
-        expect(tree, record, tokens == record.number("budget"), f"reserves other than {tokens} tokens")
-        budget.reserve(tree, agent, child, record.number("budget"))
+        expect(tree, record, tokens == call.budget, f"reserves other than {tokens} tokens")
+        budget.reserve(tree, agent, child, call.budget or 0)
         text = argument_text(bound, "message")
         values = mentions(text, agent.table)
         message = Incoming(
@@ -355,74 +438,63 @@ def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record) 
         advance(tree, agent)
 
 
-def _answer(tree: Tree, record: Record) -> None:
-    """A model answered a question about a plan."""
-    plan = agent_of(tree, record)
-    turns.count(plan, record.fields.get("usage"))
-    if isinstance(record.content, Ask):
-        plan_fold.answered(tree, plan, record, record.content)
-
-
-def _state(tree: Tree, record: Record) -> None:
-    agent = agent_of(tree, record)
-    function = record.text("function")
-    fold_shared.move(tree, agent, function, record)
-    shifted = offers.shift(tree, agent, record)
+def _state(tree: Tree, record: Record, said: State) -> None:
+    agent, function = agent_of(tree, record), said.function
+    fold_shared.move(tree, agent, function, said.state)
+    shifted = offers.shift(tree, agent, function, said.state)
     if shifted and agent.plan is None:
         agent.mail.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
         origin.read(agent, origin.of_tool(tree, agent, function))
 
 
-def _result(tree: Tree, record: Record) -> None:
+def _result(tree: Tree, record: Record, result: Result) -> None:
     agent = agent_of(tree, record)
-    effects.unchanged(tree, record)
-    pending = pending_of(tree, agent, record)
+    effects.unchanged(tree, result)
+    pending = pending_of(tree, agent, record, result)
     if pending is None:
         return
+    expect(tree, record, result.call == pending.call, "names another call than its own")
     if is_gated(pending.spec):
-        fold_gate.explain(tree, pending, record)
-        fold_shared.end(tree, agent, pending, record)
+        fold_gate.explain(tree, pending, record, result)
+        fold_shared.end(tree, agent, pending, result)
     if agent.plan is not None:
         agent.actions.remove(pending)
-        plan_fold.resulted(tree, agent, pending, record)
+        plan_fold.resulted(tree, agent, pending, record, result)
         return
-    in_turn = agent.actions[0] is pending or record.text("status") in NOT_RUN
+    in_turn = agent.actions[0] is pending or result.status in NOT_RUN
     expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
     agent.actions.remove(pending)
-    agent.mail.feedback.append(outcome(tree, agent, pending, record))
+    agent.mail.feedback.append(outcome(tree, agent, pending, record, result))
     if pending.spec.core:
-        origin.read(agent, untrusted_in(record) | origin.passed(pending.bound))
+        origin.read(agent, untrusted_in(result.rows) | origin.passed(pending.bound))
         if pending.spec.name == "LOAD":  # a mistake is told what modules there are
             origin.read(agent, join(tree.shared.named.values()))
-    elif record.text("status") in ("ok", "error"):
+    elif result.status in ("ok", "error"):
         origin.read(agent, origin.of_call(tree, agent, pending))
-    _judge(agent, pending, record)
-    if shifted := offers.shift(tree, agent, record):
+    _judge(agent, pending, record, result)
+    if result.state is not None and (shifted := offers.shift(tree, agent, result.function, result.state)):
         agent.mail.feedback.append(shifted)
-    agent.directory = _directory(tree, pending, record) or agent.directory
-    if record.text("status") not in NOT_RUN:
+    agent.directory = _directory(tree, pending, result) or agent.directory
+    if result.status not in NOT_RUN:
         advance(tree, agent)
 
 
-def _directory(tree: Tree, pending: Pending, record: Record) -> str:
+def _directory(tree: Tree, pending: Pending, result: Result) -> str:
     """The folder in which a call left its agent, if its module is one that has such a thing; empty if not."""
-    data, loaded = record.fields.get("data"), tree.modules.get(pending.spec.module or "")
-    cwd = data.get("cwd") if isinstance(data, dict) else None
+    loaded = tree.modules.get(pending.spec.module or "")
+    cwd = (result.data or {}).get("cwd")
     if loaded is None or not (loaded.origin == "shipped" or loaded.manifest.needs.own_instances):
         return ""
     return cwd if isinstance(cwd, str) and len(cwd) <= _LONGEST_PATH else ""
 
 
-def _judge(agent: Agent, pending: Pending, record: Record) -> None:
+def _judge(agent: Agent, pending: Pending, record: Record, result: Result) -> None:
     """Note a call that did not complete, or that failed as it did before."""
     if pending.bound is None:
         return
-    function, arguments, code = (
-        pending.spec.name,
-        digest_of(pending.bound),
-        exit_status(record.fields.get("data")),
-    )
-    match record.text("status"):
+    function, arguments = pending.spec.name, digest_of(pending.bound)
+    code = exit_status(dict(result.data or {}))
+    match result.status:
         case "incomplete":
             agent.guards.incomplete[function, arguments] = 0
         case "error":
@@ -431,137 +503,89 @@ def _judge(agent: Agent, pending: Pending, record: Record) -> None:
             loops.watch(agent, function, arguments, record.body)
 
 
-def _draw(tree: Tree, record: Record) -> None:
+def _draw(tree: Tree, record: Record, draw: Draw) -> None:
     """An agent takes more tokens from those above it before it asks its model."""
-    agent, tokens = agent_of(tree, record), record.number("tokens")
+    agent, tokens = agent_of(tree, record), draw.tokens
     expect(tree, record, 0 < tokens <= budget.above(tree, agent), f"draws {tokens} tokens that are not there")
     budget.draw(tree, agent, tokens)
 
 
-def _compress(tree: Tree, record: Record) -> None:
+def _compress(tree: Tree, record: Record, cut: Compress) -> None:
     agent = agent_of(tree, record)
-    turns.count(agent, record.fields.get("usage"))
+    turns.count(agent, cut.usage)
     expect(tree, record, compress(agent, record.body), "cuts a history that is too short")
 
 
-def _recall(tree: Tree, record: Record) -> None:
+def _recall(tree: Tree, record: Record, recall: Recall) -> None:
     """What memory brought for an agent's next turn."""
     agent = agent_of(tree, record)
-    whole = len(lines_in(record)) == len(ids_in(record))
+    lines = lines_in(record.body)
+    whole = len(lines) == len(recall.rows)
     expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
-    agent.mail.recalled, agent.mail.meant = lines_in(record), meant_in(record)
-    origin.read(agent, untrusted_in(record))
+    agent.mail.recalled, agent.mail.meant = lines, dict(recall.meant or {})
+    origin.read(agent, untrusted_in(recall.rows))
 
 
-def _discard(tree: Tree, record: Record) -> None:
+def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     agent = agent_of(tree, record)
-    turns.count(agent, record.fields.get("usage"))
-    if agent.plan is not None and isinstance(record.content, Discard):
-        plan_fold.cut_off(tree, agent, record, record.content)
+    turns.count(agent, discard.usage)
+    if agent.plan is not None:
+        plan_fold.cut_off(tree, agent, record, discard)
 
 
-def _draft(tree: Tree, record: Record) -> None:
-    """A planner has written more of its plan."""
-    if isinstance(record.content, Draft):
-        plan_fold.drafted(tree, agent_of(tree, record), record, record.content)
-
-
-def _wake(tree: Tree, record: Record) -> None:
-    """Something of a plan was due by itself."""
-    if isinstance(record.content, Wake):
-        plan_fold.woken(tree, agent_of(tree, record), record, record.content)
-
-
-def _notice(tree: Tree, record: Record) -> None:
+def _notice(tree: Tree, record: Record, notice: Notice) -> None:
     """For people; a running plan's own follow from its state."""
     agent = tree.agents.get(record.agent)
-    if agent is not None and agent.plan is not None and record.text("code") == "plan":
+    if agent is not None and agent.plan is not None and notice.code == "plan":
         plan_fold.written(tree, agent, record)
 
 
-def _control(tree: Tree, record: Record) -> None:
+def _control(tree: Tree, record: Record, said: Content) -> None:
+    """What a person does."""
     agent = agent_of(tree, record)
-    match record.text("op"):
-        case "pause" if not agent.paused:
+    match said:
+        case Pause() if not agent.paused:
             agent.paused = True
             agent.guards.pause(record.at)
             for one in tree.subtree(agent.path):
                 plan_fold.paused(tree, one, record)
-        case "resume" if agent.paused:
+        case Resume() if agent.paused:
             agent.paused = False
             agent.guards.resume(record.at)
             for one in tree.subtree(agent.path):
                 plan_fold.paused(tree, one, record)
-        case "cancel" if agent.plan is not None and isinstance(record.content, Cancel):
-            plan_fold.cancelled(tree, agent, record, record.content)
-        case "inject" if agent.plan is not None and agent.plan.machine is not None:
+        case Cancel() if agent.plan is not None:
+            plan_fold.cancelled(tree, agent, record, said)
+        case Inject() if agent.plan is not None and agent.plan.machine is not None:
             tree.said.append(record.body)
             plan_fold.interjected(tree, agent, record)
-        case "inject":
+        case Inject():
             kind: Final = "say" if agent.caller == "user" else "intervention"
             tree.said.append(record.body)
-            message = Incoming(
-                record.n, kind, "the user", record.body, mode=record.text("mode"), labels=origin.WRITTEN
-            )
+            message = Incoming(record.n, kind, "the user", record.body, mode=said.mode, labels=origin.WRITTEN)
             _deliver(tree, agent, message, record.at)
-        case "plan":
-            tokens = record.number("budget")
-            _begin_plan(tree, tree.agents[agent.caller], agent.path, record.body, tokens, record)
-        case "intent":
-            value = from_json(record.fields.get("value"))
-            tree.grant = dataclasses.replace(tree.grant, intent=value or 0)
+        case StartPlan():
+            _begin_plan(tree, tree.agents[agent.caller], agent.path, record.body, said.budget, record)
+        case SetIntent():
+            tree.grant = dataclasses.replace(tree.grant, intent=said.value)
             fold_session.start_afresh(tree)
-        case "policy":
-            tree.policy = policy_from_json(record.fields.get("policy"))
+        case SetPolicy():
+            tree.policy = policy_from_json(dict(said.policy))
             tree.grant = dataclasses.replace(tree.grant, scope=tree.policy.scope())
             tree.forget_registries()
             fold_session.start_afresh(tree)
-        case "declassify":
-            origin.vouch(tree, agent, record.text("variable"), by=f"person:{tree.grant.user}")
-        case "restore":
+        case Declassify():
+            origin.vouch(tree, agent, said.variable, by=f"person:{tree.grant.user}")
+        case Restore():
             fold_shared.restore(tree)
             text = "The user put the files in the workspace back to what they were earlier."
             for one in tree.agents.values():
                 if not one.context.fresh:
                     one.mail.inbox.append(Incoming(record.n, "news", "the user", text))
-        case "apply" | "drop":
-            effects.intend(tree, record)
-        case "overlay":
-            tree.live.overlay = record.fields.get("value") is True
-        case "lockdown":
-            tree.lockdown = record.fields.get("value") is True
+        case ApplyChanges() | DropChanges():
+            effects.intend(tree, record, said)
+        case UseOverlay():
+            tree.live.overlay = said.value
+        case Lockdown():
+            tree.lockdown = said.value
             fold_session.start_afresh(tree)
-
-
-_RULES: Final[Mapping[str, Callable[[Tree, Record], None]]] = {
-    "open": fold_session.open_session,
-    "say": _say,
-    "upload": _upload,
-    "turn": _turn,
-    "reply": _reply,
-    "discard": _discard,
-    "call": _call,
-    "gate": fold_gate.decide,
-    "clearance": fold_gate.clear,
-    "result": _result,
-    "select": _select,
-    "spawn": _spawn,
-    "control": _control,
-    "draw": _draw,
-    "compress": _compress,
-    "recall": _recall,
-    "plan": lambda tree, record: plan_fold.written(tree, agent_of(tree, record), record),
-    "node": lambda tree, record: plan_fold.written(tree, agent_of(tree, record), record),
-    "fire": lambda tree, record: plan_fold.written(tree, agent_of(tree, record), record),
-    "notice": _notice,
-    "ask": _answer,
-    "draft": _draft,
-    "wake": _wake,
-    "state": _state,
-    "effects": effects.changed,
-    "settle": effects.settle,
-    "module": fold_session.change_module,
-    "fork": fold_session.fork,
-    "adopt": adopt,
-    "migrate": fold_session.migrate,
-}

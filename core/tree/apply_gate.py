@@ -8,41 +8,43 @@ own words). An answer must still be one that whoever was asked could give.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from core.errors import UsageError
 from core.gate.clearance import Keep, kept
 from core.gate.gate import Answer, Question, Ticket
-from core.ports import JSON
+from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result
+from core.records.parts import ClearanceRule
 from core.records.record import Record
 from core.tree import apply_plan
 from core.tree.agent import Agent, Pending
-from core.tree.checking import NOT_RUN, agent_of, expect, expect_fields, pending_of
+from core.tree.checking import NOT_RUN, agent_of, expect, expect_content, pending_of
 from core.tree.decision import (
-    Asked,
     Decision,
-    answer_fields,
-    ask_fields,
+    as_said,
+    ask_content,
     decide_again,
-    gate_fields,
+    gate_content,
     nobody_answered,
 )
 from core.tree.tree import Tree
 
 
-def decide(tree: Tree, record: Record) -> None:
+def decide(tree: Tree, record: Record, gate: Gate) -> None:
     """A decision must be the one that the gate comes to again; what it counts is counted."""
     agent = agent_of(tree, record)
-    pending = pending_of(tree, agent, record)
+    pending = pending_of(tree, agent, record, gate)
     if pending is None or pending.bound is None:
         return
     decision = decide_again(tree, agent, pending, record)
     expect(tree, record, not isinstance(decision.verdict, Question), "decides what nobody has cleared yet")
-    expect_fields(tree, record, gate_fields(agent, pending, decision))
+    expect_content(tree, record, gate_content(agent, pending, decision))
     pending.verdict = "allowed" if isinstance(decision.verdict, Ticket) else "denied"
     pending.verdict_impact = decision.impact.level
     tree.tally = decision.tally
 
 
-def use(tree: Tree, pending: Pending, record: Record) -> None:
+def use(tree: Tree, pending: Pending, record: Record, call: Call) -> None:
     """A call is dispatched: on an allowing decision, which is good for this once."""
     expect(
         tree,
@@ -50,65 +52,62 @@ def use(tree: Tree, pending: Pending, record: Record) -> None:
         pending.verdict == "allowed" and not pending.call,
         "makes a call that the gate did not allow",
     )
-    expect_fields(tree, record, {**record.fields, "impact": pending.verdict_impact})
+    expect(tree, record, _is(call.impact, pending.verdict_impact), "has another impact than the gate said")
 
 
-def explain(tree: Tree, pending: Pending, record: Record) -> None:
+def _is(one: float | None, other: float) -> bool:
+    """Whether a number is the same, and written in the same way."""
+    return one == other and type(one) is type(other)
+
+
+def explain(tree: Tree, pending: Pending, record: Record, result: Result) -> None:
     """An action has its outcome: that of a call, or that of a denial, or it was withdrawn before."""
-    status = record.text("status")
-    made = pending.call > 0 and pending.verdict != "denied" and record.number("call") == pending.call
+    status = result.status
+    made = pending.call > 0 and pending.verdict != "denied" and result.call == pending.call
     denied = pending.verdict == "denied" and status == "incomplete"
     expect(tree, record, made or denied or status in NOT_RUN, "is the outcome of a call that was not made")
 
 
-def clear(tree: Tree, record: Record) -> None:
-    """Somebody is asked about a call, or answers."""
-    agent = agent_of(tree, record)
-    pending = pending_of(tree, agent, record)
+def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
+    """Somebody is asked about a call."""
+    agent, to, seconds = agent_of(tree, record), said.to, said.seconds
+    pending = pending_of(tree, agent, record, said)
     if pending is None or pending.bound is None:
         return
     decision = decide_again(tree, agent, pending, record)
-    if record.text("op") == "ask":
-        _ask(tree, agent, pending, decision, record)
-    else:
-        _answer(tree, agent, pending, decision, record)
-
-
-def _ask(tree: Tree, agent: Agent, pending: Pending, decision: Decision, record: Record) -> None:
-    to: Asked = "endpoint" if record.text("to") == "endpoint" else "person"
     needed = isinstance(decision.verdict, Question) and pending.asked_of != to
     expect(tree, record, needed, "asks about a call that needs no clearance")
-    seconds = record.fields.get("seconds")
     if tree.strict and decision.asked is not None:
-        fields, _ = ask_fields(agent, pending, decision.asked, decision.impact, to)
-        has_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
-        expect_fields(tree, record, {**fields, "seconds": seconds} if to == "person" and has_time else fields)
+        right, _ = ask_content(agent, pending, decision.asked, decision.impact, to, seconds)
+        expect_content(tree, record, right)
+        has_time = seconds is not None and seconds > 0
         expect(tree, record, has_time or to == "endpoint", "asks a person who has no time to answer")
+        expect(tree, record, seconds is None or to == "person", "gives time to an endpoint")
     tree.tally = decision.tally
     pending.asked, pending.asked_of = record.n, to
     pending.asked_impact = decision.impact.level
-    pending.seconds = float(seconds) if isinstance(seconds, int | float) else 0
+    pending.seconds = seconds or 0
     if to == "person":
         _tell_plan(tree, agent, pending, record)
 
 
-def _answer(tree: Tree, agent: Agent, pending: Pending, decision: Decision, record: Record) -> None:
-    open_ = pending.asked > 0 and pending.asked == record.number("ask") and pending.answer is None
+def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
+    """They answer."""
+    agent = agent_of(tree, record)
+    pending = pending_of(tree, agent, record, said)
+    if pending is None or pending.bound is None:
+        return
+    decision = decide_again(tree, agent, pending, record)
+    open_ = pending.asked > 0 and pending.asked == said.ask and pending.answer is None
     expect(tree, record, open_, "answers what was not asked")
-    answer, by = Answer(record.fields.get("allow") is True, record.text("reason")), record.text("by")
-    said: dict[str, JSON] = {
-        name: value for name, value in record.fields.items() if name in ("then", "remember")
-    }
-    expect(
-        tree, record, _can_say(pending, answer, by, said), f"is no answer that {by or 'anybody'} could give"
-    )
-    expect_fields(tree, record, {**answer_fields(agent, pending, answer, by), **said})
-    if said.get("then") == "person":
+    given = Answer(said.allow, said.reason)
+    expect(tree, record, _can_say(pending, given, said), f"is no answer that {said.by} could give")
+    if said.then == "person":
         pending.passed, pending.asked, pending.asked_of = True, 0, ""
         return
-    if "remember" in said and answer.allow:
-        tree.remembered = tree.remembered.keep(_kept(tree, decision, said["remember"], record))
-    pending.answer = answer
+    if said.remember is not None and said.allow:
+        tree.remembered = tree.remembered.keep(_kept(tree, decision, said.remember, record))
+    pending.answer = given
     if pending.asked_of == "person":
         _tell_plan(tree, agent, pending, record)
 
@@ -119,26 +118,27 @@ def _tell_plan(tree: Tree, agent: Agent, pending: Pending, record: Record) -> No
         apply_plan.waits(tree, agent, pending, record)
 
 
-def _can_say(pending: Pending, answer: Answer, by: str, said: dict[str, JSON]) -> bool:
+def _can_say(pending: Pending, given: Answer, said: ClearanceAnswer) -> bool:
     """Whether this answer can come from whoever was asked."""
-    match by:
+    match said.by:
         case "endpoint":
-            passes = said == {"then": "person"} and answer.allow
-            return pending.asked_of == "endpoint" and (passes or not said)
+            passes = not said.then or given.allow
+            return pending.asked_of == "endpoint" and passes and said.remember is None
         case "user":
-            remembers = set(said) <= {"remember"} and (answer.allow or not said)
-            return pending.asked_of == "person" and not answer.reason and remembers
+            remembers = said.remember is None or given.allow
+            return pending.asked_of == "person" and not given.reason and not said.then and remembers
         case "time":
-            return pending.asked_of == "person" and not said and answer == nobody_answered(pending.seconds)
-        case _:
-            return False
+            silent = not said.then and said.remember is None
+            return pending.asked_of == "person" and silent and given == nobody_answered(pending.seconds)
 
 
-def _kept(tree: Tree, decision: Decision, remember: JSON, record: Record) -> Keep | None:
+def _kept(
+    tree: Tree, decision: Decision, remember: Literal["call"] | ClearanceRule, record: Record
+) -> Keep | None:
     if decision.asked is None:
         return None
     try:
-        found = kept(remember, decision.asked.question, decision.asked.user)
+        found = kept(as_said(remember), decision.asked.question, decision.asked.user)
     except UsageError:
         found = None
     expect(tree, record, found is not None and tree.policy.remember, "remembers what can't be remembered")

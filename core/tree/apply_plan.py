@@ -29,6 +29,7 @@ from core.plan.seams import Failure, FailureKind, Firing, FunctionInfo, Outcome,
 from core.plan.state import NodeChange
 from core.ports import JSON
 from core.records import plans as said
+from core.records.calls import Result
 from core.records.control import Cancel
 from core.records.dialogue import Discard, Reply, Spawn
 from core.records.kinds import FORMAT
@@ -62,9 +63,9 @@ _KNOWN: Final = frozenset(
 # --- a plan begins ------------------------------------------------------------------------------------------
 
 
-def made(record: Record) -> PlanRun | None:
+def made(spawn: Spawn) -> PlanRun | None:
     """The plan that a `spawn` record makes; None if it makes an agent."""
-    terms = record.content.plan if isinstance(record.content, Spawn) else None
+    terms = spawn.plan
     return PlanRun(terms.mode, terms.options, terms.thinks) if terms is not None else None
 
 
@@ -533,14 +534,14 @@ def _read_all(plan: Agent, run: PlanRun) -> None:
 # --- what came of firings --------------------------------------------------------------------------------------
 
 
-def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
+def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: Result) -> None:
     """A firing has its `result`."""
     value = None
-    if record.text("status") == "ok":
-        value = result_value(tree, plan, pending, record)
-    elif record.text("status") == "error":
+    if result.status == "ok":
+        value = result_value(tree, plan, pending, record, result)
+    elif result.status == "error":
         run_of(plan, record).failures |= origin.of_call(tree, plan, pending)
-    _settle(tree, plan, pending, record, _outcome(plan, pending, record, value), value)
+    _settle(tree, plan, pending, record, _outcome(plan, pending, record, result, value), value)
 
 
 def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: Incoming) -> None:
@@ -589,9 +590,15 @@ def _settle(
     machine = run.machine
     if machine is not None and plan.active and pending.node in machine.run.attempts:
         # What was stopped has no outcome, unless one came before it could be.
-        stopped = machine.run.attempts[pending.node].ending and record.text("status") == "cancelled"
+        stopped = machine.run.attempts[pending.node].ending and _is_cancelled(record)
         machine.attempt_ended(pending.node, None if stopped else outcome, run.at(record.at))
         follow(tree, plan)
+
+
+def _is_cancelled(record: Record) -> bool:
+    """Whether a result or a reply says that there is none."""
+    content = record.content
+    return isinstance(content, Result | Reply) and content.status == "cancelled"
 
 
 _FAILED: Final[Mapping[str, tuple[FailureKind, str]]] = {
@@ -601,11 +608,10 @@ _FAILED: Final[Mapping[str, tuple[FailureKind, str]]] = {
 }
 
 
-def _outcome(plan: Agent, pending: Pending, record: Record, value: Value | None) -> Outcome:
-    data = record.fields.get("data")
-    facts = data if isinstance(data, dict) else {}
+def _outcome(plan: Agent, pending: Pending, record: Record, result: Result, value: Value | None) -> Outcome:
+    facts = dict(result.data or {})
     if value is None:
-        kind, sentence = _FAILED.get(record.text("status"), ("raised", ""))
+        kind, sentence = _FAILED.get(result.status, ("raised", ""))
         if not sentence:
             kind = "timeout" if facts.get("type") == "TimeoutError" else "raised"
         return Failure(kind, sentence.format(pending.spec.name) or record.body or "It failed.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from core.context import history
@@ -11,14 +12,14 @@ from core.gate.grant import Grant
 from core.gate.policy_file import policy_from_json
 from core.modules.manifest import Manifest
 from core.modules.registry import Loaded
-from core.ports import JSON
 from core.records.kinds import FORMAT
+from core.records.parts import RoleTerms
 from core.records.record import Record
+from core.records.session import Fork, Migrate, Module, Open
 from core.tree import apply_plan
 from core.tree.agent import Agent
 from core.tree.agent_context import AgentContext
-from core.tree.bounds import Bounds
-from core.tree.checking import expect
+from core.tree.checking import expect, expect_content
 from core.tree.mail import Incoming
 from core.tree.pending import LiveFolder
 from core.tree.roles import Role
@@ -28,16 +29,16 @@ _LATER: Final = frozenset({"fork"})
 """The label of files that came with a fork as they were when it was made, and not as its records have them."""
 
 
-def open_session(tree: Tree, record: Record) -> None:
+def open_session(tree: Tree, record: Record, opened: Open) -> None:
     """A session begins, with its root."""
-    take_version(tree, record, record.text("format"))
-    tree.session = record.text("session")
-    tree.workspace = record.text("workspace") or "scratch"
-    tree.layout = "changes" if record.text("tail") == "changes" else "whole"
-    tree.bounds = Bounds.from_json(record.fields.get("bounds"))
-    tree.grant = Grant.from_json(record.fields.get("grant"))
-    tree.policy = policy_from_json(record.fields.get("policy"))
-    tree.roles = take_roles(tree, record)
+    take_version(tree, record, opened.format)
+    tree.session = opened.session
+    tree.workspace = opened.workspace
+    tree.layout = opened.tail
+    tree.bounds = opened.bounds
+    tree.grant = Grant.of(opened.grant)
+    tree.policy = policy_from_json(dict(opened.policy) if opened.policy is not None else None)
+    tree.roles = take_roles(tree, record, opened.models)
     create(tree, "/", "user", "", "smart")
     tree.root.step = tree.root.record = record.n
     tree.root.account.allowance = tree.bounds.tokens
@@ -52,26 +53,27 @@ def take_version(tree: Tree, record: Record, version: str) -> None:
         expect(tree, record, False, what)
 
 
-def take_roles(tree: Tree, record: Record) -> dict[str, Role]:
+def take_roles(tree: Tree, record: Record, models: Mapping[str, RoleTerms]) -> dict[str, Role]:
     """The models that a record names, with their prompts."""
-    models = record.fields.get("models")
-    found = models.items() if isinstance(models, dict) else ()
-    return {name: _role(tree, record, name, data) for name, data in found}
+    return {name: _role(tree, record, name, terms) for name, terms in models.items()}
 
 
-def _role(tree: Tree, record: Record, name: str, data: JSON) -> Role:
-    role, digest = Role.from_json(data)
-    same = prompt_digest(role.static) == digest
+def _role(tree: Tree, record: Record, name: str, terms: RoleTerms) -> Role:
+    role = Role.back(terms)
+    same = prompt_digest(role.static) == terms.prompt
     tree.outdated = tree.outdated or not same
     expect(tree, record, same, f"was made with another static prompt for the role {name!r}")
     return role
 
 
-def migrate(tree: Tree, record: Record) -> None:
+def migrate(tree: Tree, record: Record, migrated: Migrate) -> None:
     """From here on the rules and prompts are those of the program that wrote this; agents keep what they have."""
+    known = {name: role.terms() for name, role in tree.roles.items()}
+    expect(tree, record, migrated.from_ == tree.format, f"follows on other rules than those of {tree.format}")
+    expect(tree, record, migrated.models == known, "names other models than the session has")
     tree.outdated = False
-    take_version(tree, record, record.text("to"))
-    take_roles(tree, record)
+    take_version(tree, record, migrated.to)
+    take_roles(tree, record, migrated.models)
     for agent in list(tree.agents.values()):
         if agent.plan is not None:
             apply_plan.take_over(tree, agent, record)
@@ -87,17 +89,23 @@ def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
     return agent
 
 
-def change_module(tree: Tree, record: Record) -> None:
+def change_module(tree: Tree, record: Record, said: Module) -> None:
     """A module is there in some version, or is not there any more."""
-    name, before = record.text("name"), tree.functions
+    name, before = said.name, tree.functions
     modules = {one: loaded for one, loaded in tree.modules.items() if one != name}
-    if record.text("state"):
+    if said.state:
+        known = tree.modules.get(name)
+        same = known is not None and (known.digest, known.origin) == (said.digest, said.origin)
+        plain = not said.version and not said.stake and said.approved is None
+        expect(tree, record, same and plain, "takes away a module that was not there so")
         tree.set_modules(modules)
         _tell_gone(tree, record, name)
     else:
         manifest = Manifest.from_json(record.body.removeprefix("```json\n").removesuffix("\n```"))
         expect(tree, record, manifest.name == name, f"holds the manifest of {manifest.name}")
-        tree.set_modules({**modules, manifest.name: Loaded.from_json(record.fields, manifest)})
+        loaded = Loaded.of(said, manifest)
+        expect_content(tree, record, loaded.content(live=tree.workspace != "scratch"))
+        tree.set_modules({**modules, manifest.name: loaded})
     changed = {one for one, spec in before.items() if tree.functions.get(one) != spec}
     for agent in tree.agents.values():
         agent.context.known -= changed  # what is said of it now has not been told yet
@@ -118,14 +126,14 @@ def start_afresh(tree: Tree) -> None:
         agent.guards.incomplete.clear()
 
 
-def fork(tree: Tree, record: Record) -> None:
+def fork(tree: Tree, record: Record, forked: Fork) -> None:
     """What stands before was copied from another session; from here on this is a session of its own."""
-    here = record.text("from") == tree.session and record.number("after") == record.n - 1
+    here = forked.from_ == tree.session and forked.after == record.n - 1
     expect(tree, record, here, f"does not continue the session {tree.session}, forked at {record.n - 1}")
-    if record.text("workspace") == "current":
+    if forked.workspace == "current":
         # They are later than the records that came along: nobody here knows who wrote what since.
         tree.shared.files |= _LATER
-    tree.session = record.text("session")
+    tree.session = forked.session
     # The overlay stays with the session that it belongs to, and with it what waits there; nor is what that session
     # added to the directory this one's own.
     tree.live = LiveFolder(overlay=tree.live.overlay)

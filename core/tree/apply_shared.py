@@ -20,6 +20,8 @@ from typing import Final
 
 from core.gate.provenance import NOTHING, Labels
 from core.language.actions import ActionSpec
+from core.records.calls import Call, Result
+from core.records.parts import ModuleState
 from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent, Pending
@@ -29,7 +31,7 @@ _NAMES: Final = "DEPLOY"
 """The action by which an agent gives a module its name."""
 
 
-def begin(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
+def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call) -> None:
     """A call is dispatched: `record` is its `call`."""
     shared, spec = tree.shared, pending.spec
     put = origin.written(tree, agent, pending)
@@ -41,36 +43,35 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
     holder = origin.holder_of(tree, spec.module or "", agent)
     if holder is not None:
         shared.held[holder] = shared.held.get(holder, NOTHING) | put
-    impact = record.fields.get("impact")
-    if isinstance(impact, int | float) and impact > 0 and _may_write(tree, spec):
+    if (call.impact or 0) > 0 and _may_write(tree, spec):
         shared.writing[record.n] = put
         pending.files_before = shared.version
 
 
-def end(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
-    """A call has its outcome: `record` is its `result`. What it touched carries its labels from here on."""
+def end(tree: Tree, agent: Agent, pending: Pending, result: Result) -> None:
+    """A call has its outcome. What it touched carries its labels from here on."""
     shared = tree.shared
-    move(tree, agent, pending.spec.name, record)
-    before, after = pending.files_before, record.text("version")
-    if after or record.fields.get("unkept") is True:
+    if result.state is not None:
+        move(tree, agent, pending.spec.name, result.state)
+    before, after = pending.files_before, result.version
+    if after or result.unkept:
         shared.version = after
     put = shared.writing.pop(pending.call, None)
     if put is None:
         return
-    if _touched(tree, agent, pending, record, before):
+    if _touched(tree, agent, pending, result, before):
         origin.touch_files(tree, put)
     else:
         _seen_meanwhile(tree, put)
 
 
-def move(tree: Tree, agent: Agent, function: str, record: Record) -> None:
+def move(tree: Tree, agent: Agent, function: str, state: ModuleState) -> None:
     """A module's part of an agent may have come to another state."""
     module = function.split(".", 1)[0]
     holder, loaded = origin.holder_of(tree, module, agent), tree.modules.get(module)
-    state = record.fields.get("state")
-    if holder is None or loaded is None or not loaded.manifest.states or not isinstance(state, dict):
+    if holder is None or loaded is None or not loaded.manifest.states:
         return
-    if state.get("name") == loaded.manifest.states[0].name:
+    if state.name == loaded.manifest.states[0].name:
         tree.shared.busy.discard(holder)
     else:
         tree.shared.busy.add(holder)
@@ -87,15 +88,15 @@ def _may_write(tree: Tree, spec: ActionSpec) -> bool:
     return loaded is None or loaded.origin != "shipped" or loaded.manifest.needs.workspace == "write"
 
 
-def _touched(tree: Tree, agent: Agent, pending: Pending, record: Record, before: str) -> bool:
+def _touched(tree: Tree, agent: Agent, pending: Pending, result: Result, before: str) -> bool:
     loaded = tree.modules.get(pending.spec.module or "")
     if loaded is None or loaded.origin != "shipped":
         return True
     if origin.holder_of(tree, pending.spec.module or "", agent) in tree.shared.busy:
         return True
     if tree.live.overlay:
-        return not record.number("unchanged")
-    return not before or record.text("version") != before
+        return not result.unchanged
+    return not before or result.version != before
 
 
 def _seen_meanwhile(tree: Tree, put: Labels) -> None:

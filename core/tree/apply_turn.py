@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.context.tail import Seen, Told
+from core.context.tail import Told
 from core.context.tokens import Calibration, estimate, estimate_messages
 from core.language.scanner import Block, scan
-from core.ports import JSON, ChatMessage, Usage
+from core.ports import ChatMessage, Usage
+from core.records.dialogue import Generation, LastTurn
+from core.records.parts import Tokens
 from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent
@@ -17,23 +19,21 @@ from core.tree.prepared import Prepared
 from core.tree.tree import Tree
 
 
-def _prepared(tree: Tree, agent: Agent, record: Record) -> Prepared:
-    """The context that a turn's record answers, built from what the record says that was seen."""
-    took = record.fields.get("took")
+def answered(tree: Tree, agent: Agent, made: Generation, last: LastTurn) -> Prepared:
+    """The context that a text answers, built from what its record says that was seen."""
     return prepare(
-        tree,
-        agent,
-        Seen.from_json(record.fields.get("seen")),
-        notes=noted(record.fields.get("notes")),
-        took=[one for one in took if isinstance(one, int)] if isinstance(took, list) else (),
-        last=record.text("last"),
-        full=record.number("full"),
-    )
+        tree, agent, made.seen, notes=noted(made.notes), took=made.took, last=last, full=made.full
+    )  # fmt: skip
 
 
-def take_turn(tree: Tree, agent: Agent, record: Record) -> Sequence[Block]:
-    """The model spoke: its input becomes history, and so does its text; gives the fenced blocks of that."""
-    sent, (_, epoch) = record.text("context"), tree.stamp(agent)
+def take_turn(
+    tree: Tree, agent: Agent, record: Record, made: Generation, *, last: LastTurn = ""
+) -> Sequence[Block]:
+    """The model spoke: its input becomes history, and so does its text; gives the fenced blocks of that.
+
+    `last`: why this was its last turn.
+    """
+    sent, (_, epoch) = made.context, tree.stamp(agent)
     foreseen = tree.foreseen.pop(agent.path, None)
     if foreseen is not None and foreseen.stamp != (
         agent.step - 1,
@@ -43,7 +43,7 @@ def take_turn(tree: Tree, agent: Agent, record: Record) -> Sequence[Block]:
     if foreseen is not None and foreseen.prepared.digest == sent:
         prepared = foreseen.prepared
     else:
-        prepared = _prepared(tree, agent, record)
+        prepared = answered(tree, agent, made, last)
     if foreseen is not None and foreseen.scanned.kept == record.body:
         blocks = foreseen.scanned.blocks
     else:
@@ -65,38 +65,33 @@ def take_turn(tree: Tree, agent: Agent, record: Record) -> Sequence[Block]:
         origin.hear_names(tree, agent, opening_specs(tree, agent, prepared.seen.catalogue))
     agent.table, agent.context.fresh = prepared.table, False
     agent.context.full_told = agent.context.full_told or prepared.full > 0
-    _calibrate(tree, agent, record.fields.get("usage"), prepared)
+    _calibrate(tree, agent, made.usage, prepared)
     agent.context.known.update(prepared.notes)
     origin.document(agent, documented(tree, prepared.notes, prepared.seen.catalogue))
     agent.turn = record.n
     agent.guards.turns += 1
     agent.all_turns += 1
-    count(agent, record.fields.get("usage"))
+    count(agent, made.usage)
     return blocks
 
 
-def _calibrate(tree: Tree, agent: Agent, usage: JSON, prepared: Prepared) -> None:
+def _calibrate(tree: Tree, agent: Agent, usage: Tokens, prepared: Prepared) -> None:
     """Learn from what the endpoint counted how far our estimate of tokens is off for this model."""
-    prompt = usage.get("prompt") if isinstance(usage, dict) and "estimated" not in usage else None
-    if isinstance(prompt, int):
+    if not usage.estimated:
         reply = agent.context.history.messages()[-1]
         dropped = estimate(prepared.tail) if tree.layout == "whole" else 0
         before = agent.context.history.tokens - estimate_messages([reply]) + dropped
         known = tree.calibrations.get(agent.model, Calibration())
-        tree.calibrations[agent.model] = known.observe(before, prompt)
+        tree.calibrations[agent.model] = known.observe(before, usage.prompt)
 
 
-def count(agent: Agent, usage: JSON) -> None:
+def count(agent: Agent, usage: Tokens) -> None:
     """Add what a model call took to what the agent has spent."""
-    if not isinstance(usage, dict):
-        return
-    names = ("prompt", "cached", "completion")
-    prompt, cached, completion = (value if isinstance(value := usage.get(name), int) else 0 for name in names)
-    agent.account.spent += prompt + completion
+    agent.account.spent += usage.prompt + usage.completion
     old = agent.usage
     agent.usage = Usage(
-        old.prompt_tokens + prompt,
-        old.cached_tokens + cached,
-        old.completion_tokens + completion,
-        old.estimated or usage.get("estimated") is True,
+        old.prompt_tokens + usage.prompt,
+        old.cached_tokens + usage.cached,
+        old.completion_tokens + usage.completion,
+        old.estimated or usage.estimated,
     )

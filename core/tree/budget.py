@@ -15,8 +15,9 @@ is cut off can still report.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
+from core.records.dialogue import LastTurn
 from core.tree.agent import Agent
 from core.tree.tree import Tree
 
@@ -34,9 +35,6 @@ _LOW: Final = 0.2
 
 _REPORT_TOKENS: Final = 512
 """Tokens that a report may take."""
-
-LastTurn = Literal["", "turns", "tokens"]
-"""Why a turn is an agent's last one, if it is."""
 
 
 def above(tree: Tree, agent: Agent) -> int:

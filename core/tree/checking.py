@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from core.errors import ReplayMismatch
 from core.language import labels
 from core.language.actions import ActionSpec
 from core.ports import JSON
+from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
 from core.records.codec import encode_fields
 from core.records.content import Content
 from core.records.record import Record
 from core.tree.agent import Agent, Pending
 from core.tree.tree import Tree
+
+OfAction: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select
+"""What is said of one action."""
 
 NOT_RUN: Final = ("cancelled", "skipped")
 """An outcome that an action can have before it was bound."""
@@ -36,20 +40,23 @@ def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
         raise ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
 
 
-def expect_fields(tree: Tree, record: Record, expected: Mapping[str, JSON], body: str = "") -> None:
-    """Say that a record differs unless its fields are exactly these, and so is its body.
+def expect_content(tree: Tree, record: Record, expected: Content) -> None:
+    """Say that a record differs unless it says exactly this.
 
     Raises:
-        ReplayMismatch: they are not, in a strict tree.
+        ReplayMismatch: it does not, in a strict tree.
     """
     if not tree.strict:
         return
-    names = sorted({*expected, *record.fields})
-    wrong = [name for name in names if not _same(record.fields, expected, name)]
-    said = ", ".join(f"{name}: {_shown(record.fields, name)}" for name in wrong)
-    came = ", ".join(f"{name}: {_shown(expected, name)}" for name in wrong)
+    # A representation tells `true` from 1, which are equal otherwise.
+    if repr(record.content) == repr(expected):
+        return
+    expect(tree, record, record.kind == expected.KIND, f"is none of the kind {expected.KIND!r}")
+    told, right = encode_fields(record.content), encode_fields(expected)
+    wrong = [name for name in sorted({*told, *right}) if not _same(told, right, name)]
+    said = ", ".join(f"{name}: {_shown(told, name)}" for name in wrong)
+    came = ", ".join(f"{name}: {_shown(right, name)}" for name in wrong)
     expect(tree, record, not wrong, f"says {said}; the core says {came}")
-    expect(tree, record, record.body == body, "has another body than the core's" if body else "has a body")
 
 
 def _same(said: Mapping[str, JSON], came: Mapping[str, JSON], name: str) -> bool:
@@ -66,15 +73,13 @@ def _shown(fields: Mapping[str, JSON], name: str) -> str:
 
 
 def expect_said(tree: Tree, record: Record, expected: Content, body: str = "") -> None:
-    """Say that a record differs unless it says exactly this.
+    """Say that a record differs unless it says exactly this, and its body is this one.
 
     Raises:
         ReplayMismatch: it does not, in a strict tree.
     """
-    # A representation tells `true` from 1, which are equal otherwise.
-    if tree.strict and (repr(record.content) != repr(expected) or record.extra or record.body != body):
-        expect(tree, record, record.kind == expected.KIND, f"is none of the kind {expected.KIND!r}")
-        expect_fields(tree, record, encode_fields(expected), body)
+    expect_content(tree, record, expected)
+    expect(tree, record, record.body == body, "has another body than the core's" if body else "has a body")
 
 
 def is_gated(spec: ActionSpec) -> bool:
@@ -95,11 +100,12 @@ def agent_of(tree: Tree, record: Record) -> Agent:
     return agent
 
 
-def pending_of(tree: Tree, agent: Agent, record: Record) -> Pending | None:
+def pending_of(tree: Tree, agent: Agent, record: Record, said: OfAction) -> Pending | None:
     """The action that a record is about; in a strict tree it must be there, and bound."""
-    index = record.number("action")
+    index = said.action
     found = next((one for one in agent.actions if one.index == index), None)
-    known = found is not None and found.bound is not None and record.number("turn") == agent.turn
-    not_run = record.kind == "result" and record.text("status") in NOT_RUN
-    expect(tree, record, known or not_run, "is about no pending action")
+    here = found is not None and said.turn == agent.turn and found.spec.name == said.function
+    not_run = isinstance(said, Result) and said.status in NOT_RUN
+    ready = here and found is not None and (found.bound is not None or not_run)
+    expect(tree, record, ready, "is about no pending action")
     return found

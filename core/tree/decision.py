@@ -21,6 +21,8 @@ from core.gate.judge import Impact, judge_call
 from core.gate.rate import Tally
 from core.language.grammar import Bound
 from core.ports import JSON
+from core.records.calls import ClearanceAnswer, ClearanceAsk, Gate
+from core.records.parts import AttachedValue, ClearanceRule
 from core.records.record import Record
 from core.tree.agent import Agent, Pending
 from core.tree.interpret import whole_digest_of
@@ -105,42 +107,67 @@ def texts(bound: Bound) -> dict[str, JSON]:
     return {**bound.arguments, **{name: value.text() for name, value in bound.attached.items()}}
 
 
-def place_fields(agent: Agent, pending: Pending) -> dict[str, JSON]:
-    """How the records about a call name it."""
-    return {"turn": agent.turn, "action": pending.index, "function": pending.spec.name}
-
-
 def by_endpoint(pending: Pending) -> bool:
     """Whether an endpoint had its say about a call."""
     return pending.passed or (pending.answer is not None and pending.asked_of == "endpoint")
 
 
-def gate_fields(agent: Agent, pending: Pending, decision: Decision) -> dict[str, JSON]:
+def gate_content(agent: Agent, pending: Pending, decision: Decision) -> Gate:
     """What a `gate` record says of a decision."""
-    fields: dict[str, JSON] = {
-        **place_fields(agent, pending),
-        "allow": isinstance(decision.verdict, Ticket),
-        "by": decision.by,
-        "impact": decision.impact.level,
-        "reason": decision.reason,
-    }
-    if by_endpoint(pending):
-        fields["endpoint"] = True
-    if pending.asked:
-        fields["ask"] = pending.asked
-    return fields
+    return Gate(
+        turn=agent.turn,
+        action=pending.index,
+        function=pending.spec.name,
+        allow=isinstance(decision.verdict, Ticket),
+        by=decision.by,
+        impact=decision.impact.level,
+        reason=decision.reason,
+        endpoint=by_endpoint(pending),
+        ask=pending.asked,
+    )
 
 
-def answer_fields(agent: Agent, pending: Pending, answer: Answer, by: str) -> dict[str, JSON]:
-    """What a `clearance` record says of an answer. `by`: "user", "endpoint", or "time" if nobody answered."""
-    return {
-        **place_fields(agent, pending),
-        "op": "answer",
-        "ask": pending.asked,
-        "allow": answer.allow,
-        "by": by,
-        "reason": answer.reason,
-    }
+def answer_content(
+    agent: Agent,
+    pending: Pending,
+    answer: Answer,
+    by: Literal["user", "endpoint", "time"],
+    *,
+    then: Literal["", "person"] = "",
+    remember: JSON = None,
+) -> ClearanceAnswer:
+    """What a `clearance` record says of an answer. `by`: who gave it; "time" if nobody did. `remember`: as `kept` takes it."""
+    return ClearanceAnswer(
+        turn=agent.turn,
+        action=pending.index,
+        function=pending.spec.name,
+        ask=pending.asked,
+        allow=answer.allow,
+        by=by,
+        reason=answer.reason,
+        then=then,
+        remember=_remembered(remember),
+    )
+
+
+def _remembered(said: JSON) -> Literal["call"] | ClearanceRule | None:
+    """As it stands in a record what a person wants remembered, which was looked at before."""
+    match said:
+        case "call":
+            return "call"
+        case {"function": str(function), **rest}:
+            patterns = rest.get("arguments")
+            named = {one: str(each) for one, each in patterns.items()} if isinstance(patterns, dict) else None
+            return ClearanceRule(function=function, arguments=named)
+    return None
+
+
+def as_said(remember: Literal["call"] | ClearanceRule) -> JSON:
+    """The way back."""
+    if not isinstance(remember, ClearanceRule):
+        return remember
+    named: JSON = dict(remember.arguments) if remember.arguments is not None else {}
+    return {"function": remember.function, "arguments": named}
 
 
 def nobody_answered(seconds: float) -> Answer:
@@ -148,45 +175,54 @@ def nobody_answered(seconds: float) -> Answer:
     return Answer(False, f"Nobody answered within {seconds:g} s.")
 
 
-def ask_fields(
-    agent: Agent, pending: Pending, asked: ClearanceRequest, impact: Impact, to: Asked
-) -> tuple[dict[str, JSON], dict[str, bytes]]:
-    """What a `clearance` record says of a question, and the blobs that it names: the call in full."""
+def ask_content(
+    agent: Agent,
+    pending: Pending,
+    asked: ClearanceRequest,
+    impact: Impact,
+    to: Asked,
+    seconds: float | None,
+) -> tuple[ClearanceAsk, dict[str, bytes]]:
+    """What a `clearance` record says of a question, and the blobs that it names: the call in full.
+
+    `seconds`: how long a person has.
+    """
     assert pending.bound is not None
     bound = pending.bound
     params = dict(bound.arguments)
-    attached: dict[str, JSON] = {}
+    attached: dict[str, AttachedValue] = {}
     blobs: dict[str, bytes] = {}
     for name, value in bound.attached.items():
-        about: dict[str, JSON] = {"media": value.media, "size": value.size}
-        if value.is_text and value.size <= _INLINE:
+        inline = value.is_text and value.size <= _INLINE
+        if inline:
             params[name] = value.text()
         else:
-            about["sha256"] = value.sha256
             blobs[value.sha256] = value.load()
-        attached[name] = about
-    fields: dict[str, JSON] = {
-        **place_fields(agent, pending),
-        "op": "ask",
-        "to": to,
-        "rule": asked.question.by,
-        "impact": impact.level,
-        "why": impact.why,
-        "reason": asked.question.reason,
-        "user": asked.user,
-        "params": _storable(params),
-        "provenance": {name: list[JSON](labels) for name, labels in asked.provenance.items()},
-        "read": list[JSON](sorted(agent.labels)),
-    }
-    if attached:
-        fields["attached"] = attached
-    return fields, blobs
+        attached[name] = AttachedValue(
+            media=value.media, size=value.size, sha256="" if inline else value.sha256
+        )
+    return ClearanceAsk(
+        turn=agent.turn,
+        action=pending.index,
+        function=pending.spec.name,
+        to=to,
+        rule=asked.question.by,
+        impact=impact.level,
+        why=impact.why,
+        reason=asked.question.reason,
+        user=asked.user,
+        params=_storable(params),
+        provenance={name: tuple(labels) for name, labels in asked.provenance.items()},
+        read=tuple(sorted(agent.labels)),
+        attached=attached or None,
+        seconds=seconds,
+    ), blobs
 
 
-def _storable(params: Mapping[str, JSON]) -> JSON:
+def _storable(params: Mapping[str, JSON]) -> Mapping[str, JSON]:
     """The same as JSON that any reader takes: what UTF-8 or JSON can't hold is replaced."""
     text = json.dumps(params, ensure_ascii=False).encode("utf-8", "replace").decode()
-    found: JSON = json.loads(text, parse_constant=str)
+    found: dict[str, JSON] = json.loads(text, parse_constant=str)
     return found
 
 
@@ -196,7 +232,8 @@ def decide_again(tree: Tree, agent: Agent, pending: Pending, record: Record) -> 
     Raises:
         ReplayMismatch: its time is none.
     """
-    endpoint = record.text("to") == "endpoint" or by_endpoint(pending)
+    said = record.content
+    endpoint = (isinstance(said, ClearanceAsk) and said.to == "endpoint") or by_endpoint(pending)
     try:
         return decide_call(tree, agent, pending, at=record.at, endpoint=endpoint)
     except (ValueError, OverflowError):

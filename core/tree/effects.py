@@ -10,20 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeVar, cast, get_args
+from typing import Final, TypeVar
 
 from core.errors import ReplayMismatch
 from core.gate.effects import Effect, highest, rate
 from core.gate.gate import ASK_FROM
 from core.gate.provenance import join
-from core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState, FileType
+from core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState
+from core.records.calls import Call, Effects, Held, Result, Settle
+from core.records.codec import Misfit, decode_list, encode_part
+from core.records.control import ApplyChanges, DropChanges
+from core.records.parts import Blob, Listed, PathChange, PathOutcome, PathState
 from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent, Pending
-from core.tree.checking import expect
-from core.tree.pending import After, Held, Intention, LiveFolder, PendingChange, Work
+from core.tree.checking import expect, expect_content
+from core.tree.pending import After, Intention, LiveFolder, PendingChange, Work
 from core.tree.tree import Tree
 
 INLINE: Final = 16_384
@@ -62,34 +66,37 @@ class Verdict:
         """Whether the transaction is applied at once."""
         return bool(self.fresh) and not self.held
 
-    def fields(self) -> dict[str, JSON]:
-        """What the record says of it."""
-        found: dict[str, JSON] = {"calls": [work.n for work in self.works]}
-        if self.fresh:
-            found |= {"impact": self.effect.impact, "why": self.effect.why, "apply": self.applies}
-        if self.held:
-            found |= {"held": self.held, "reason": self.reason}
-        return found
+    def content(self, looked: Effects) -> Effects:
+        """What the record says of it, beside what was `looked` at."""
+        fresh = bool(self.fresh)
+        return replace(
+            looked,
+            calls=tuple(work.n for work in self.works),
+            impact=self.effect.impact if fresh else None,
+            why=self.effect.why if fresh else None,
+            apply=self.applies if fresh else None,
+            held=self.held,
+            reason=self.reason,
+        )
 
 
 # --- what follows from a look -----------------------------------------------------------------------------
 
 
-def begin(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
+def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call) -> None:
     """A call is about to be made; if it can write in a live directory, what it leaves there is its own."""
-    impact = record.fields.get("impact")
-    if not tree.live.overlay or not isinstance(impact, int | float) or impact <= 0:
+    if not tree.live.overlay or (call.impact or 0) <= 0:
         return
-    function = record.text("function")
+    function = call.function
     loaded = tree.modules.get(function.split(".", 1)[0])
     if loaded is not None and loaded.manifest.needs.workspace == "write":
         labels = origin.written(tree, agent, pending)
         tree.live.working[record.n] = Work(record.n, agent.path, function, labels)
 
 
-def unchanged(tree: Tree, record: Record) -> None:
+def unchanged(tree: Tree, result: Result) -> None:
     """A call's result says that it, and all before it, left nothing new in the overlay."""
-    until = record.number("unchanged")
+    until = result.unchanged
     for n in [one for one in tree.live.working if one <= until]:
         del tree.live.working[n]
 
@@ -136,6 +143,7 @@ def _waits(folder: LiveFolder, change: FileChange) -> bool:
 
 
 _Item = TypeVar("_Item", int, str)
+_Row = TypeVar("_Row", str, PathChange, PathOutcome)
 
 
 def _union(one: tuple[_Item, ...], other: tuple[_Item, ...]) -> tuple[_Item, ...]:
@@ -219,9 +227,9 @@ def _names(many: Iterable[str]) -> str:
 # --- the rules of the fold --------------------------------------------------------------------------------
 
 
-def changed(tree: Tree, record: Record) -> None:
+def changed(tree: Tree, record: Record, said: Effects) -> None:
     """An `effects` record: somebody looked at the overlay, and something was new."""
-    folder, look = tree.live, look_of(tree, record)
+    folder, look = tree.live, look_of(tree, record, said)
     expect(
         tree, record, folder.overlay and folder.intended is None, "looks at an overlay that is not at rest"
     )
@@ -231,12 +239,7 @@ def changed(tree: Tree, record: Record) -> None:
     )
     expect(tree, record, news, "tells what was known")
     verdict = weigh(tree, look, record.n)
-    for name, value in {"calls": [], "impact": None, "why": None, "apply": None, "held": None, "reason": None,
-                        **verdict.fields()}.items():  # fmt: skip
-        if record.fields.get(name) != value:
-            expect(
-                tree, record, False, f"has {name} {record.fields.get(name)!r}, where the core says {value!r}"
-            )
+    expect_content(tree, record, verdict.content(said))
     for work in verdict.works:
         origin.touch_files(tree, work.labels)
         del folder.working[work.n]
@@ -250,29 +253,30 @@ def changed(tree: Tree, record: Record) -> None:
         folder.pending.update(verdict.fresh)
 
 
-def intend(tree: Tree, record: Record) -> None:
+def intend(tree: Tree, record: Record, said: ApplyChanges | DropChanges) -> None:
     """A person applies or drops what waits; what comes of it is told by the next `settle`."""
-    folder, op = tree.live, record.text("op")
-    paths = _paths(tree, record, "paths")
+    folder, op = tree.live, said.OP
+    paths = unlisted(tree, record, "paths", said.paths, str)
     known = all(path in folder.pending for path in paths)
     expect(tree, record, known and folder.intended is None, f"means to {op} what does not wait")
     changes = {path: folder.pending[path] for path in paths if path in folder.pending}
-    force = frozenset(paths) if record.fields.get("force") is True else frozenset()
-    folder.intended = Intention(record.n, "drop" if op == "drop" else "apply", changes, force)
+    dropping = isinstance(said, DropChanges)
+    force = frozenset(paths) if isinstance(said, ApplyChanges) and said.force else frozenset()
+    folder.intended = Intention(record.n, "drop" if dropping else "apply", changes, force)
 
 
-def settle(tree: Tree, record: Record) -> None:
+def settle(tree: Tree, record: Record, said: Settle) -> None:
     """What became of what was written ahead."""
     folder, intended = tree.live, tree.live.intended
     expect(
         tree,
         record,
-        intended is not None and intended.n == record.number("of"),
+        intended is not None and intended.n == said.of,
         "settles what nobody meant to do",
     )
     if intended is None:
         return
-    left = {one.path: one for one in left_of(tree, record)}
+    left = {one.path: one for one in unlisted(tree, record, "left", said.left, PathOutcome)}
     expect(tree, record, left.keys() <= intended.changes.keys(), "leaves what nobody meant to do")
     for path, item in intended.changes.items():
         if path in left:
@@ -299,130 +303,109 @@ def _own(folder: LiveFolder, change: FileChange) -> None:
 # --- as records have it -----------------------------------------------------------------------------------
 
 
-def look_fields(look: Look) -> tuple[dict[str, JSON], dict[str, bytes]]:
-    """What an `effects` record says of a look, and the blobs that it names."""
-    fields: dict[str, JSON] = {"after": look.after, "seen": look.seen}
+def look_content(look: Look) -> tuple[Effects, dict[str, bytes]]:
+    """What an `effects` record says of a look, before it was judged, and the blobs that it names."""
     blobs: dict[str, bytes] = {}
-    fields["changes"] = listed([change_json(one) for one in look.changes], blobs)
-    if look.gone:
-        fields["gone"] = listed(look.gone, blobs)
-    return fields, blobs
+    changes = listed(tuple(change_row(one) for one in look.changes), blobs)
+    gone = listed(look.gone, blobs)
+    return Effects(after=look.after, seen=look.seen, changes=changes, gone=gone, calls=()), blobs
 
 
-def listed(items: Sequence[JSON], blobs: dict[str, bytes]) -> JSON:
+def listed(items: tuple[_Row, ...], blobs: dict[str, bytes]) -> Listed[_Row]:
     """A list as a record has it: itself, or the name of a blob if it is long."""
-    data = json.dumps(items, ensure_ascii=False, separators=(",", ":")).encode()
+    rows = [one if isinstance(one, str) else encode_part(one) for one in items]
+    data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(data) <= INLINE:
-        return list(items)
+        return items
     digest = hashlib.sha256(data).hexdigest()
     blobs[digest] = data
-    return {"sha256": digest, "size": len(data)}
+    return Blob(sha256=digest, size=len(data))
 
 
-def look_of(tree: Tree, record: Record) -> Look:
+def unlisted(
+    tree: Tree, record: Record, name: str, value: Listed[_Row], kind: type[_Row]
+) -> tuple[_Row, ...]:
+    """The way back.
+
+    Raises:
+        ReplayMismatch: the blob does not hold such a list.
+    """
+    if not isinstance(value, Blob):
+        return value
+    try:
+        data = json.loads(tree.blobs(value.sha256))
+        return decode_list(kind, data)
+    except (ValueError, RecursionError, Misfit):
+        raise _malformed(record, name) from None
+
+
+def look_of(tree: Tree, record: Record, said: Effects) -> Look:
     """A look as an `effects` record has it.
 
     Raises:
         ReplayMismatch: it holds something that is none.
     """
-    after = record.text("after")
-    if after not in get_args(After):
-        raise _malformed(record, "after")
-    items = _listed(tree, record, "changes")
-    changes = [change_from_json(one) for one in items]
+    rows = unlisted(tree, record, "changes", said.changes, PathChange)
+    changes = [_change(one) for one in rows]
     if any(one is None for one in changes):
         raise _malformed(record, "changes")
     return Look(
-        cast(After, after),
-        record.number("seen"),
+        said.after,
+        said.seen,
         tuple(one for one in changes if one is not None),
-        _paths(tree, record, "gone"),
+        unlisted(tree, record, "gone", said.gone, str),
     )
 
 
-def left_of(tree: Tree, record: Record) -> list[AppliedChange]:
-    """The paths that a `settle` record says were left as they are."""
-    found: list[AppliedChange] = []
-    for one in _listed(tree, record, "left"):
-        if isinstance(one, dict):
-            outcome: Literal["conflict", "failed"] = (
-                "conflict" if one.get("outcome") == "conflict" else "failed"
-            )
-            found.append(AppliedChange(str(one.get("path", "")), outcome, str(one.get("why", ""))))
-    return found
-
-
-def left_json(left: Iterable[AppliedChange]) -> list[JSON]:
+def outcome_rows(some: Iterable[AppliedChange]) -> tuple[PathOutcome, ...]:
     """As a `settle` record has them."""
-    return [{"path": one.path, "outcome": one.outcome, "why": one.why} for one in left]
+    return tuple(PathOutcome(path=one.path, outcome=one.outcome, why=one.why) for one in some)
+
+
+def left_json(some: Iterable[AppliedChange]) -> list[JSON]:
+    """As clients have them."""
+    return [encode_part(one) for one in outcome_rows(some)]
+
+
+def change_row(change: FileChange) -> PathChange:
+    """A change as records and clients have it."""
+    return PathChange(
+        path=change.path,
+        kind=change.kind,
+        was=_row(change.was),
+        now=_row(change.now),
+        conflict=change.conflict,
+    )
 
 
 def change_json(change: FileChange) -> dict[str, JSON]:
-    """A change as records and clients have it."""
-    found: dict[str, JSON] = {"path": change.path, "kind": change.kind}
-    for name, state in (("was", change.was), ("now", change.now)):
-        if state is not None:
-            found[name] = _state_json(state)
-    if change.conflict:
-        found["conflict"] = True
-    return found
+    """The same as JSON."""
+    return encode_part(change_row(change))
 
 
-def _state_json(state: FileState) -> dict[str, JSON]:
-    # "content" and not "sha256": a record names blobs by that, and a file of the user's is none.
-    found: dict[str, JSON] = {"type": state.type, "mode": state.mode}
-    more: dict[str, JSON] = {"size": state.size, "content": state.sha256, "target": state.target}
-    return found | {name: value for name, value in more.items() if value}
-
-
-def change_from_json(data: JSON) -> FileChange | None:
-    """Back from a record; None if it is malformed."""
-    if not isinstance(data, dict):
+def _row(state: FileState | None) -> PathState | None:
+    if state is None:
         return None
-    path, kind, conflict = data.get("path"), data.get("kind"), data.get("conflict", False)
-    if not isinstance(path, str) or kind not in get_args(ChangeKind) or not isinstance(conflict, bool):
+    return PathState(
+        type=state.type, mode=state.mode, size=state.size, content=state.sha256, target=state.target
+    )
+
+
+_SIDES: Final[Mapping[ChangeKind, tuple[bool, bool]]] = {
+    "add": (False, True), "modify": (True, True), "delete": (True, False),
+}  # fmt: skip
+"""Whether something was there before, and is there now."""
+
+
+def _change(row: PathChange) -> FileChange | None:
+    """Back from a record; None if it tells of no such change."""
+    if (row.was is not None, row.now is not None) != _SIDES[row.kind]:
         return None
-    was, now = _state(data.get("was")), _state(data.get("now"))
-    there = {"add": (False, True), "modify": (True, True), "delete": (True, False)}[str(kind)]
-    if ((was is not None), (now is not None)) != there:
-        return None
-    return FileChange(path, cast(ChangeKind, kind), was, now, conflict)
+    return FileChange(row.path, row.kind, _state(row.was), _state(row.now), row.conflict)
 
 
-def _state(data: JSON) -> FileState | None:
-    if not isinstance(data, dict) or data.get("type") not in get_args(FileType):
-        return None
-    mode, size = data.get("mode"), data.get("size", 0)
-    content, target = data.get("content", ""), data.get("target", "")
-    if not (
-        isinstance(mode, int)
-        and isinstance(size, int)
-        and isinstance(content, str)
-        and isinstance(target, str)
-    ):
-        return None
-    return FileState(cast(FileType, data.get("type")), mode, size, content, target)
-
-
-def _paths(tree: Tree, record: Record, name: str) -> tuple[str, ...]:
-    items = _listed(tree, record, name)
-    if not all(isinstance(one, str) for one in items):
-        raise _malformed(record, name)
-    return tuple(str(one) for one in items)
-
-
-def _listed(tree: Tree, record: Record, name: str) -> list[JSON]:
-    """A list in a record: in the field itself, or in a blob that the field names."""
-    value = record.fields.get(name, [])
-    if isinstance(value, dict):
-        digest = value.get("sha256")
-        try:
-            value = json.loads(tree.blobs(digest)) if isinstance(digest, str) else None
-        except (ValueError, RecursionError):
-            value = None
-    if not isinstance(value, list):
-        raise _malformed(record, name)
-    return value
+def _state(row: PathState | None) -> FileState | None:
+    return FileState(row.type, row.mode, row.size, row.content, row.target) if row is not None else None
 
 
 def _malformed(record: Record, name: str) -> ReplayMismatch:

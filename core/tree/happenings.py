@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
 from core.ports import FragmentKind, Happening, Occasion
+from core.records.calls import Result
+from core.records.control import Inject
+from core.records.dialogue import Compress, Reply, Say
 from core.records.record import Record
+from core.records.session import Adopt
 from core.tree import origin
 from core.tree.adoption import FOREIGN
 from core.tree.apply import take_in
@@ -29,20 +33,20 @@ def project_of(tree: Tree) -> str:
 
 def happening(tree: Tree, record: Record) -> Happening | None:
     """What a record gives that `tree` has just taken in; None for most."""
-    match record.kind:
-        case "say":
+    match record.content:
+        case Say():
             return _made(tree, record, "say", record.body, first=len(tree.said) == 1, own=True)
-        case "control" if record.text("op") == "inject":
+        case Inject():
             return _made(tree, record, "correction", record.body, own=True)
-        case "result" if record.text("function") == "REMEMBER" and record.text("status") == "ok":
-            return _kept(tree, record)
-        case "result" if record.text("status") == "error" and "." in record.text("function"):
+        case Result(function="REMEMBER", status="ok") as result:
+            return _kept(tree, record, result)
+        case Result(function=function, status="error") if "." in function:
             shown = " ".join(record.body.split())[:_FAILURE]
-            return _made(tree, record, "failure", f"{record.text('function')} failed: {shown}")
-        case "reply":
-            ok = record.text("status") == "ok"
+            return _made(tree, record, "failure", f"{function} failed: {shown}")
+        case Reply(status=status):
+            ok = status == "ok"
             return _made(tree, record, "reply" if ok else "failure", record.body)
-        case "compress":
+        case Compress():
             return _made(tree, record, "cut", record.body)
     return None
 
@@ -60,7 +64,7 @@ def happenings(
         JournalCorrupt: one of them says what can't be.
     """
     tree = Tree(strict=False, blobs=blobs)
-    theirs = next((record.n for record in reversed(records) if record.kind == "adopt"), 0)
+    theirs = next((record.n for record in reversed(records) if isinstance(record.content, Adopt)), 0)
     for record in records:
         take_in(tree, record)
         found = happening(tree, record)
@@ -73,9 +77,9 @@ def _marked(labels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({*labels, FOREIGN}))
 
 
-def _kept(tree: Tree, record: Record) -> Happening | None:
+def _kept(tree: Tree, record: Record, result: Result) -> Happening | None:
     """What an agent stored with REMEMBER."""
-    wanted, replaced = record.text("kind_of"), record.text("supersedes")
+    wanted, replaced = result.kind_of, result.supersedes
     kind: FragmentKind | None = next((one for one in get_args(FragmentKind) if one == wanted), None)
     return _made(tree, record, "remember", record.body, kind=kind, supersedes=(replaced,) if replaced else ())
 

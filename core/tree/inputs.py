@@ -12,13 +12,15 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from core.context.embeds import MOST, embedded, part
-from core.context.tail import Seen, changes, tail
+from core.context.tail import changes, tail
 from core.gate.provenance import Labels, join
 from core.language import labels
 from core.language.actions import CORE_ACTIONS, ActionSpec
 from core.language.scanner import scan
 from core.language.variables import Table, Value, rename, text_value
-from core.ports import JSON, Part
+from core.ports import Part
+from core.records.dialogue import LastTurn
+from core.records.parts import Seen
 from core.tree.agent import Agent
 from core.tree.mail import Incoming
 from core.tree.offers import is_offered
@@ -77,11 +79,11 @@ def _touches(spec: ActionSpec, text: str, words: AbstractSet[str]) -> bool:
     return not words.isdisjoint(spec.keywords) or spec.name in text or (spec.alias or "\0").lower() in words
 
 
-def noted(data: JSON) -> dict[str, int]:
+def noted(notes: Mapping[str, int] | tuple[str, ...] | None) -> dict[str, int]:
     """The notes of a turn's record. Those of the first journals, a mere list, stood in front of all else."""
-    if isinstance(data, dict):
-        return {name: n if isinstance(n, int) else 0 for name, n in data.items()}
-    return {str(name): _FRONT for name in data} if isinstance(data, list) else {}
+    if isinstance(notes, tuple):
+        return dict.fromkeys(notes, _FRONT)
+    return dict(notes or {})
 
 
 def prepare(
@@ -91,7 +93,7 @@ def prepare(
     *,
     notes: Mapping[str, int],
     took: Sequence[int] | None = None,
-    last: str = "",
+    last: LastTurn = "",
     full: int = 0,
 ) -> Prepared:
     """Build the context for an agent's next turn: `compose` and `complete` in one."""
@@ -125,7 +127,7 @@ def compose(
     return Composed(tuple(parts), end, beside, tuple(message.n for message in inbox), notes, seen, table)
 
 
-def complete(tree: Tree, agent: Agent, composed: Composed, *, last: str = "", full: int = 0) -> Prepared:
+def complete(tree: Tree, agent: Agent, composed: Composed, *, last: LastTurn = "", full: int = 0) -> Prepared:
     """The context itself. `last`: why this turn is the agent's last ("turns", "tokens"), if it is.
 
     `full`: how full its context is, in percent, if it must be told.

@@ -11,7 +11,7 @@ order written, so neither feedback nor the names of results depend on which ende
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Final
 
@@ -24,13 +24,15 @@ from core.language.grammar import Bound, Mistake, bind, split
 from core.language.scanner import Block
 from core.language.variables import NAME, Value, text_value
 from core.modules.reading import exit_status
-from core.ports import JSON, ChatMessage
+from core.ports import ChatMessage
+from core.records.calls import Result
+from core.records.parts import Artifact, Blob
 from core.records.record import Record
 from core.tree import loops, origin, plan_aim
 from core.tree.agent import Agent, Pending
 from core.tree.inputs import code_value
 from core.tree.offers import has_states
-from core.tree.recall import ids_in, lines_in
+from core.tree.recall import lines_in
 from core.tree.tree import Tree
 
 _NOTHING: Final = ActionSpec("", "", core=True)
@@ -295,9 +297,9 @@ def _line_range(wanted: str, count: int) -> tuple[int, int]:
     return start, max(start, min(stop, count))
 
 
-def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
+def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
     """Feedback for an action from its `result` record; a value that it brought becomes a variable."""
-    match record.text("status"):
+    match result.status:
         case "incomplete":
             return labels.incomplete(pending.spec.name)
         case "cancelled":
@@ -309,22 +311,23 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record) -> str:
         case "ok" if pending.spec.name == "REMEMBER":
             return f"Remembered as {tree.session}/{record.n}."
         case "ok" if pending.spec.name == "RECALL":
-            return labels.recalled(pending.written, zip(lines_in(record), ids_in(record), strict=False))
+            ids = [row.id for row in result.rows]
+            return labels.recalled(pending.written, zip(lines_in(record.body), ids, strict=False))
         case "error" if pending.spec.name in ("REMEMBER", "RECALL"):
             return record.body
         case "ok" if pending.spec.name in ("LOAD", "DEPLOY"):
             return _brought(tree, agent, pending)
         case status:
-            value = result_value(tree, agent, pending, record)
+            value = result_value(tree, agent, pending, record, result)
             variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
             told = labels.result(
                 pending.written,
                 _shown(tree, agent, value, variable),
                 variable=variable,
-                exit_status=exit_status(record.fields.get("data")),
+                exit_status=exit_status(dict(result.data or {})),
                 error=status == "error",
             )
-            return "\n".join([told, *_artifacts(tree, agent, record, value.labels)])
+            return "\n".join([told, *_artifacts(tree, agent, result, value.labels)])
 
 
 def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
@@ -342,16 +345,13 @@ def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
     return "\n\n".join(told)
 
 
-def _artifacts(tree: Tree, agent: Agent, record: Record, provenance: Labels) -> Iterator[str]:
+def _artifacts(tree: Tree, agent: Agent, result: Result, provenance: Labels) -> Iterator[str]:
     """Keep what a call brought forth beside its result; one line about each."""
-    artifacts = record.fields.get("artifacts")
-    for one in artifacts if isinstance(artifacts, list) else ():
-        if isinstance(one, dict):
-            name = str(one.get("name", "")).rsplit("/", 1)[-1].rsplit(".", 1)[0]
-            media = str(one.get("media", "")) or "application/octet-stream"
-            value = _blob_value(tree, one, media, record.text("function"), provenance)
-            variable = agent.table.keep(name if NAME.fullmatch(name) else "artifact", value)
-            yield f"It also brought {labels.describe(variable, value)}."
+    for one in result.artifacts:
+        name = one.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        value = _blob_value(tree, one, one.media or "application/octet-stream", result.function, provenance)
+        variable = agent.table.keep(name if NAME.fullmatch(name) else "artifact", value)
+        yield f"It also brought {labels.describe(variable, value)}."
 
 
 def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:
@@ -371,17 +371,15 @@ def _shown(tree: Tree, agent: Agent, value: Value, variable: str) -> str:
     return labels.shorten(labels.clean(value.text()).rstrip("\n"), tree.bounds.shown, variable)
 
 
-def result_value(tree: Tree, agent: Agent, pending: Pending, record: Record) -> Value:
+def result_value(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> Value:
     """The value that the `result` record of a call holds, in its body or in a blob."""
     provenance = origin.of_call(tree, agent, pending)
-    media, function = record.text("media") or "text/plain", record.text("function")
-    blob = record.fields.get("blob")
-    if isinstance(blob, dict):
-        return _blob_value(tree, blob, media, function, provenance)
+    media, function = result.media or "text/plain", result.function
+    if result.blob is not None:
+        return _blob_value(tree, result.blob, media, function, provenance)
     return text_value(record.body, media=media, labels=provenance, origin=function)
 
 
-def _blob_value(tree: Tree, blob: Mapping[str, JSON], media: str, function: str, provenance: Labels) -> Value:
-    digest, size, blobs = str(blob.get("sha256", "")), blob.get("size"), tree.blobs
-    size = size if isinstance(size, int) else 0
-    return Value(digest, size, media, lambda: blobs(digest), provenance, function)
+def _blob_value(tree: Tree, blob: Blob | Artifact, media: str, function: str, provenance: Labels) -> Value:
+    digest, blobs = blob.sha256, tree.blobs
+    return Value(digest, blob.size, media, lambda: blobs(digest), provenance, function)

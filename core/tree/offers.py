@@ -12,20 +12,14 @@ from core.language import labels
 from core.language.actions import ActionSpec
 from core.modules.manifest import Manifest
 from core.modules.outcome import StateChange
-from core.ports import JSON
-from core.records.record import Record
+from core.records.parts import ModuleState
 from core.tree.agent import Agent
 from core.tree.tree import Tree
 
 
-def state_fields(change: StateChange) -> dict[str, JSON]:
-    """A change of state as it stands in a `result` record."""
-    found: dict[str, JSON] = {"name": change.state}
-    if change.entry_points:
-        found["offers"] = list(change.entry_points)
-    if change.note:
-        found["note"] = change.note
-    return found
+def module_state(change: StateChange) -> ModuleState:
+    """A change of state as it stands in a record."""
+    return ModuleState(name=change.state, offers=change.entry_points, note=change.note)
 
 
 def has_states(tree: Tree, spec: ActionSpec) -> bool:
@@ -39,15 +33,13 @@ def is_offered(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
     return machine is None or spec.name.split(".", 1)[1] in _told(agent, machine)
 
 
-def shift(tree: Tree, agent: Agent, record: Record) -> str:
-    """Take a record's change of state in; what the agent is told of it, empty if it offers what it did."""
-    data, machine = record.fields.get("state"), _machine(tree, record.text("function").split(".", 1)[0])
-    if machine is None or not isinstance(data, dict):
+def shift(tree: Tree, agent: Agent, function: str, shown: ModuleState) -> str:
+    """Take a change of state in; what the agent is told of it, empty if it offers what it did."""
+    machine = _machine(tree, function.split(".", 1)[0])
+    if machine is None:
         return ""
-    state, listed, note = str(data.get("name", "")), data.get("offers"), str(data.get("note", ""))
-    given = (
-        tuple(str(one) for one in listed if machine.function(str(one))) if isinstance(listed, list) else ()
-    )
+    state, note = shown.name, shown.note
+    given = tuple(one for one in shown.offers if machine.function(one))
     names, before = given or _offered_in(machine, state), _told(agent, machine)
     agent.context.offers[machine.name] = names
     if names == before and not note:

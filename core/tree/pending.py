@@ -9,11 +9,7 @@ from typing import Literal
 from core.gate.effects import Effect
 from core.gate.provenance import NOTHING, Labels
 from core.ports import FileChange, FileState
-
-Held = Literal["", "impact", "provenance", "conflict", "pending", "lockdown", "unasked", "failed"]
-"""Why changes are not applied: they do more than the agent may; it has read content from outside; somebody changed
-the directory meanwhile; they build on something that waits; everything is locked down; no call that ended accounts
-for them; applying them failed. Empty: nothing keeps them."""
+from core.records.calls import Held
 
 After = Literal["call", "person", "open"]
 """What the overlay was looked at after: a call, a person's wish to see, or opening the session."""

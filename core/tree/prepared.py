@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.context.tail import Seen
 from core.language.scanner import Scan
 from core.language.variables import Table
 from core.ports import ChatMessage, Part
+from core.records.dialogue import LastTurn
+from core.records.parts import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Prepared:
     notes: Mapping[str, int]
     seen: Seen
     table: Table
-    last: str
+    last: LastTurn
     full: int
     digest: str
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.context.history import prompt_digest
 from core.context.prompt import STANDARD
-from core.ports import JSON, MEDIA, ChatMessage, Medium, ModelProfile, StaticPrompt
+from core.ports import ChatMessage, Medium, ModelProfile, StaticPrompt
+from core.records.parts import Example, OwnPrompt, RoleTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,40 +35,31 @@ class Role:
             profile.takes,
         )
 
-    def to_json(self) -> dict[str, JSON]:
+    def terms(self) -> RoleTerms:
         """As it stands in an `open` record; the standard prompt is not repeated there."""
-        found: dict[str, JSON] = {
-            "model": self.model,
-            "context": self.context,
-            "prompt": prompt_digest(self.static),
-        }
-        if self.takes:
-            found["takes"] = list(self.takes)
-        if self.small:
-            examples: list[JSON] = [
-                {"role": one.role, "content": one.content} for one in self.static.examples
-            ]
-            found["static"] = {"system": self.static.system, "examples": examples}
-        return found
+        return RoleTerms(
+            model=self.model,
+            context=self.context,
+            prompt=prompt_digest(self.static),
+            takes=self.takes,
+            static=_own(self.static) if self.small else None,
+        )
 
     @staticmethod
-    def from_json(data: JSON) -> tuple[Role, str]:
-        """Back from a journal, with the prompt digest that was recorded."""
-        fields = data if isinstance(data, dict) else {}
-        own, context = fields.get("static"), fields.get("context")
-        static = _static(own) if isinstance(own, dict) else STANDARD
-        window = context if isinstance(context, int) else 8192
-        takes = fields.get("takes")
-        media = tuple(one for one in MEDIA if isinstance(takes, list) and one in takes)
-        role = Role(str(fields.get("model", "")), window, static, isinstance(own, dict), media)
-        return role, str(fields.get("prompt", ""))
+    def back(terms: RoleTerms) -> Role:
+        """Back from a journal; whether its prompt is still the one that was recorded is not looked at."""
+        own = terms.static
+        static = STANDARD if own is None else StaticPrompt(own.system, _messages(own.examples))
+        return Role(terms.model, terms.context, static, own is not None, terms.takes)
 
 
-def _static(own: dict[str, JSON]) -> StaticPrompt:
-    examples = own.get("examples")
-    messages = [
-        ChatMessage("assistant" if one.get("role") == "assistant" else "user", str(one.get("content", "")))
-        for one in (examples if isinstance(examples, list) else [])
-        if isinstance(one, dict)
+def _own(static: StaticPrompt) -> OwnPrompt:
+    examples = [
+        Example(role="assistant" if one.role == "assistant" else "user", content=one.content)
+        for one in static.examples
     ]
-    return StaticPrompt(str(own.get("system", "")), tuple(messages))
+    return OwnPrompt(system=static.system, examples=tuple(examples))
+
+
+def _messages(examples: Iterable[Example]) -> tuple[ChatMessage, ...]:
+    return tuple(ChatMessage(one.role, one.content) for one in examples)

@@ -34,6 +34,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Result, Select
+from core.records.control import Inject, Pause, Resume, StartPlan
+from core.records.dialogue import Reply, Say, Turn
 from core.records.record import Record
 from core.tree.agent import Agent
 from core.tree.tree import Tree
@@ -129,27 +132,29 @@ LATCHES: Final[tuple[LatchTransition, ...]] = (
 def event_of(record: Record, agent: Agent) -> Event | None:
     """What a record is to an agent; None if it does not concern its state."""
     own = record.agent == agent.path
-    match record.kind:
-        case "say" if own:
+    match record.content:
+        case Say() if own:
             return "message"
-        case "turn" | "select" | "result" if own:
-            return record.kind
-        case "clearance" if own:
-            return "ask" if record.text("op") == "ask" else "answer"
-        case "call" if own or record.text("to") == agent.path:
+        case Turn() if own:
+            return "turn"
+        case Select() if own:
+            return "select"
+        case Result() if own:
+            return "result"
+        case ClearanceAsk() if own:
+            return "ask"
+        case ClearanceAnswer() if own:
+            return "answer"
+        case Call(to=to) if own or to == agent.path:
             return "call" if own else "message"
-        case "reply" if own or record.text("to") == agent.path:
+        case Reply(to=to) if own or to == agent.path:
             return "reply" if own else "child"
-        case "control" if record.text("op") in ("inject", "plan"):
-            return "message" if own else None
-        case "control" if _above(record.agent, agent.path):
-            return (
-                "pause"
-                if record.text("op") == "pause"
-                else "resume"
-                if record.text("op") == "resume"
-                else None
-            )
+        case Inject() | StartPlan() if own:
+            return "message"
+        case Pause() if _above(record.agent, agent.path):
+            return "pause"
+        case Resume() if _above(record.agent, agent.path):
+            return "resume"
     return None
 
 
@@ -165,8 +170,8 @@ def guard_of(event: Event, record: Record, tree: Tree, agent: Agent) -> Guard:
         case "pause":
             return ""
         case "reply":
-            status = record.text("status")
-            return "cancelled" if status == "cancelled" else "failed" if status == "failed" else "ok"
+            status = record.content.status if isinstance(record.content, Reply) else "ok"
+            return status if status in ("cancelled", "failed") else "ok"
     if agent.plan is not None:
         return "plan"
     if not agent.actions:

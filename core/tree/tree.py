@@ -19,8 +19,8 @@ from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
 from core.records.kinds import FORMAT
+from core.records.parts import Bounds
 from core.tree.agent import Act, Agent, End, Execute, Step, Think
-from core.tree.bounds import Bounds
 from core.tree.pending import LiveFolder, PendingChange
 from core.tree.prepared import Foreseen, Stamp
 from core.tree.roles import Role
@@ -52,7 +52,7 @@ class Tree:
         self.catalogues: dict[int, Mapping[str, ActionSpec]] = {}
         """The functions as they were from each `module` record on."""
         self.calibrations: dict[str, Calibration] = {}
-        self.grant = Grant.from_json(None)
+        self.grant = Grant.none()
         self.policy = Policy()
         self.lockdown = False
         self.tally = Tally()

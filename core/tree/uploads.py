@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from core.errors import UsageError
 from core.language.variables import Table, Value
-from core.ports import JSON
+from core.records.dialogue import Upload
+from core.records.parts import Blob
 from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent
+from core.tree.checking import expect
 from core.tree.mail import Incoming
 from core.tree.tree import Tree
 
@@ -42,10 +43,10 @@ def waiting(agent: Agent) -> Table:
     return table
 
 
-def upload_fields(
+def upload_content(
     agent: Agent, name: str, media: str, content: bytes
-) -> tuple[dict[str, JSON], str, dict[str, bytes]]:
-    """What an `upload` record says: its fields, its body, its blobs.
+) -> tuple[Upload, str, dict[str, bytes]]:
+    """What an `upload` record says, its body and its blobs.
 
     Raises:
         UsageError: it is too large, or has no name.
@@ -59,23 +60,21 @@ def upload_fields(
     media = media if _MEDIA.fullmatch(media) else "application/octet-stream"
     value = Value(digest, len(content), media, lambda: content)
     variable = waiting(agent).receive(variable_name(file), value)
-    blob: JSON = {"sha256": digest, "size": len(content)}
-    fields: dict[str, JSON] = {"file": file, "var": variable, "media": media, "blob": blob, "by": "user"}
-    return fields, f"I uploaded the file {' '.join(file.split())!r} as ${variable}.", {digest: content}
+    blob = Blob(sha256=digest, size=len(content))
+    upload = Upload(file=file, var=variable, media=media, blob=blob, by="user")
+    return upload, _told(file, variable), {digest: content}
 
 
-def incoming(tree: Tree, record: Record) -> Incoming:
+def incoming(tree: Tree, record: Record, upload: Upload) -> Incoming:
     """The message that an `upload` record brings."""
-    found = record.fields.get("blob")
-    blob: Mapping[str, JSON] = found if isinstance(found, dict) else {}
-    digest, size, blobs = str(blob.get("sha256", "")), blob.get("size"), tree.blobs
-    value = Value(
-        digest,
-        size if isinstance(size, int) else 0,
-        record.text("media"),
-        lambda: blobs(digest),
-        origin.UPLOADED,
-        "you",
-    )
-    values = {record.text("var"): value}
-    return Incoming(record.n, "upload", "the user", record.body, values, labels=origin.WRITTEN)
+    blobs, digest = tree.blobs, upload.blob.sha256
+    value = Value(digest, upload.blob.size, upload.media, lambda: blobs(digest), origin.UPLOADED, "you")
+    right = waiting(tree.root).receive(variable_name(upload.file), value)
+    expect(tree, record, upload.var == right, f"is kept as ${upload.var}, and not as ${right}")
+    expect(tree, record, record.body == _told(upload.file, upload.var), "is told of in other words")
+    return Incoming(record.n, "upload", "the user", record.body, {upload.var: value}, labels=origin.WRITTEN)
+
+
+def _told(file: str, variable: str) -> str:
+    """What the root reads of it."""
+    return f"I uploaded the file {' '.join(file.split())!r} as ${variable}."

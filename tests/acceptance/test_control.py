@@ -16,9 +16,9 @@ import docker
 import pytest
 
 from core import Runtime, Session
+from core.records.control import InjectMode
 from core.records.record import Record
 from core.session.events import RecordAppended
-from core.session.session import InjectMode
 from iact.settings import load
 from iact.wiring import open_runtime
 from sandbox import owner

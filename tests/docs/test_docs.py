@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.reference import generated, states
+from docs.reference import generated, journal, states
 from iact.cli import build_parser
 from tests.acceptance import matrix
 
@@ -69,10 +69,12 @@ def test_examples_are_well_formed(page: Path) -> None:
 
 
 def test_the_reference_is_what_the_program_says() -> None:
-    """If this fails: python -m docs.reference.generated && python -m docs.reference.states"""
+    """If this fails: python -m docs.reference.generated; python -m docs.reference.states; python -m docs.reference.journal"""
     for name, write in generated.PAGES.items():
         assert (generated.HERE / name).read_text(encoding="utf-8") == write(), name
     assert states.PAGE.read_text(encoding="utf-8") == states.page()
+    assert journal.PAGE.read_text(encoding="utf-8") == journal.page()
+    assert journal.TYPES.read_text(encoding="utf-8") == journal.javascript()
 
 
 def test_every_page_can_be_found() -> None:

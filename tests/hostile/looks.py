@@ -14,10 +14,10 @@ from core.errors import IactError
 from core.gate.policy import OPEN
 from core.journal.file import read_blob, read_journal
 from core.models.roles import Models
+from core.records.parts import Bounds
 from core.session import adopt as adopting
 from core.session.fork import new_session
 from core.session.replay import replay
-from core.tree.bounds import Bounds
 from core.tree.happenings import happenings
 from iact import export
 from iact.commands import gate, journals

@@ -18,8 +18,8 @@ from unittest import mock
 from core.journal.file import FILE
 from core.language.labels import SUMMARIZE
 from core.records.kinds import FORMAT
+from core.records.parts import Bounds
 from core.session.session import Session
-from core.tree.bounds import Bounds
 from tests.core.session.fakes import Asked, Script, ScriptedModel, World, replies, runtime
 
 PLACE = Path(__file__).parent

@@ -12,8 +12,9 @@ from core.journal.file import FILE
 from core.journal.record import encode
 from core.journal.seal import Sealer, open_sealer
 from core.ports import JSON
+from core.records.codec import encode_part
+from core.records.parts import Bounds
 from core.records.record import GENESIS, timestamp
-from core.tree.bounds import Bounds
 from tests.core.session.fakes import MANIFEST
 from tests.records import raw_record
 
@@ -83,7 +84,7 @@ def long_journal(sessions: Path, records: int, *, name: str = "20260304-050607-0
     models: JSON = {"smart": {"model": "scripted", "context": 1_000_000}}
     grant: JSON = {"scope": "default", "allow": [["*"]], "intent": 1}
     pen.write(
-        "open", "/", format="1.0", session=name, models=models, grant=grant, bounds=Bounds().to_json(),
+        "open", "/", format="1.0", session=name, models=models, grant=grant, bounds=encode_part(Bounds()),
         workspace="scratch",
     )  # fmt: skip
     pen.write("module", "/", f"```json\n{MANIFEST.to_json()}\n```", name="t", version="1", stake="scratch")

@@ -35,9 +35,9 @@ from core.ports import (
     Usage,
     UsageReport,
 )
+from core.records.parts import Bounds
 from core.session.monitor import Authorities
 from core.session.runtime import Runtime
-from core.tree.bounds import Bounds
 from tests.prefix import Conversation
 from tests.sealing import give_key
 

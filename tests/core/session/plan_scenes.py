@@ -11,11 +11,11 @@ from core.journal import read_journal
 from core.models.roles import Models
 from core.modules.door import Modules
 from core.ports import ChatMessage, ModelEvent, ModuleHost, StreamEnd, TextDelta, Usage, UsageReport
+from core.records.parts import Bounds
 from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from core.session.session import Session
-from core.tree.bounds import Bounds
 from tests.core.session.fakes import FakeHost, FakeModules, Script, ScriptedModel, World
 
 Answers = Mapping[str, Sequence[str] | str]

@@ -9,13 +9,13 @@ import pytest
 
 from core.context import history
 from core.context.prompt import STANDARD
+from core.records.parts import Bounds
 from core.records.record import Record
 from core.session.replay import replay
 from core.tree import budget
 from core.tree.account import Account
 from core.tree.agent import Agent
 from core.tree.agent_context import AgentContext
-from core.tree.bounds import Bounds
 from core.tree.tree import Tree
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 

@@ -9,11 +9,11 @@ import pytest
 
 from core.language.scanner import IsAction, Scan
 from core.language.scanner import scan as whole
+from core.records.parts import Bounds
 from core.records.record import Record
 from core.session import generation
 from core.session.replay import replay
 from core.tree import apply_turn, inputs
-from core.tree.bounds import Bounds
 from core.tree.prepared import Composed
 from tests.core.session.fakes import Asked, runtime
 

@@ -27,11 +27,11 @@ import pytest
 
 from core.errors import IactError
 from core.journal.file import read_journal
+from core.records.parts import Bounds
 from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from core.session.session import Session
-from core.tree.bounds import Bounds
 from core.tree.tree import Tree
 from tests.core.session.fakes import Asked, ScriptedModel, World, runtime
 

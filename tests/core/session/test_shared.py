@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -17,6 +18,8 @@ from core.modules.approval import Approvals
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.ports import ModelProfile, ModuleHost, Report
+from core.records.record import Record
+from core.records.session import Fork
 from core.session.monitor import Authorities
 from core.session.replay import Replay, replay
 from core.session.runtime import Runtime
@@ -27,7 +30,6 @@ from core.tree.roles import Role
 from core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
 from tests.core.session.test_origin import FETCH, WEB
-from tests.records import raw_record
 
 
 class Files:
@@ -304,9 +306,10 @@ def test_an_embedded_picture_is_read_by_who_sees_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("files", "known"), [("current", False), ("version", True)])
 def test_files_of_a_fork_that_are_later_than_its_records_come_from_nobody_knows_whom(
-    files: str, known: bool
+    files: Literal["current", "version"], known: bool
 ) -> None:
     tree = Tree(strict=False, blobs=lambda digest: b"")
     create(tree, "/", "user", "", "smart")
-    fork(tree, raw_record(2, "", "fork", "/", 2, "", {"workspace": files, "session": "s"}))
+    content = Fork(from_="a", after=1, session="s", workspace=files)
+    fork(tree, Record(2, "", "/", 2, content), content)
     assert tree.shared.files == (frozenset() if known else {"fork"})

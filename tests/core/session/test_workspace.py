@@ -18,14 +18,14 @@ from core.session.replay import replay
 from core.session.workspace import Workspace, find_version, restore_at_rest
 from sandbox.versions import GitVersions
 from tests.core.session.fakes import runtime
-from tests.records import raw_record
+from tests.records import least, raw_record
 from tests.sealing import SEALER
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def record(n: int, kind: str = "result", **fields: JSON) -> Record:
-    return raw_record(n, "2026-01-01T00:00:00.000000Z", kind, "/", 1, fields=fields)
+def record(n: int, kind: str = "result", op: str = "", **fields: JSON) -> Record:
+    return raw_record(n, "2026-01-01T00:00:00.000000Z", kind, "/", 1, fields=least(kind, op, **fields))
 
 
 RECORDS = [

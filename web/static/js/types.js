@@ -20,36 +20,18 @@
  * @property {number} [allowance] tokens for its work
  * @property {number} [left] what is left of them
  *
- * @typedef {object} JournalRecord
+ * What a record says, and what the server adds to show it.
+ * @typedef {Shown & import("./records.js").Said} JournalRecord
+ *
+ * @typedef {object} Shown
  * @property {number} n
  * @property {string} at
- * @property {string} kind
  * @property {string} agent
  * @property {string} [html] missing until it was asked for, in records of long ago
  * @property {string} body
  * @property {{action: number, to: string, html?: string}[]} [messages]
- * @property {number} [turn]
- * @property {number} [action]
- * @property {unknown} [allow]
- * @property {number} [intent]
- * @property {number[]} [took]
- * @property {string} [to]
- * @property {string} [op]
- * @property {string} [function]
- * @property {string} [status]
- * @property {number} [call]
- * @property {unknown} [grant]
  * @property {number} [body_size] if `body` was shortened
  * @property {string} [said] the whole text of a `say`
- * @property {string} [context] digest of what the model saw
- * @property {{prompt: number, cached: number, completion: number}} [usage]
- * @property {number} [ms] how long a turn or a call took
- * @property {unknown} [params] of a `clearance` record that asks: the call's arguments
- * @property {number} [ask] the record of the question that this answers
- * @property {unknown} [value] of a `control` record
- * @property {string} [by]
- * @property {number} [impact]
- * @property {string} [reason]
  *
  * @typedef {object} SessionFacts
  * @property {string|null} id

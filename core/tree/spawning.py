@@ -1,0 +1,51 @@
+"""What the record of a new child says: it follows from the action that calls it."""
+
+from __future__ import annotations
+
+from core.language.grammar import Bound
+from core.records.codec import decode
+from core.records.dialogue import Spawn
+from core.records.record import Record
+from core.tree.agent import Agent, Pending
+from core.tree.checking import expect, expect_content
+from core.tree.interpret import argument_text
+from core.tree.plan_aim import patterns_of, plan_fields
+from core.tree.tree import Tree
+
+
+def child_spawn(caller: Agent, bound: Bound) -> Spawn:
+    """The child that a CALL creates."""
+    model, scope, intent = (bound.arguments.get(name) for name in ("model", "scope", "intent"))
+    role = model if isinstance(model, str) else ""
+    return Spawn(
+        caller=caller.path,
+        model=role,
+        allow=tuple(patterns_of(scope)) if isinstance(scope, str) else None,
+        intent=intent if isinstance(intent, int | float) else None,
+        fork=bound.arguments.get("fork") is True and (role or caller.model) == caller.model,
+    )
+
+
+def plan_spawn(caller: Agent, bound: Bound) -> Spawn:
+    """The plan that a PLAN creates."""
+    found, _ = decode("spawn", {"caller": caller.path, **plan_fields(bound, argument_text(bound, "plan"))})
+    assert isinstance(found, Spawn)
+    return found
+
+
+def expect_spawn(tree: Tree, record: Record, caller: Agent, spawn: Spawn) -> None:
+    """Say that a record differs unless an action of `caller` creates just this child, or a person starts a plan."""
+    pending = next((one for one in caller.actions if one.child == record.agent and not one.call), None)
+    if pending is None or pending.bound is None:
+        persons = caller.caller == "user" and spawn.plan is not None
+        plain = (spawn.model, spawn.allow, spawn.intent, spawn.fork) == ("", None, None, False)
+        expect(tree, record, persons and plain and not record.body, "creates an agent that nobody called")
+        return
+    expect_content(tree, record, right_spawn(caller, pending, pending.bound))
+    role = "" if spawn.plan is not None else argument_text(pending.bound, "role")
+    expect(tree, record, record.body == role, "gives its child another role than its caller did")
+
+
+def right_spawn(caller: Agent, pending: Pending, bound: Bound) -> Spawn:
+    """What the record of the child must say that an action creates."""
+    return plan_spawn(caller, bound) if pending.spec.name == "PLAN" else child_spawn(caller, bound)

@@ -1,0 +1,548 @@
+// What a journal's records say (docs/reference/journal.md).
+// Written by docs/reference/journal.py from core/records/; run: python -m docs.reference.journal
+
+/**
+ * What a call brought forth beside its result: a file's name and type, and the blob with its content.
+ * @typedef {object} Artifact
+ * @property {string} name
+ * @property {string} media
+ * @property {string} sha256
+ * @property {number} size
+ *
+ * A parameter that was passed by value. `sha256`: the blob with it, if it is too long to stand among the parameters.
+ * @typedef {object} AttachedValue
+ * @property {string} media
+ * @property {number} size
+ * @property {string} [sha256]
+ *
+ * Content that stands beside the journal under its SHA-256; `size` in bytes.
+ * @typedef {object} Blob
+ * @property {string} sha256
+ * @property {number} size
+ *
+ * The bounds of a session (law 9). Each is a setting; a bound that is hit is a reported outcome. Depths and counts are inclusive; times in seconds; `shown`: characters of a result in a context. All of them are written, since what is the default today may be another one tomorrow.
+ * @typedef {object} Bounds
+ * @property {number} [depth]
+ * @property {number} [agents]
+ * @property {number} [turns]
+ * @property {number} [tokens]
+ * @property {number} [activation]
+ * @property {number} [tool]
+ * @property {number} [shown]
+ * @property {number} [reply_tokens]
+ *
+ * Which calls a person allows from now on: patterns of the function and of arguments.
+ * @typedef {object} ClearanceRule
+ * @property {string} function
+ * @property {Record<string, string>|null} [arguments]
+ *
+ * One message of a static prompt's examples.
+ * @typedef {object} Example
+ * @property {"user"|"assistant"} role
+ * @property {string} content
+ *
+ * How much a session may do, for whom. `allow`: patterns of functions; one of each list must match. `caps`: the most impact, by pattern.
+ * @typedef {object} GrantTerms
+ * @property {string} scope
+ * @property {((string)[])[]} allow
+ * @property {Record<string, number>} caps
+ * @property {number} intent
+ * @property {string} user
+ *
+ * Where one recalled memory comes from and what found it. `id`: session and record. `untrusted`: labels of the outside sources of what it says. `contradicts`: ids of others that say otherwise.
+ * @typedef {object} Memory
+ * @property {string} id
+ * @property {"goal"|"preference"|"fact"|"lesson"|"result"} kind
+ * @property {number} score
+ * @property {string} at
+ * @property {string} session
+ * @property {string} agent
+ * @property {string} why
+ * @property {(string)[]} [untrusted]
+ * @property {(string)[]} [contradicts]
+ *
+ * To which of its states a module came. `offers`: functions that it offers now, if not those of its manifest.
+ * @typedef {object} ModuleState
+ * @property {string} name
+ * @property {(string)[]} [offers]
+ * @property {string} [note]
+ *
+ * The static prompt that a model brings along.
+ * @typedef {object} OwnPrompt
+ * @property {string} system
+ * @property {(Example)[]} examples
+ *
+ * One path that differs from a live directory: what was there, and what is in the overlay now. `conflict`: somebody changed it in the directory meanwhile.
+ * @typedef {object} PathChange
+ * @property {string} path
+ * @property {"add"|"modify"|"delete"} kind
+ * @property {PathState|null} [was]
+ * @property {PathState|null} [now]
+ * @property {boolean} [conflict]
+ *
+ * What became of one path, and why, for people.
+ * @typedef {object} PathOutcome
+ * @property {string} path
+ * @property {"applied"|"conflict"|"failed"} outcome
+ * @property {string} why
+ *
+ * What is at one path of a directory: a type, permission bits; of a file its size and the SHA-256 of its content. `target`: of a link, or which special file it is. A file of the user's is no blob, so its digest is not named as one.
+ * @typedef {object} PathState
+ * @property {"file"|"folder"|"link"|"other"} type
+ * @property {number} mode
+ * @property {number} [size]
+ * @property {string} [content]
+ * @property {string} [target]
+ *
+ * How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice.
+ * @typedef {object} PlanTerms
+ * @property {string} mode
+ * @property {Record<string, string|number>} options
+ * @property {boolean} [thinks]
+ * @property {string} [chosen]
+ *
+ * The model of one role: its name, its window in tokens, the digest of its static prompt, media that it takes. `static`: the prompt itself, if it is not the standard one.
+ * @typedef {object} RoleTerms
+ * @property {string} model
+ * @property {number} context
+ * @property {string} prompt
+ * @property {("image"|"audio")[]} [takes]
+ * @property {OwnPrompt|null} [static]
+ *
+ * What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work. `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions are those that its context names, where it names any.
+ * @typedef {object} Seen
+ * @property {string} now
+ * @property {string} [directory]
+ * @property {(string)[]} [running]
+ * @property {number|null} [tokens_left]
+ * @property {number|null} [catalogue]
+ *
+ * What one answer of a model took. `estimated`: its endpoint reported nothing, so the characters were counted.
+ * @typedef {object} Tokens
+ * @property {number} prompt
+ * @property {number} cached
+ * @property {number} completion
+ * @property {boolean} [estimated]
+ *
+ * The user says something to the root.
+ * @typedef {object} SayRecord
+ * @property {"say"} kind
+ *
+ * The user hands over a file: an immutable variable of the root's. The body is what the root reads of it.
+ * @typedef {object} UploadRecord
+ * @property {"upload"} kind
+ * @property {string} file Its name.
+ * @property {string} var The variable that holds it.
+ * @property {string} media Its type.
+ * @property {Blob} blob Its content.
+ * @property {"user"} by Who handed it over.
+ *
+ * A model's text that holds actions, or that is no answer yet.
+ * @typedef {object} TurnRecord
+ * @property {"turn"} kind
+ * @property {""|"children"} [held] Why a text without actions is no reply yet: children of the agent are still at work.
+ * @property {string} model The model's name.
+ * @property {string} role The role that it plays for the agent.
+ * @property {string} context The digest over everything that it was sent.
+ * @property {(number)[]} took Records of the messages that had arrived when the turn began.
+ * @property {Seen} seen What the agent was shown of the world when the turn began.
+ * @property {Tokens} usage The tokens that it took.
+ * @property {number} ms Milliseconds until its last piece.
+ * @property {number} first_ms Milliseconds until its first piece.
+ * @property {"stop"|"length"|"cut"} finish How it ended: by itself, at the endpoint's limit, or where the core cut it off.
+ * @property {Record<string, number>|(string)[]|null} [notes] Functions whose documentation came with the context, each with the message behind which it stood (0: feedback). In format 1.0 a list; all stood in front then.
+ * @property {number} [full] How full its context is, in percent, if the agent was told so now.
+ * @property {number} [cut] How many characters were cut off.
+ *
+ * An agent's or a plan's message to its caller. With a generation if a model wrote it.
+ * @typedef {object} ReplyRecord
+ * @property {"reply"} kind
+ * @property {string} to The caller's path; "user" for the root's.
+ * @property {"ok"|"failed"|"cancelled"|"bound"} status Whether it is an answer; or its model or plan failed, it was cancelled, or a bound ended its work.
+ * @property {""|"turns"|"tokens"|"time"|"context"|"loop"} [bound] The bound that ended it.
+ * @property {""|"turns"|"tokens"} [last] Why this was the agent's last turn, which it was told.
+ * @property {string} [model] The model's name.
+ * @property {string} [role] The role that it plays for the agent.
+ * @property {string} [context] The digest over everything that it was sent.
+ * @property {(number)[]} [took] Records of the messages that had arrived when the turn began.
+ * @property {Seen} [seen] What the agent was shown of the world when the turn began.
+ * @property {Tokens} [usage] The tokens that it took.
+ * @property {number} [ms] Milliseconds until its last piece.
+ * @property {number} [first_ms] Milliseconds until its first piece.
+ * @property {"stop"|"length"|"cut"} [finish] How it ended: by itself, at the endpoint's limit, or where the core cut it off.
+ * @property {Record<string, number>|(string)[]|null} [notes] Functions whose documentation came with the context, each with the message behind which it stood (0: feedback). In format 1.0 a list; all stood in front then.
+ * @property {number} [full] How full its context is, in percent, if the agent was told so now.
+ * @property {number} [cut] How many characters were cut off.
+ * @property {""|"concluded"|"partial"|"failed"} [plan] How a plan ended that ended by itself.
+ * @property {unknown} [answer] The plan's answer where a model gave one; else its last steps speak for themselves.
+ * @property {Record<string, string>|null} [missing] Steps of the plan that came to nothing, and why.
+ * @property {string} [ended_by] The bound that ended the plan.
+ * @property {(string)[]} [warnings] What there is to know of the plan's end.
+ *
+ * A generation that was stopped. What it wrote is for people, and never enters a context.
+ * @typedef {object} DiscardRecord
+ * @property {"discard"} kind
+ * @property {"pause"|"interrupt"|"cancel"|"restart"|"changed"} reason Why it was stopped.
+ * @property {Tokens} usage The tokens that it took.
+ * @property {number} [thought] Of an answer about a plan that is asked for again: the question.
+ *
+ * A child begins, whose path is the record's agent. The body is its role.
+ * @typedef {object} SpawnRecord
+ * @property {"spawn"} kind
+ * @property {string} caller Whose child it is.
+ * @property {string} [model] The role of the model that speaks for it; empty: its caller's.
+ * @property {(string)[]|null} [allow] Patterns of the functions that it may use, of those that its caller may.
+ * @property {number|null} [intent] The most impact that its calls may have, if that is less than its caller's.
+ * @property {boolean} [fork] Whether it begins with its caller's history.
+ * @property {PlanTerms|null} [plan] It is a plan, and not an agent.
+ *
+ * What memory brought for the agent's next turn. The body has one line for each memory, as the agent reads it.
+ * @typedef {object} RecallRecord
+ * @property {"recall"} kind
+ * @property {(Memory)[]} rows Where each comes from, in the same order.
+ * @property {Record<string, number>|null} [meant] Functions that the agent's input is about in meaning, each with the record of the message that is.
+ * @property {number} ms Milliseconds that memory took.
+ *
+ * An agent takes more of the budget of those above it, before it asks its model.
+ * @typedef {object} DrawRecord
+ * @property {"draw"} kind
+ * @property {number} tokens How many.
+ *
+ * A model summarized an agent's history, which is cut to that. The body is the summary.
+ * @typedef {object} CompressRecord
+ * @property {"compress"} kind
+ * @property {string} role The role of the model that did it.
+ * @property {string} model The model's name.
+ * @property {Tokens} usage The tokens that it took.
+ *
+ * An action is about to be dispatched: what was intended is on disk before it is done.
+ * @typedef {object} CallRecord
+ * @property {"call"} kind
+ * @property {number} turn
+ * @property {number} action
+ * @property {string} function The function, or the action of the core.
+ * @property {string} [to] The child or the plan that it calls.
+ * @property {number|null} [impact] Its impact, as the gate rated it.
+ * @property {string} args The digest over its arguments.
+ * @property {number|null} [budget] Tokens that it reserves for whom it calls.
+ *
+ * The gate's decision about a call. It never enters a context.
+ * @typedef {object} GateRecord
+ * @property {"gate"} kind
+ * @property {number} turn
+ * @property {number} action
+ * @property {string} function
+ * @property {boolean} allow Whether it may be made.
+ * @property {""|"scope"|"impact"|"provenance"|"clearance"|"lockdown"|"rate"} [by] Who denied it, or which question was asked last.
+ * @property {number} impact Its impact here.
+ * @property {string} [reason] Why, for people.
+ * @property {boolean} [endpoint] Whether an endpoint had its say.
+ * @property {number} [ask] The question that it waited for.
+ *
+ * Somebody is asked about a call. It never enters a context.
+ * @typedef {object} ClearanceAskRecord
+ * @property {"clearance"} kind
+ * @property {"ask"} op
+ * @property {number} turn
+ * @property {number} action
+ * @property {string} function
+ * @property {"person"|"endpoint"} to Who is asked: a setting.
+ * @property {"provenance"|"clearance"} rule Why it must be asked: for where its arguments come from, or because the policy wants it.
+ * @property {number} impact Its impact here.
+ * @property {string} why Why it has that impact.
+ * @property {string} reason Why it is asked, for people.
+ * @property {string} user On whose behalf it would be made.
+ * @property {Record<string, unknown>} params The call in full.
+ * @property {Record<string, (string)[]>} provenance Labels of what each argument was made of.
+ * @property {(string)[]} read Labels of what the agent has read.
+ * @property {Record<string, AttachedValue>|null} [attached] Arguments that were passed by value.
+ * @property {number|null} [seconds] How long a person has: a setting.
+ *
+ * What they said.
+ * @typedef {object} ClearanceAnswerRecord
+ * @property {"clearance"} kind
+ * @property {"answer"} op
+ * @property {number} turn
+ * @property {number} action
+ * @property {string} function
+ * @property {number} ask The record of the question.
+ * @property {boolean} allow Whether the call may be made.
+ * @property {"user"|"endpoint"|"time"} by Who said so; "time" if nobody did in time.
+ * @property {string} reason Why: an endpoint's words.
+ * @property {""|"person"} [then] A person is to be asked as well.
+ * @property {"call"|ClearanceRule|null} [remember] Of a yes: it holds for exactly this call from now on, or for all that a rule covers.
+ *
+ * An action has its outcome. The body is its output, unless that is a blob.
+ * @typedef {object} ResultRecord
+ * @property {"result"} kind
+ * @property {number} turn
+ * @property {number} action
+ * @property {string} function
+ * @property {number} [call] The record of the call; 0 if it was not made.
+ * @property {number|null} [ms] Milliseconds that it took.
+ * @property {string} [version] The version of the workspace behind a call that may have written.
+ * @property {boolean} [unkept] It may have written, and no version could be kept.
+ * @property {number} [unchanged] The last record before a look at the overlay that saw nothing new.
+ * @property {"ok"|"error"|"incomplete"|"cancelled"|"skipped"|"interrupted"} status How it ended.
+ * @property {string} [kind_of] Of REMEMBER: what kind of memory it is.
+ * @property {string} [supersedes] Of REMEMBER: the memory that it replaces.
+ * @property {string|null} [media] The type of its output; none or empty: plain text.
+ * @property {Record<string, unknown>|null} [data] What is not text for the agent: an exit status, the type of an error.
+ * @property {Blob|null} [blob] Its output, if it is long or no text.
+ * @property {(Artifact)[]} [artifacts] What it brought forth beside its output.
+ * @property {ModuleState|null} [state] The state to which its module came for this agent.
+ * @property {(Memory)[]} [rows] Of RECALL: where each memory comes from; the body as that of a `recall`.
+ *
+ * WAIT or QUERY ends, and takes replies that children have sent.
+ * @typedef {object} SelectRecord
+ * @property {"select"} kind
+ * @property {number} turn
+ * @property {number} action
+ * @property {string} function
+ * @property {(number)[]} took Their records, in the order in which they came.
+ * @property {boolean} [timed_out] Whether its time was over.
+ *
+ * A module came to another state for an agent by itself, outside of a call.
+ * @typedef {object} StateRecord
+ * @property {"state"} kind
+ * @property {string} function The function by which the agent has to do with it.
+ * @property {ModuleState} state
+ *
+ * Somebody looked at the overlay of a live directory, and something was new. It never enters a context.
+ * @typedef {object} EffectsRecord
+ * @property {"effects"} kind
+ * @property {"call"|"person"|"open"} after What it was looked at after: a call, a person's wish to see, or opening the session.
+ * @property {number} seen The last record before the look.
+ * @property {(PathChange)[]|Blob} changes What differs from the directory in another way than before.
+ * @property {(string)[]|Blob} [gone] What waited, and is now as in the directory.
+ * @property {(number)[]} calls The calls that could write and that ran since the last look.
+ * @property {number|null} [impact] The highest impact of what is new.
+ * @property {string|null} [why] Why it has that impact.
+ * @property {boolean|null} [apply] Whether it is applied at once; this is written ahead.
+ * @property {""|"impact"|"provenance"|"conflict"|"pending"|"lockdown"|"unasked"|"failed"} [held] What keeps it from being applied.
+ * @property {string} [reason] The same in words.
+ *
+ * What became of changes that were to be applied or dropped.
+ * @typedef {object} SettleRecord
+ * @property {"settle"} kind
+ * @property {number} of The record that meant to.
+ * @property {(PathOutcome)[]|Blob} [left] What was not done; all else was.
+ * @property {(PathOutcome)[]|Blob} [notes] What there is to know of some that were applied.
+ *
+ * A version of a plan begins. The body tells its steps in words.
+ * @typedef {object} PlanRecord
+ * @property {"plan"} kind
+ * @property {number} version Its number, from 1.
+ * @property {number|null} parent The version that it follows on.
+ * @property {string} reason Why it was made.
+ * @property {(Record<string, unknown>)[]} add Steps that it adds: id, kind, call, task, params, refs, after, join, …; what has its default is left out.
+ * @property {(string)[]} drop Steps that it drops.
+ * @property {(Record<string, unknown>)[]} rewire Steps that now build on others.
+ *
+ * A step's state changed.
+ * @typedef {object} NodeRecord
+ * @property {"node"} kind
+ * @property {string} node The step.
+ * @property {number} version The version that governs it.
+ * @property {string} cause What happened.
+ * @property {string} from
+ * @property {string} to Its state before, and now.
+ * @property {number} attempt How often it was carried out.
+ * @property {string} [detail] The error, or why.
+ * @property {unknown} [output] What it gave, where no other record holds it.
+ * @property {(string)[]} [labels] Where that comes from.
+ * @property {string|null} [validation] What passed its result.
+ * @property {number} t Seconds since the plan's start.
+ * @property {number} [result] The record that holds what it gave.
+ *
+ * A step is about to be carried out. The body: its arguments, if they are not what its refs resolve to.
+ * @typedef {object} FireRecord
+ * @property {"fire"} kind
+ * @property {string} node The step.
+ * @property {number} attempt How often it was carried out, this time included.
+ * @property {number} turn The record that handed the plan over.
+ * @property {number} action The firing; its gate, call and result name the same.
+ * @property {string} function What it calls.
+ * @property {string} [to] The child that it calls.
+ *
+ * A model answered a question about a plan, or could not. The body is the answer.
+ * @typedef {object} AskRecord
+ * @property {"ask"} kind
+ * @property {number} [thought] Which of the plan's questions it is, in the order in which they were asked.
+ * @property {string} question Its kind.
+ * @property {string} role The role of the model.
+ * @property {string} model The model's name.
+ * @property {string} digest The digest over the question.
+ * @property {Tokens} usage The tokens that it took.
+ * @property {string} [node] The step that it is about.
+ * @property {string} [failed] Why there is no answer.
+ *
+ * A planner has written more of its plan, whose complete steps begin at once. The body is what it wrote since.
+ * @typedef {object} DraftRecord
+ * @property {"draft"} kind
+ * @property {number} thought The question that it answers.
+ *
+ * Something of a plan was due by itself: a retry, the end of its time. Or the session goes on after it had stopped.
+ * @typedef {object} WakeRecord
+ * @property {"wake"} kind
+ * @property {boolean} [reopened] The session goes on: the time in between does not count.
+ *
+ * A latch closes: at the agent and below it no call to a model or a tool starts.
+ * @typedef {object} PauseRecord
+ * @property {"control"} kind
+ * @property {"pause"} op
+ * @property {"user"} by
+ *
+ * The agent's latch opens.
+ * @typedef {object} ResumeRecord
+ * @property {"control"} kind
+ * @property {"resume"} op
+ * @property {"user"} by
+ *
+ * A person writes into the agent's dialogue.
+ * @typedef {object} InjectRecord
+ * @property {"control"} kind
+ * @property {"inject"} op
+ * @property {"user"} by
+ * @property {"queue"|"deliver"|"interrupt"} mode
+ *
+ * The work of the agent and of all below it ends. The body says why, where the core ends a plan.
+ * @typedef {object} CancelRecord
+ * @property {"control"} kind
+ * @property {"cancel"} op
+ * @property {"user"|"core"} by
+ * @property {string} [node] Of a plan: this step alone.
+ *
+ * How much the session may do from now on.
+ * @typedef {object} SetIntentRecord
+ * @property {"control"} kind
+ * @property {"intent"} op
+ * @property {"user"} by
+ * @property {number} value From 0 (observe) to 2 (override).
+ *
+ * Every call is denied from now on, or that ends.
+ * @typedef {object} LockdownRecord
+ * @property {"control"} kind
+ * @property {"lockdown"} op
+ * @property {"user"} by
+ * @property {boolean} value
+ *
+ * What a person wrote into the policy since holds from now on.
+ * @typedef {object} SetPolicyRecord
+ * @property {"control"} kind
+ * @property {"policy"} op
+ * @property {"user"} by
+ * @property {Record<string, unknown>} policy
+ *
+ * A person vouches for a variable of the agent's, or for all that it has read.
+ * @typedef {object} DeclassifyRecord
+ * @property {"control"} kind
+ * @property {"declassify"} op
+ * @property {"user"} by
+ * @property {string} [variable]
+ *
+ * A person starts a plan; the record's agent is the plan, and the body is what they wrote.
+ * @typedef {object} StartPlanRecord
+ * @property {"control"} kind
+ * @property {"plan"} op
+ * @property {"user"} by
+ * @property {number} budget Tokens that are reserved for it.
+ *
+ * The files of the workspace are put back to what they were.
+ * @typedef {object} RestoreRecord
+ * @property {"control"} kind
+ * @property {"restore"} op
+ * @property {"user"} by
+ * @property {string} version
+ *
+ * A person lets changes become real that wait in the overlay of a live directory.
+ * @typedef {object} ApplyChangesRecord
+ * @property {"control"} kind
+ * @property {"apply"} op
+ * @property {"user"} by
+ * @property {(string)[]|Blob} paths
+ * @property {boolean} [force] In spite of conflicts.
+ *
+ * A person drops changes that wait in the overlay of a live directory.
+ * @typedef {object} DropChangesRecord
+ * @property {"control"} kind
+ * @property {"drop"} op
+ * @property {"user"} by
+ * @property {(string)[]|Blob} paths
+ *
+ * From now on modules see the live directory through an overlay, or do not any more.
+ * @typedef {object} UseOverlayRecord
+ * @property {"control"} kind
+ * @property {"overlay"} op
+ * @property {"core"} by
+ * @property {boolean} value
+ *
+ * A session begins, with its root.
+ * @typedef {object} OpenRecord
+ * @property {"open"} kind
+ * @property {string} format The format whose rules the records follow.
+ * @property {string} session The session's id.
+ * @property {Record<string, RoleTerms>} models The models, by role.
+ * @property {GrantTerms} grant How much it may do, for whom.
+ * @property {Record<string, unknown>|null} [policy] What its user's policy says.
+ * @property {Bounds} bounds How far it may go.
+ * @property {"whole"|"changes"} [tail] How contexts end: each with the whole state of the agent, or with what changed of it.
+ * @property {string} workspace The directory of the user's in which it works; "scratch": one of its own.
+ *
+ * A module is there in some version, or is not there any more. The body is its manifest as JSON, or why it is gone.
+ * @typedef {object} ModuleRecord
+ * @property {"module"} kind
+ * @property {string} name Its name, as its manifest has it.
+ * @property {string} [version] Its version, as its manifest has it.
+ * @property {string} digest The SHA-256 over its files.
+ * @property {"shipped"|"user"|"agent"} origin Who brought it.
+ * @property {""|"live"|"scratch"} [stake] Whether its calls can do harm outside the session.
+ * @property {(string)[]|null} [approved] The functions whose declaration is believed; None: all of them.
+ * @property {""|"removed"|"withdrawn"} [state] Why it is gone: a person removed it, or it failed too often.
+ *
+ * Something for people. It never enters a context.
+ * @typedef {object} NoticeRecord
+ * @property {"notice"} kind
+ * @property {"warning"|"error"} level
+ * @property {string} code What it is about, for programs.
+ *
+ * What stands before was copied from a session of this installation; from here on it is a session of its own.
+ * @typedef {object} ForkRecord
+ * @property {"fork"} kind
+ * @property {string} from The session that it comes from.
+ * @property {number} after The last record that both share.
+ * @property {string} session The id of this one.
+ * @property {"version"|"current"|"live"|"none"} workspace Its files: as they were behind that record; as they were when it was forked; in a directory of the user's; none.
+ * @property {number} [left_out] How many files did not come along.
+ *
+ * What stands before was copied from a session that this installation did not make, and has no authority here. All that gives a session its say is set anew.
+ * @typedef {object} AdoptRecord
+ * @property {"adopt"} kind
+ * @property {string} from The session that it comes from.
+ * @property {number} after The last record that both share.
+ * @property {string} session The id of this one.
+ * @property {string} sha256 The SHA-256 over all bytes before this record.
+ * @property {"user"} by
+ * @property {"current"|"none"} workspace Its files: as they were when it was adopted, or none.
+ * @property {string} format
+ * @property {Record<string, RoleTerms>} models
+ * @property {GrantTerms} grant
+ * @property {Record<string, unknown>} policy
+ * @property {Bounds} bounds As in an `open` record.
+ * @property {Record<string, number>|null} [left_out] How many files, blobs and versions did not come along.
+ *
+ * From here on the rules and the prompts are those of another version of this program.
+ * @typedef {object} MigrateRecord
+ * @property {"migrate"} kind
+ * @property {string} from The format until here.
+ * @property {string} to The format from here on.
+ * @property {Record<string, RoleTerms>} models The models, with the prompts of now.
+ *
+ * The session was closed in order; it can be opened again, and then goes on behind this.
+ * @typedef {object} CloseRecord
+ * @property {"close"} kind
+ *
+ * @typedef {SayRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|NodeRecord|FireRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
+ */
+
+export {};
