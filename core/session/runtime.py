@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ from core.session.session import Session
 from core.tree.apply import read_tree
 from core.tree.roles import Role
 from core.tree.tree import Tree
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class SystemClock:
@@ -119,7 +122,7 @@ class Runtime:
 
     async def __aenter__(self) -> Runtime:
         await self._group.__aenter__()
-        self._warming = self._group.create_task(self._models.warm(), name="warm the models")
+        self._warming = self._group.create_task(self._warm_models(), name="warm the models")
         return self
 
     async def __aexit__(
@@ -140,6 +143,13 @@ class Runtime:
             finally:
                 await self._host.close()
                 await self._models.close()
+
+    async def _warm_models(self) -> None:
+        """What fails is told by the first call; a bug of ours must not end the sessions."""
+        try:
+            await self._models.warm()
+        except Exception:
+            _LOG.exception("Getting the models ready met a bug.")
 
     async def open(
         self,

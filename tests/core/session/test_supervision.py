@@ -58,6 +58,9 @@ class Bug(Exception):
 class Breaking(Thinker):
     """Its stream meets a bug where its script, or its answer to a question, is this word."""
 
+    async def warm(self) -> None:
+        raise Bug("in a model that gets ready")  # in all of these tests: it harms none of the sessions
+
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent, None]:
