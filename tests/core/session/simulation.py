@@ -21,11 +21,11 @@ from core.models.roles import Models
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.ports import ChatMessage, ModelEvent, ModuleHost, Report, StreamEnd, TextDelta, Usage, UsageReport
+from core.records.parts import Bounds
 from core.records.record import Record
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from core.session.session import Session
-from core.tree.bounds import Bounds
 from tests.core.plan.fakes import VirtualClock, VirtualLoop
 from tests.core.session.fakes import FakeHost, FakeModules, World, replies
 from tests.core.session.plan_scenes import Answers, Thinker
@@ -38,9 +38,7 @@ _LONGEST = 100_000.0
 class SimulationLoop(VirtualLoop):
     """A virtual loop in which work for a thread is done at once, so that it takes no time and no order of its own."""
 
-    def run_in_executor(
-        self, executor: object, func: Callable[..., _T], *args: object
-    ) -> asyncio.Future[_T]:
+    def run_in_executor(self, executor: object, func: Callable[..., _T], *args: object) -> asyncio.Future[_T]:
         done: asyncio.Future[_T] = self.create_future()
         try:
             done.set_result(func(*args))
