@@ -50,7 +50,7 @@ _ENVIRONMENT: Mapping[str, str] = {
 
 
 class BoundSettings(BaseModel):
-    """The bounds of new sessions; see `core.tree.bounds`."""
+    """The bounds of new sessions; see `core.records.parts`."""
 
     model_config = ConfigDict(extra="forbid")
 
