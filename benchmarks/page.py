@@ -101,9 +101,10 @@ PARTS: Final[Mapping[str, Part]] = {
         "with a scripted model.",
         ("--rounds", "3"),
         seconds=900,
-        why="In a live directory each call has the overlay show what the user changed meanwhile, which takes some "
-        "milliseconds, and a write is looked at and made real behind a durable intention. A session there starts cold: "
-        "the pool's instances have a folder of their own.",
+        why="In a live directory each call has the overlay show what the user changed meanwhile, and a write is looked at "
+        "and made real behind a durable intention. A session there starts cold, since the pool's instances have a "
+        "folder of their own: viewer and worker come up while a real model would think, which this one does not. Memory as "
+        "the engine counts it has what both processes read from the same files twice; PSS counts it once.",
     ),
     "earlier": Part(
         "What the runtime costs beside an earlier commit",

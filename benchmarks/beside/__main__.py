@@ -1,10 +1,11 @@
 """A look, a write, a first call and the memory of a session: this checkout beside an earlier commit, in one run.
 
-    python -m benchmarks.beside [--before REVISION] [--rounds N] [--calls N] [--backend docker|bubblewrap]
+    python -m benchmarks.beside [--before REVISION] [--rounds N] [--calls N] [--backend docker|bubblewrap] [--thinks SECONDS]
 
 Both commits run `session.py` in turns, each round a new session in a process of its own, so that a machine whose speed
-drifts slows both alike. What counts is the ratio of the medians. The earlier commit is checked out beside this one,
-into a folder that is removed at the end, and runs under this one's environment.
+drifts slows both alike. What counts is the ratio of the medians. The model answers at once, unless it is told to think
+(`--thinks`). The earlier commit is checked out beside this one, into a folder that is removed at the end, and runs
+under this one's environment.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ def _git(*arguments: str) -> None:
     subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
-def measure(before: Path, *, rounds: int, calls: int, backend: str) -> Found:
+def measure(before: Path, *, rounds: int, calls: int, backend: str, thinks: float) -> Found:
     """By kind of workspace, then by commit: medians of milliseconds, and of megabytes."""
     found: Found = {}
     for where in ("scratch", "live"):
         taken: dict[str, dict[str, list[float]]] = {"before": {}, "now": {}}
         for _ in range(rounds):
             for name, place in (("before", before), ("now", ROOT)):
-                for what, numbers in _run(place, calls, where, backend).items():
+                for what, numbers in _run(place, calls, where, backend, thinks).items():
                     taken[name].setdefault(what, []).extend(numbers)
         found[where] = {
             name: {what: round(statistics.median(numbers), 1) for what, numbers in rows.items()}
@@ -64,10 +65,10 @@ def measure(before: Path, *, rounds: int, calls: int, backend: str) -> Found:
     return found
 
 
-def _run(place: Path, calls: int, where: str, backend: str) -> dict[str, list[float]]:
+def _run(place: Path, calls: int, where: str, backend: str, thinks: float) -> dict[str, list[float]]:
     """One session of the checkout at `place`."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(_SESSION), str(calls), where, backend],
+        [sys.executable, "-W", "ignore", str(_SESSION), str(calls), where, backend, str(thinks)],
         cwd=place,
         env={**os.environ, "PYTHONPATH": str(place)},
         stdout=subprocess.PIPE,
@@ -90,9 +91,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=20)
     parser.add_argument("--backend", choices=("docker", "bubblewrap"), default="docker")
+    parser.add_argument("--thinks", type=float, default=0.0, help="seconds that the model takes for a reply")
     options = parser.parse_args()
     with checkout(options.before) as before:
-        found = measure(before, rounds=options.rounds, calls=options.calls, backend=options.backend)
+        found = measure(
+            before, rounds=options.rounds, calls=options.calls, backend=options.backend, thinks=options.thinks
+        )
     rows = []
     for where, sides in found.items():
         for what, unit in (

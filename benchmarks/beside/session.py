@@ -1,9 +1,9 @@
 """One session of the product whose checkout stands in the working directory; prints what it measured as JSON.
 
-    python session.py CALLS live|scratch docker|bubblewrap
+    python session.py CALLS live|scratch docker|bubblewrap THINKS
 
 Runs under either commit, so it uses nothing but what both have: the settings, the wiring, a session and its journal.
-The model is a script that answers at once; gate, journal, module, container and versions are real.
+The model is a script that answers after THINKS seconds; gate, journal, module, container and versions are real.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 sys.path.insert(0, os.getcwd())
 
 from core.models.roles import Models
 from core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd, TextDelta
-from core.records.record import Record
 from iact import wiring
 from iact.settings import Settings
 
@@ -31,11 +31,24 @@ _LOOK = "```shell.run\ncat notes.txt | wc -l\n```"
 _WRITE = "```shell.run\necho one more line >> notes.txt\n```"
 
 
-class Script:
-    """Says what it was given, one reply a turn, and then that it is done."""
+class Record(Protocol):
+    """A journal's record, as both commits have it, wherever they keep the class."""
 
-    def __init__(self, replies: Sequence[str]) -> None:
-        self._replies = list(replies)
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def at(self) -> str: ...
+
+    def text(self, name: str) -> str: ...
+
+
+class Script:
+    """Says what it was given, one reply a turn, and then that it is done; it thinks for so many seconds before each."""
+
+    def __init__(self, thinks: float) -> None:
+        self.replies: list[str] = []
+        self._thinks = thinks
 
     @property
     def profile(self) -> ModelProfile:
@@ -44,7 +57,8 @@ class Script:
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent]:
-        yield TextDelta(self._replies.pop(0) if self._replies else "Done.")
+        await asyncio.sleep(self._thinks)
+        yield TextDelta(self.replies.pop(0) if self.replies else "Done.")
         yield StreamEnd("stop")
 
     async def warm(self) -> None:
@@ -54,9 +68,9 @@ class Script:
         return
 
 
-async def measure(calls: int, where: str, backend: str) -> dict[str, object]:
+async def measure(calls: int, where: str, backend: str, thinks: float) -> dict[str, object]:
     """Milliseconds from the end of a turn to the outcome of its call, by what was called; memory of its modules."""
-    script = Script([])
+    script = Script(thinks)
     wiring.open_models = lambda settings: Models({"smart": script})
     with tempfile.TemporaryDirectory(prefix="iact-beside-") as folder:
         data, live = Path(folder) / "data", Path(folder) / "live"
@@ -77,7 +91,7 @@ async def measure(calls: int, where: str, backend: str) -> dict[str, object]:
                 ("write", [_WRITE] * calls),
             ):
                 since = len(session.records())
-                script._replies = list(replies)
+                script.replies = list(replies)
                 await session.ask(name)
                 taken[name] = _times(session.records(since))
             memory, shared = _memory(session.id, backend)
@@ -140,11 +154,11 @@ def _docker(*arguments: str) -> list[str]:
 
 
 def _megabytes(usage: str) -> float:
-    """The first size in "21.4MiB / 512MiB"."""
-    found = re.match(r"([0-9.]+)([KMG])iB", usage)
+    """The first size in "21.4MiB / 512MiB"; "0B" is of one that has just ended."""
+    found = re.match(r"([0-9.]+)([KMG]?)i?B", usage)
     assert found is not None, usage
-    return float(found[1]) * {"K": 1 / 1024, "M": 1.0, "G": 1024.0}[found[2]] * 1.048576
+    return float(found[1]) * {"": 1 / 1048576, "K": 1 / 1024, "M": 1.0, "G": 1024.0}[found[2]] * 1.048576
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(measure(int(sys.argv[1]), sys.argv[2], sys.argv[3]))))
+    print(json.dumps(asyncio.run(measure(int(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final, Literal
 
 from core.errors import (
@@ -74,12 +74,14 @@ class ModuleLoader:
         rights: tuple[Right, ...] = ("look", "work") if self._live.tree.grant.intent > 0 else ("look",)
         async with asyncio.TaskGroup() as group:
             for name in names:
-                for right in rights:
-                    group.create_task(self._warm(name, right))
+                group.create_task(self._warm(name, rights))
 
-    async def _warm(self, name: str, right: Right) -> None:
+    async def _warm(self, name: str, rights: Sequence[Right]) -> None:
+        """One after the other: what looks comes up no later for what may write, which is mostly called after it."""
         loaded = self._live.tree.modules.get(name)
-        if loaded is not None:
+        if loaded is None:
+            return
+        for right in rights:
             with contextlib.suppress(SandboxError):
                 await self._door.warm(name, self._say, loaded.start, right=right, agent="/")
 

@@ -30,6 +30,8 @@ from tests.sandbox.backends import ALL, Backend, OwnEngine, present
 from tests.snapshot import Entry, Snapshot, differences, snapshot
 
 AT_ONCE = 20
+PATIENCE: Final = 1200.0
+"""Seconds for the commands of one session, each of which may take five."""
 _SCALE: Final = float(os.environ.get("IACT_TEST_SCALE", "1"))
 STEP = 1 if _SCALE >= 3 else max(1, round(16 / _SCALE))
 SETTINGS: Final = {
@@ -109,7 +111,7 @@ def test_at_intent_0_nothing_changes(stage: Stage, backend: Backend, tmp_path: P
     before = snapshot(mine, inodes=True)
     for commands in pieces(some(STEP), 300):
         product = product_on(stage, backend, stage.endpoint({"/": [*replies(commands), "Done."]}))
-        _, waiting = ask(product, mine, "--intent", "0")
+        _, waiting = ask(product, mine, "--intent", "0", seconds=PATIENCE)
         assert waiting == []
     assert differences(before, snapshot(mine, inodes=True)) == []
 
@@ -130,7 +132,7 @@ def test_at_intent_1_what_changes_is_what_a_person_applied(
             {"/": [shell("cp -a /workspace /tmp/kept"), *replies(calls), last, "Done."]}
         )
         product = product_on(stage, backend, endpoint)
-        session, waiting = ask(product, mine)
+        session, waiting = ask(product, mine, seconds=PATIENCE)
         assert held(before, snapshot(mine)) == []
         assert {"victim.txt", "f", "list"} <= set(waiting)
         assert set(pending(product, session)) == set(waiting)

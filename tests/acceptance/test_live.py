@@ -41,9 +41,9 @@ def picture(folder: Path) -> dict[str, tuple[int, str]]:
     return found
 
 
-def ask(product: Product, mine: Path, *options: str) -> tuple[str, list[str]]:
+def ask(product: Product, mine: Path, *options: str, seconds: float = 180) -> tuple[str, list[str]]:
     """One message to a new session in `mine`; its id, and what waits."""
-    ran = product.run("run", "--json", "--workspace", str(mine), *options, "Go.")
+    ran = product.run("run", "--json", "--workspace", str(mine), *options, "Go.", seconds=seconds)
     assert ran.status == 0, ran
     report = json.loads(ran.stdout)
     return report["session"], report["pending"]

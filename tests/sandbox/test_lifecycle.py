@@ -14,12 +14,15 @@ from pathlib import Path
 
 import docker
 import pytest
+from docker.errors import APIError
+from docker.models.containers import Container
 
 from core.errors import ModuleLost, SandboxUnavailable
 from sandbox import DockerHost, OffHost, open_host, owner, reaper
 from sandbox.docker_host import DockerInstance
 from tests.sandbox.calling import shell, until, write_module
 from tests.sandbox.conftest import sweep
+from tests.sandbox.inside import hosting
 
 
 def containers(engine: docker.DockerClient, data: Path) -> list[str]:
@@ -245,6 +248,25 @@ def test_a_cancelled_start_leaves_nothing(
             assert containers(engine, tmp_path) == []
             assert folders(tmp_path) == []
         await host.close()
+
+    loop.run(scenario())
+
+
+def test_what_the_engine_can_t_freeze_is_killed(
+    loop: asyncio.Runner, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With control groups of the first version, a busy container now and then resists."""
+
+    def pause(container: Container) -> None:
+        raise APIError("OCI runtime pause failed: unable to freeze")
+
+    async def scenario() -> None:
+        async with hosting(tmp_path) as host:
+            one = await host.start("shell", session="s", workspace=workspace, report=print)
+            monkeypatch.setattr(Container, "pause", pause)
+            await one.freeze()
+            assert one.container.wait(timeout=60)["StatusCode"] == 137
+            await one.stop()
 
     loop.run(scenario())
 
