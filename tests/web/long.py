@@ -47,7 +47,14 @@ class _Pen:
 
 def _turn(pen: _Pen, agent: str, body: str, kind: str = "turn", **fields: JSON) -> int:
     usage: JSON = {"prompt": 1000, "cached": 900, "completion": 40}
-    return pen.write(kind, agent, body, model="smart", context="0" * 16, usage=usage, **fields)
+    how: dict[str, JSON] = {
+        "role": "smart",
+        "seen": {"now": "2026-03-04 05:06 UTC"},
+        "ms": 40,
+        "first_ms": 10,
+        "finish": "stop",
+    }
+    return pen.write(kind, agent, body, model="scripted", context="0" * 16, usage=usage, **how, **fields)
 
 
 def _works(pen: _Pen, agent: str, task: int, took: int, rounds: int, to: str) -> None:
@@ -59,7 +66,10 @@ def _works(pen: _Pen, agent: str, task: int, took: int, rounds: int, to: str) ->
         pen.write("gate", agent, "", function="t.read", allow=True, by="impact", reason="as asked", **which)
         call = pen.write("call", agent, "", function="t.read", args="", **which)
         text, name = f"line {task}.{number}", f"read_{number + 1}"
-        pen.write("result", agent, text, function="t.read", call=call, status="ok", var=name, ms=12, **which)
+        pen.write(
+            "result", agent, text, function="t.read", call=call, status="ok", var=name, ms=12,
+            media="text/plain", data={}, **which,
+        )  # fmt: skip
         news = []
     _turn(pen, agent, f"Task {task} is done by {agent}.", "reply", to=to, status="ok", took=news)
 
@@ -81,13 +91,16 @@ def long_journal(sessions: Path, records: int, *, name: str = "20260304-050607-0
     """
     sessions.parent.mkdir(parents=True, exist_ok=True)
     pen = _Pen(open_sealer(sessions.parent))
-    models: JSON = {"smart": {"model": "scripted", "context": 1_000_000}}
-    grant: JSON = {"scope": "default", "allow": [["*"]], "intent": 1}
+    models: JSON = {"smart": {"model": "scripted", "context": 1_000_000, "prompt": "0" * 16}}
+    grant: JSON = {"scope": "default", "allow": [["*"]], "caps": {}, "intent": 1, "user": "local"}
     pen.write(
         "open", "/", format="1.0", session=name, models=models, grant=grant, bounds=encode_part(Bounds()),
         workspace="scratch",
     )  # fmt: skip
-    pen.write("module", "/", f"```json\n{MANIFEST.to_json()}\n```", name="t", version="1", stake="scratch")
+    pen.write(
+        "module", "/", f"```json\n{MANIFEST.to_json()}\n```", name="t", version="1", stake="scratch",
+        digest="0" * 64, origin="shipped",
+    )  # fmt: skip
     task = 0
     while pen.n < records:
         task += 1
