@@ -35,7 +35,8 @@ lint: | .venv
 types: | .venv
 	@$(PY) -m mypy
 
-# ARGS: what to give to pytest instead of everything. WORKERS: see above. IACT_TEST_SCALE (default 1) multiplies the rounds of slow suites.
+# ARGS: what to give to pytest instead of everything. WORKERS: see above. IACT_TEST_SCALE (default 1) multiplies the
+# rounds of slow suites. All of it: docs/how-to/test.md.
 unit: | .venv
 	@$(PY) -m pytest $(BESIDE) $(or $(ARGS),$(TESTS))
 
