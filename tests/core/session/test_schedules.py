@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ from tests.core.session.test_plan_control import JUDGING
 
 _SCHEDULES: Final = 12
 """Of each scenario; IACT_TEST_SCALE multiplies them."""
+_SESSIONS: Final = 125
+"""With random plans; likewise."""
 
 CHAIN = """\
 steps:
@@ -123,5 +126,57 @@ def test_every_order_of_completion_verifies(name: str, memory: Path, scale: floa
             explore(memory / str(seed), SCENARIOS[name], seed)
         except BaseException as error:
             error.add_note(f"the scenario {name!r} with seed {seed}")
+            raise
+        shutil.rmtree(memory / str(seed))
+
+
+def random_scenario(seed: int) -> Scenario:
+    """A plan of random shape, in a random mode, with random trouble."""
+    dice = random.Random(seed)
+    count = dice.randint(1, 8)
+    lines: list[str] = []
+    for n in range(count):
+        after = sorted(dice.sample(range(n), min(n, dice.choice((0, 0, 1, 1, 2, 3)))))
+        who = dice.choices(
+            (
+                "call: t.write",
+                "call: t.read",
+                "call: t.fail",
+                "call: t.lose",
+                "agent: reader",
+                "agent: writer",
+            ),
+            (6, 6, 2, 1, 1, 1),
+        )[0]
+        parts = [f"id: s{n}", who]
+        raced = len(after) > 1 and dice.random() < 0.4
+        if who.startswith("agent"):
+            parts.append("task: Do it.")
+        elif after and not raced and dice.random() < 0.5:
+            parts.append(f"refs: {{text: {{step: s{dice.choice(after)}}}}}")
+        else:
+            parts.append(f"params: {{text: w{n}}}")
+        if after:
+            parts.append(f"after: [{', '.join(f's{one}' for one in after)}]")
+        if raced:
+            parts.append("join: any_of")
+        if dice.random() < 0.2:
+            parts.append(f"timeout: {dice.randint(2, 9)}")
+        if dice.random() < 0.2:
+            parts.append(f"retries: {dice.randint(0, 3)}")
+        lines.append(f"  - {{{', '.join(parts)}}}\n")
+    mode = dice.choice(("static", "reflect", "nreflect", "orchestrator", "analyze", "profile"))
+    answers = dice.choice((PATCHED, GAVE_UP, JUDGING))
+    plan = "steps:\n" + "".join(lines) if mode != "profile" else GOAL
+    fails = dice.choice((0.0, 0.0, 0.3))
+    return Scenario(plan, mode, agents=PEOPLE, answers=answers, asks=dice.random() < 0.3, fails=fails)
+
+
+def test_random_sessions_verify(memory: Path, scale: float) -> None:
+    for seed in range(max(1, round(_SESSIONS * scale))):
+        try:
+            explore(memory / str(seed), random_scenario(seed), seed)
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
             raise
         shutil.rmtree(memory / str(seed))
