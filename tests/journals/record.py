@@ -21,6 +21,8 @@ from core.records.kinds import FORMAT
 from core.records.parts import Bounds
 from core.session.session import Session
 from tests.core.session.fakes import Asked, Script, ScriptedModel, World, replies, runtime
+from tests.core.session.simulation import play
+from tests.core.session.test_schedules import SCENARIOS
 
 PLACE = Path(__file__).parent
 
@@ -89,6 +91,21 @@ def _long(asked: Asked) -> str:
     return "```READ\n" + "number " * 90 + f"{asked.turn}\n```"
 
 
+PLANS: Mapping[str, tuple[str, int]] = {
+    "plan-static": ("all of it", 11),
+    "plan-planned": ("planned", 1),
+    "plan-race": ("race", 7),
+    "plan-corrected": ("orchestrator", 16),
+    "plan-timed": ("timed", 10),
+    "plan-approvals": ("approvals", 12),
+    "plan-reflect": ("reflect", 37),
+    "plan-nreflect": ("nreflect", 7),
+    "plan-orchestrator": ("orchestrator", 7),
+    "plan-analyze": ("analyze", 3),
+    "plan-profile": ("profile", 9),
+}
+"""Plans in every mode, each with a scenario and the seed of its trouble: `tests.core.session.test_schedules`."""
+
 SCENES: Mapping[str, tuple[Script, Play, Bounds, int]] = {
     "tree": (replies(TREE), _tree, Bounds(), 1_000_000),
     "parallel": (_parallel, _ask, Bounds(tokens=30_000), 1_000_000),
@@ -98,13 +115,16 @@ SCENES: Mapping[str, tuple[Script, Play, Bounds, int]] = {
 
 def record(name: str, data: Path) -> Path:
     """Play a scene; gives its session's directory."""
-    script, play, bounds, context = SCENES[name]
+    if name in PLANS:
+        scenario, seed = PLANS[name]
+        return play(data, SCENARIOS[scenario], seed, World()).parent
+    script, session_of, bounds, context = SCENES[name]
     model = ScriptedModel(script, chunk=10_000, context=context)
 
     async def main() -> Path:
         async with runtime(data, script, world=World(), bounds=bounds, model=model) as opened:
             session = await opened.open()
-            await play(session)
+            await session_of(session)
             return session.journal.parent
 
     return asyncio.run(main())
@@ -119,7 +139,7 @@ def _names(scene: str) -> Callable[[int], str]:
 def main() -> None:
     """Record all scenes anew, with names that don't change."""
     shutil.rmtree(PLACE / FORMAT, ignore_errors=True)
-    for name in SCENES:
+    for name in (*SCENES, *PLANS):
         with (
             tempfile.TemporaryDirectory() as data,
             mock.patch("secrets.token_hex", _names(name)),

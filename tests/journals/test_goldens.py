@@ -10,16 +10,23 @@ import pytest
 
 from core.errors import ReplayMismatch
 from core.journal.file import FILE, read_journal
+from core.records.dialogue import Spawn
 from core.records.kinds import FORMAT
+from core.records.plans import Node, Plan, Wake
 from core.session.replay import Replay, replay
 from tests.core.session.fakes import ScriptedModel, replies, runtime
-from tests.journals.record import PLACE, SCENES
-from tests.sealing import seal
+from tests.core.session.plan_scenes import runtime as planning
+from tests.core.session.test_plan_control import JUDGING
+from tests.journals.record import PLACE, PLANS, SCENES
+from tests.sealing import give_key, seal
 
 ALL = sorted(path.parent for path in PLACE.glob(f"*/*/{FILE}"))
 OF_THIS_VERSION = [path for path in ALL if path.parent.name == FORMAT]
 OLDER = [path for path in ALL if path.parent.name != FORMAT]
-ENDED = {"tree": "That is all.", "parallel": "All reported.", "compress": "Done."}
+ENDED = {"tree": "That is all.", "parallel": "All reported."}
+"""What they end with; the others with "Done."."""
+
+MODES = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile")
 
 every = pytest.mark.parametrize("golden", ALL, ids=lambda path: f"{path.parent.name}-{path.name}")
 older = pytest.mark.parametrize("golden", OLDER, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -28,15 +35,46 @@ present = pytest.mark.parametrize("golden", OF_THIS_VERSION, ids=lambda path: pa
 
 def test_every_version_has_every_scene() -> None:
     versions = {path.parent.name for path in ALL}
-    assert {"1.0", FORMAT} <= versions
-    assert {(path.parent.name, path.name) for path in ALL} == {(v, name) for v in versions for name in SCENES}
+    assert {"1.0", "1.1", FORMAT} == versions
+    held = {(path.parent.name, path.name) for path in ALL}
+    assert held >= {(version, name) for version in versions for name in SCENES}
+    assert {name for version, name in held if version == FORMAT} == {*SCENES, *PLANS}
+    assert {name for version, name in held if version == "1.1"} >= {f"plan-{mode}" for mode in MODES}
+
+
+def test_plans_of_this_version_met_all_kinds_of_trouble() -> None:
+    """A retry, a patch, a new plan, a person's message, a race, an approval, a kill in the middle; and every mode."""
+    records = [record for path in OF_THIS_VERSION for record in replay(path).records]
+    kinds = {record.kind for record in records}
+    assert {"plan", "node", "fire", "ask", "draft", "wake", "discard"} <= kinds
+    modes = {
+        record.content.plan.mode
+        for record in records
+        if isinstance(record.content, Spawn) and record.content.plan
+    }
+    assert modes >= set(MODES)
+    causes = {record.content.cause for record in records if isinstance(record.content, Node)}
+    assert causes >= {"retried", "transient", "lost_race", "needs_human", "approved", "cancelled", "dropped"}
+    reasons = {
+        record.content.reason.partition(":")[0] for record in records if isinstance(record.content, Plan)
+    }
+    assert reasons >= {
+        "patch",
+        "replan",
+        "interjection",
+        "reflection",
+        "observer",
+        "micro_planner",
+        "written",
+    }
+    assert any(isinstance(record.content, Wake) and record.content.reopened for record in records)
 
 
 @every
 def test_a_golden_journal_is_read(golden: Path) -> None:
     tree = replay(golden).tree
     assert tree.format == golden.parent.name
-    assert tree.root.context.history.messages()[-1].content == ENDED[golden.name]
+    assert tree.root.context.history.messages()[-1].content == ENDED.get(golden.name, "Done.")
     assert not any(agent.actions or agent.active or agent.account.reserved for agent in tree.agents.values())
     used = sum(agent.usage.prompt_tokens + agent.usage.completion_tokens for agent in tree.agents.values())
     assert tree.root.account.spent == used
@@ -96,3 +134,28 @@ def test_a_session_of_an_older_version_goes_on_and_is_verified_from_there(
 @present
 def test_a_session_of_this_version_goes_on_without_a_migration(golden: Path, tmp_path: Path) -> None:
     assert go_on(golden, tmp_path, "Are you there?").verified_from == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_plan_of_an_older_version_goes_on_from_any_of_its_records(mode: str, tmp_path: Path) -> None:
+    """Its steps were state in that format; from the migration on they follow from outcomes, and are verified."""
+    golden = PLACE / "1.1" / f"plan-{mode}"
+    records = read_journal(golden).records
+    name, began = records[0].text("session"), next(one.n for one in records if one.kind == "spawn")
+    shutil.copytree(golden, tmp_path / "sessions" / name)
+    give_key(tmp_path)
+    seal(tmp_path / "sessions" / name)
+
+    async def main() -> None:
+        for at in range(began + 1, len(records) - 2, 3):
+            script = replies({"/": ["Done."] * 9, "/audit/reader": ["Read it."] * 9})
+            async with planning(tmp_path, script, answers=JUDGING) as opened:
+                copy = await opened.open(await opened.fork(name, at))
+                answer = await copy.answer(at)
+                assert answer.body == "Done.", f"after record {at}"
+            assert replay(copy.journal, verify=True).verified_from == at + 2
+            ran = copy.state.agents["/audit"].plan
+            assert ran is not None
+            assert ran.ending is not None, f"after record {at}"
+
+    asyncio.run(main())

@@ -169,9 +169,16 @@ async def _decider(session: Session, dice: random.Random) -> None:
 
 
 def explore(data: Path, scenario: Scenario, seed: int) -> list[Record]:
-    """Play one schedule to its end, through kills and reopenings; its records, which verify."""
-    dice = random.Random(seed)
+    """Play one schedule to its end; its records, which verify."""
     world = World()
+    found = replay(play(data, scenario, seed, world), verify=True)
+    _check(found.tree.agents, world, list(found.records))
+    return list(found.records)
+
+
+def play(data: Path, scenario: Scenario, seed: int, world: World) -> Path:
+    """Play one schedule to its end, through kills and reopenings; its journal."""
+    dice = random.Random(seed)
     policy = '[scope.default]\nfunctions = ["*"]\nclearance = ["t.write"]' if scenario.asks else ""
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
@@ -208,10 +215,7 @@ def explore(data: Path, scenario: Scenario, seed: int) -> list[Record]:
                     for one in helpers:
                         one.cancel()
 
-    journal = run(main())
-    found = replay(journal, verify=True)
-    _check(found.tree.agents, world, list(found.records))
-    return list(found.records)
+    return run(main())
 
 
 def _check(agents: Mapping[str, Any], world: World, records: Sequence[Record]) -> None:
