@@ -1,0 +1,1 @@
+"""A running session: does what the tree says is needed, and appends to the journal what came of it."""
