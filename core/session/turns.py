@@ -17,7 +17,7 @@ from core.session.session_memory import SessionMemory
 from core.tree import budget
 from core.tree.agent import Agent, End, Think
 from core.tree.inputs import choose_notes, complete, compose, prepare
-from core.tree.interpret import KEPT, running_children
+from core.tree.interpret import KEPT, running_children, summarizer
 from core.tree.prepared import Foreseen, Prepared
 
 _TELL: Final = 0.7
@@ -106,13 +106,7 @@ class Turns:
     async def _compress(self, agent: Agent, prepared: Prepared) -> None:
         """The agent did not cut its history itself: have it summarized, by the "fast" model if that can hold it."""
         live, roles = self._live, self._live.tree.roles
-        own = roles[agent.model]
-        fits = (
-            "fast" in roles
-            and roles["fast"].context >= own.context
-            and {*own.takes} <= {*roles["fast"].takes}
-        )
-        role = "fast" if fits else agent.model
+        role = summarizer(live.tree, agent)
         generation = Generation(live, agent, prepared, is_action=lambda name: False)
         if await self._write(generation, self._models.model(role), ChatMessage("user", SUMMARIZE)):
             cut = Compress(role=role, model=roles[role].model, usage=generation.usage())

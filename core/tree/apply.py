@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from core.errors import IactError, JournalError, ReplayMismatch
 from core.gate.grant import Narrowing
@@ -72,6 +72,7 @@ from core.tree.interpret import (
     outcome,
     ready,
     running_children,
+    summarizer,
 )
 from core.tree.mail import Incoming
 from core.tree.recall import lines_in, untrusted_in
@@ -260,6 +261,7 @@ def _activate(agent: Agent, at: str) -> None:
 def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent = agent_of(tree, record)
     blocks = turns.take_turn(tree, agent, record, turn.generation)
+    expect(tree, record, turn.held == _held(tree, agent, blocks), "is held, or not, for another reason")
     begin(tree, agent, blocks, cut_off=turn.generation.finish == "length")
     if turn.held == "children":
         agent.guards.warned = True
@@ -268,9 +270,25 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     expect(tree, record, goes_on, "holds no action and should be a reply")
 
 
+def _held(tree: Tree, agent: Agent, blocks: Sequence[Block]) -> Literal["", "children"]:
+    """Why a text without actions is no reply yet, if it is none and no message waits that its agent must hear first."""
+    acts = any(block.action for block in blocks)
+    waits = agent.caller != "user" and any(one.kind == "intervention" for one in agent.mail.inbox)
+    told = agent.guards.warned
+    return "" if acts or waits or told or not running_children(tree, agent) else "children"
+
+
 def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     agent, status = agent_of(tree, record), reply.status
     expect(tree, record, not agent.actions, "leaves actions without an outcome")
+    expect(
+        tree, record, reply.to == agent.caller, f"is for {reply.to[:_LONGEST_PATH]}, and not for its caller"
+    )
+    if agent.plan is None:
+        plain = Reply(
+            to=reply.to, status=status, bound=reply.bound, last=reply.last, generation=reply.generation
+        )
+        expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
     blocks: Sequence[Block] | None = None
     if reply.generation is not None:
         blocks = turns.take_turn(tree, agent, record, reply.generation, last=reply.last)
@@ -454,6 +472,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     if pending is None:
         return
     expect(tree, record, result.call == pending.call, "names another call than its own")
+    expect(tree, record, _kept(result) == _to_keep(pending, result), "remembers other than its action says")
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record, result)
         fold_shared.end(tree, agent, pending, result)
@@ -477,6 +496,17 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     agent.directory = _directory(tree, pending, result) or agent.directory
     if result.status not in NOT_RUN:
         advance(tree, agent)
+
+
+def _kept(result: Result) -> tuple[str, str]:
+    return result.kind_of, result.supersedes
+
+
+def _to_keep(pending: Pending, result: Result) -> tuple[str, str]:
+    """What kind of memory an action keeps, and which one that replaces."""
+    if pending.spec.name != "REMEMBER" or result.status != "ok" or pending.bound is None:
+        return "", ""
+    return argument_text(pending.bound, "kind"), argument_text(pending.bound, "supersedes")
 
 
 def _directory(tree: Tree, pending: Pending, result: Result) -> str:
@@ -511,7 +541,12 @@ def _draw(tree: Tree, record: Record, draw: Draw) -> None:
 
 
 def _compress(tree: Tree, record: Record, cut: Compress) -> None:
-    agent = agent_of(tree, record)
+    agent, right = agent_of(tree, record), summarizer(tree, agent_of(tree, record))
+    known = tree.roles.get(cut.role)
+    # A role that was configured later stands in no record.
+    added = cut.role == "fast" and known is None
+    expect(tree, record, added or cut.role == right, f"is by the model of another role than {right!r}")
+    expect(tree, record, known is None or cut.model == known.model, "names another model than its role's")
     turns.count(agent, cut.usage)
     expect(tree, record, compress(agent, record.body), "cuts a history that is too short")
 
@@ -528,6 +563,7 @@ def _recall(tree: Tree, record: Record, recall: Recall) -> None:
 
 def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     agent = agent_of(tree, record)
+    expect(tree, record, agent.plan is not None or not discard.thought, "names a question, and is about none")
     turns.count(agent, discard.usage)
     if agent.plan is not None:
         plan_fold.cut_off(tree, agent, record, discard)

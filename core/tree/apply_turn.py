@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from core.context.tail import Told
 from core.context.tokens import Calibration, estimate, estimate_messages
@@ -24,6 +24,20 @@ def answered(tree: Tree, agent: Agent, made: Generation, last: LastTurn) -> Prep
     return prepare(
         tree, agent, made.seen, notes=noted(made.notes), took=made.took, last=last, full=made.full
     )  # fmt: skip
+
+
+def _check(tree: Tree, agent: Agent, record: Record, made: Generation) -> None:
+    """What is told of a text beside what its context shows."""
+    known = tree.roles.get(agent.model)
+    same = made.role == agent.model and (known is None or made.model == known.model)
+    expect(tree, record, same, "is by another model than its agent has")
+    notes = made.notes
+    if notes is not None:
+        real = (
+            isinstance(notes, Mapping) and len(documented(tree, notes, made.seen.catalogue)) == len(notes) > 0
+        )
+        placed = isinstance(notes, Mapping) and {*notes.values()} <= {0, *made.took}
+        expect(tree, record, real and placed, "notes what stands in no documentation")
 
 
 def take_turn(
@@ -50,6 +64,8 @@ def take_turn(
         blocks = scan(record.body, tree.registry(agent.path).is_action).blocks
     if prepared.digest != sent:
         expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
+    if tree.strict:
+        _check(tree, agent, record, made)
     stays = tree.layout == "changes"
     agent.context.history.push(
         prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts)

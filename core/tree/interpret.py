@@ -205,6 +205,13 @@ def satisfied(tree: Tree, agent: Agent, pending: Pending) -> bool:
     return not any(tree.agents[path].active for path in _named(agent, pending))
 
 
+def summarizer(tree: Tree, agent: Agent) -> str:
+    """The role of the model that summarizes an agent's history: the "fast" one, if that can hold it."""
+    own, fast = tree.roles[agent.model], tree.roles.get("fast")
+    fits = fast is not None and fast.context >= own.context and {*own.takes} <= {*fast.takes}
+    return "fast" if fits else agent.model
+
+
 def compress(agent: Agent, summary: str | None) -> bool:
     """Cut an agent's history to its first message, a summary and the last two turns; False if it is too short.
 

@@ -1,0 +1,143 @@
+"""Forgeries with everything else in order: a verification names the record that says what the core would not.
+
+Recorded sessions are changed record by record. A derived field, or body, that says anything else is named at its own
+record. Of an outcome, either something later is named, or it is listed here with the reason why nothing depends on it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from core.journal.file import read_blob, read_journal
+from core.records.kinds import CLASSES, FORMAT
+from core.records.record import Record
+from core.session.session import Session
+from core.tree.apply import migrated_at
+from tests.core.session import test_effects, test_verify_gate
+from tests.core.session.forging import Blobs, forged, named
+from tests.core.session.live_fakes import does
+from tests.journals.record import PLACE
+
+EXAMPLES: Final = Path(__file__).parents[3] / "examples"
+_OF_ONE: Final = 4
+"""Forgeries of one field in one session."""
+
+KNOWN: Final = {
+    "draw.tokens": "it is bounded by what is above; what the turn will cost is told only by the turn itself",
+}
+"""Derived fields of which some forgeries pass, and why."""
+
+OVERLAPS: Final = {
+    "gate.action",
+    "call.action",
+    "result.action",
+    "clearance ask.action",
+    "clearance answer.action",
+}
+"""Of calls that overlap any may come first. So a forged one is named there or, by what follows, later."""
+
+FREE: Final = {
+    "ms": "how long something took is for people",
+    "first_ms": "likewise",
+    "cut": "what was cut off was never read",
+    "finish": "what a limit cut off matters only in an action that was begun",
+    "discard.reason": "for people",
+    "discard.body": "what was stopped enters no context",
+    "compress.usage": "it counts on a budget that was never short here",
+    "control inject.mode": "when a message is read shows in the turn that took it",
+    "module.digest": "which files a module is made of; what it offers is its manifest's to say",
+    "open.session": "an id is as good as another",
+    "result.version": "which files are kept is for a person to go back to",
+    "result.unkept": "likewise",
+    "result.unchanged": "what an overlay saw counts with one alone",
+    "result.state": "of a module without states it says nothing",
+    "result.data": "an exit status counts where a call repeats, a folder with a module that has one",
+    "result.rows": "of what is no RECALL they say nothing",
+    "settle.notes": "for people",
+    "control apply.force": "how the directory was written shows in what was left",
+}
+"""Outcomes on which nothing may depend that these sessions record, and why."""
+
+Told = tuple[list[Record], Blobs]
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
+    """Recorded sessions: the goldens of this format, a plan, questions about calls, a directory of the user's."""
+    places = [one.parent for one in (PLACE / FORMAT).glob("*/journal.md")] + [
+        EXAMPLES / "plan",
+        EXAMPLES / "correction",
+    ]
+    places += [
+        made(tmp_path_factory.mktemp(name)).parent for name, made in sorted(test_verify_gate.SESSIONS.items())
+    ]
+    places.append(_live(tmp_path_factory.mktemp("live")))
+    return [(read_journal(place).records, partial(read_blob, place)) for place in places]
+
+
+def _live(data: Path) -> Path:
+    """A session whose calls change a directory of the user's."""
+    mine = data / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine")
+
+    async def review(session: Session) -> None:
+        await session.effects.apply(["notes.txt"])
+        await session.effects.drop(None)
+
+    script = does("write a 1", "rm notes.txt\nwrite b 1", "write a 2", "write b 3")
+    identity, _ = test_effects.run(data, mine, script, then=review)
+    return data / "sessions" / identity
+
+
+def forgeries(sessions: list[Told], *, derived: bool) -> Iterator[tuple[str, list[Record], Record, Blobs]]:
+    """Forgeries of the records of all sessions, a few of each field in each."""
+    for records, blobs in sessions:
+        count: dict[str, int] = defaultdict(int)
+        for record in records[migrated_at(records) - 1 :]:
+            for name, forgery in forged(record, derived=derived):
+                count[name] += 1
+                if count[name] <= _OF_ONE:
+                    yield name, records, forgery, blobs
+
+
+def test_what_is_derived_is_named_where_it_is_forged(sessions: list[Told]) -> None:
+    passed: dict[str, tuple[int, int]] = {}
+    seen: set[str] = set()
+    for name, records, forgery, blobs in forgeries(sessions, derived=True):
+        seen.add(name)
+        found = named(records, forgery.n, forgery, blobs, whole=name in OVERLAPS)
+        if found != forgery.n and not (name in OVERLAPS and found > forgery.n):
+            passed[name] = forgery.n, found
+    assert set(passed) == set(KNOWN), passed
+    assert len(seen) > 80
+
+
+def test_an_outcome_is_followed_by_what_depends_on_it(sessions: list[Told]) -> None:
+    later: dict[str, bool] = {}
+    for name, records, forgery, blobs in forgeries(sessions, derived=False):
+        if not later.get(name):
+            later[name] = named(records, forgery.n, forgery, blobs, whole=True) >= forgery.n
+    silent = {name for name, found in later.items() if not found}
+    assert {name for name in silent if name not in FREE and name.split(".")[1] not in FREE} == set()
+    depended = {name for name, found in later.items() if found and name in FREE}
+    assert depended == set(), "something depends on them after all"
+
+
+def test_these_sessions_use_most_kinds(sessions: list[Told]) -> None:
+    used = {type(record.content) for records, _ in sessions for record in records}
+    missing = {cls.__name__ for cls in CLASSES} - {cls.__name__ for cls in used}
+    assert missing == MISSING
+
+
+MISSING: Final = {
+    "Adopt", "Cancel", "Declassify", "Draft", "Fork", "Lockdown", "Migrate", "Recall", "Restore", "SetPolicy",
+    "StartPlan", "State", "Wake",
+}  # fmt: skip
+"""Kinds that no session here records; their rules have tests of their own."""
