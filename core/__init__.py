@@ -9,8 +9,8 @@ What embedding needs is exported here:
         reply = await session.ask("Show me the disk usage of /tmp in your sandbox")
         print(reply.body, session.journal)
 
-`models` is a `core.models.roles.Models`, `host` any `core.ports.ModuleHost`; `iact.wiring` makes
-both from the user's settings.
+`core.session.models.open_models` makes `models`, `host` is any `core.ports.ModuleHost`; `core.session.assembly` makes
+a runtime from a user's choices, and `iact.wiring` takes those from the settings.
 """
 
 from core.session.runtime import Runtime

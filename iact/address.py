@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from core.errors import IactError, UsageError
-from core.journal.file import sync_directory
 
 FILE: Final = "server.json"
 LOCK: Final = "server.lock"
@@ -82,15 +81,12 @@ def claimed(data: Path) -> Iterator[None]:
 
 
 def publish(data: Path, address: Address) -> None:
-    """Say where the server is; for who has `claimed` the directory."""
+    """Say where the server is; for who has `claimed` the directory. It need not outlive a power failure: the server won't."""
     temporary = data / f".{FILE}.{os.getpid()}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         stream.write(address.model_dump_json() + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
     temporary.rename(data / FILE)
-    sync_directory(data)
 
 
 def find(data: Path) -> Address:

@@ -9,9 +9,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.models.roles import Models
-from core.models.structured import structured
-from core.ports import ChatMessage
+from core.ports import ChatMessage, Model
+from core.session.models import ask_typed
 from hippocampus.consolidation import Distill
 
 _WORDS: Final = 400
@@ -26,13 +25,13 @@ class _Merged(BaseModel):
     note: str = Field(description="The merged note.")
 
 
-def distiller(models: Models) -> Distill | None:
-    """Asks the role "fast"; None where there is none, as with the embedded model, which is too small for it."""
-    if "fast" not in models.roles():
+def distiller(fast: Model | None) -> Distill | None:
+    """Asks the model of the role "fast"; None where none has it, as with the embedded one, which is too small for it."""
+    if fast is None:
         return None
 
     async def distill(prompt: str) -> str:
         asked = [ChatMessage("user", prompt)]
-        return (await structured(models.model("fast"), asked, _Merged, max_tokens=_WORDS)).value.note
+        return (await ask_typed(fast, asked, _Merged, max_tokens=_WORDS)).note
 
     return distill

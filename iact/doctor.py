@@ -5,7 +5,6 @@ Every check stands alone and gives one `Check`; none raises, none changes anythi
 
 from __future__ import annotations
 
-import importlib
 import os
 import platform
 import re
@@ -17,13 +16,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from core.errors import SandboxUnavailable, WorkspaceError
-from core.models import weights
-from core.models.embedded import LIBRARY
+from core.session.models import OPENAI, list_models, look_at_embedded
 from iact.settings import Settings
-from iact.wiring import OPENAI, model_names
 from sandbox import bubblewrap_host, image, isolation
 from sandbox.engine import EngineFailure, connect
 from sandbox.live import open_live
@@ -35,7 +30,6 @@ _ENOUGH_DISK = 1 << 30
 
 _OLDEST_KERNEL = (4, 18)
 """The first one whose name spaces, control groups and system-call filters all do what we ask of them."""
-_ENDPOINT_SECONDS = 5.0
 _FORBIDDING = {
     "user.max_user_namespaces": ("0", "10000"),
     "kernel.unprivileged_userns_clone": ("0", "1"),
@@ -193,17 +187,16 @@ def _model(settings: Settings) -> Check:
     """The endpoint where one is set, else the embedded model."""
     if not settings.embedded:
         return _endpoint(settings)
-    try:
-        importlib.import_module("xllamacpp")
-    except ModuleNotFoundError:
+    found = look_at_embedded()
+    if found.missing == "package":
         remedy = "pip install xllamacpp, or set OPENAI_BASE_URL to a model endpoint"
         return Check("model", False, "The package that runs the embedded model is not installed.", remedy)
-    except ImportError as error:
-        remedy = f"sudo apt-get install {LIBRARY}, or set OPENAI_BASE_URL to a model endpoint"
-        return Check("model", False, f"The embedded model lacks a library of the system: {error}.", remedy)
-    file = weights.model_file()
-    if weights.present():
-        return Check("model", True, f"{file}, {weights.SIZE / 1e6:.0f} MB")
+    if found.missing == "library":
+        remedy = f"sudo apt-get install {found.library}, or set OPENAI_BASE_URL to a model endpoint"
+        detail = f"The embedded model lacks a library of the system: {found.detail}."
+        return Check("model", False, detail, remedy)
+    if found.here:
+        return Check("model", True, f"{found.file}, {found.size / 1e6:.0f} MB")
     detail = "The embedded model's file is not here yet (it is fetched when it is first needed)."
     return Check("model", False, detail, f"{sys.executable} -m core.models.embedded fetch")
 
@@ -211,17 +204,15 @@ def _model(settings: Settings) -> Check:
 def _endpoint(settings: Settings) -> Check:
     """Whether the endpoint answers us, and whether a model is chosen where it has several."""
     url = (settings.base_url or OPENAI).rstrip("/")
-    headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-    try:
-        answer = httpx.get(f"{url}/models", headers=headers, timeout=_ENDPOINT_SECONDS)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        detail = f"The endpoint {url} does not answer: {str(error) or type(error).__name__}."
+    found = list_models(url, settings.api_key)
+    if found.fault:
+        detail = f"The endpoint {url} does not answer: {found.fault}."
         return Check("model", False, detail, "start it, or set OPENAI_BASE_URL to another")
-    if answer.status_code in (401, 403):
-        detail = f"The endpoint {url} refuses us (HTTP {answer.status_code})."
+    if found.refused:
+        detail = f"The endpoint {url} refuses us (HTTP {found.status})."
         return Check("model", False, detail, "set OPENAI_API_KEY to a key of it")
     named = settings.model_smart or settings.model
-    listed = model_names(answer)
+    listed = found.names
     if named is None and len(listed) != 1:
         detail = f"No model is named, and the endpoint {url} lists {len(listed) or 'none'}."
         some = f" to one of {', '.join(listed[:8])}" if listed else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -18,14 +18,17 @@ from string import Template
 from typing import Final
 
 import web
-from core.errors import JournalError
-from core.journal.file import read_blob
+from core.records.calls import Call, Result
+from core.records.control import Inject
+from core.records.dialogue import Generation, Reply, Say, Turn
 from core.records.record import Record
+from core.records.session import Module
+from core.session.blobs import blob
 from core.session.replay import Replay, replay
-from core.tree.agent import Agent
-from core.tree.tree import Tree
+from core.session.text import IsAction, looks_like_action
+from core.session.view import NodeView
 from web.records import Fields, header, raw_fields, record_message
-from web.render import NONE, IsAction, looks_like_action, plain
+from web.render import NONE, plain
 from web.render_process import RenderProcess
 from web.rendering import SECONDS, is_short, question
 
@@ -57,24 +60,23 @@ def page(path: Path, *, at: int | None = None) -> str:
         UsageError: there is no record `at`.
     """
     found = replay(path, at=at)
-    words = {spec.alias for spec in found.tree.functions.values()} | set(found.tree.functions)
+    nodes = found.view.nodes()
+    is_action = found.view.is_action("/") or looks_like_action
     with RenderProcess() as process:
         formatter = _Formatter(
-            process, found.path.parent, lambda name: name in words or looks_like_action(name)
+            process, found.path.parent, lambda name: is_action(name) or looks_like_action(name)
         )
         dialogues = _Dialogues(found.path.parent, formatter)
         for record in found.records:
             dialogues.take(record)
-    ids = {name: f"a{number}" for number, name in enumerate(found.tree.agents)}
+    ids = {node.path: f"a{number}" for number, node in enumerate(nodes)}
     return Template((_HERE / "export.html").read_text(encoding="utf-8")).substitute(
         title=plain(_title(found)),
-        session=plain(found.tree.session),
+        session=plain(found.view.id),
         style="\n".join(style.read_text(encoding="utf-8") for style in _STYLES),
         facts=_facts(found),
-        tree=_branch(found.tree, ids, found.tree.root),
-        agents="\n".join(
-            _section(found.tree, agent, ids[agent.path], dialogues) for agent in found.tree.agents.values()
-        ),
+        tree=_branch(nodes, ids),
+        agents="\n".join(_section(node, ids[node.path], dialogues) for node in nodes),
         origin=_origin(found),
         modules=_modules(found),
     )
@@ -84,22 +86,21 @@ def page(path: Path, *, at: int | None = None) -> str:
 
 
 def _title(found: Replay) -> str:
-    said = next((record.body for record in found.records if record.kind == "say"), "")
+    said = next((record.body for record in found.records if isinstance(record.content, Say)), "")
     words = " ".join(said.split())
     return (words if len(words) <= _TITLE else words[: _TITLE - 1] + "…") or "A session without a message"
 
 
 def _facts(found: Replay) -> str:
-    usage, agents = found.tree.usage(), found.tree.agents
-    models = dict.fromkeys(role.model for role in found.tree.roles.values())
+    usage = found.view.usage
     pairs = {
         "from": _when(found.records[0]),
         "to": _when(found.records[-1]),
-        "agents": str(len(agents)),
-        "records": f"{found.at:,}" + (f" of {len(found.contents.records):,}" if _partial(found) else ""),
+        "agents": str(len(found.view.nodes())),
+        "records": f"{found.at:,}" + (f" of {found.total:,}" if _partial(found) else ""),
         "tokens": f"{usage.prompt_tokens:,} read ({usage.cached_tokens:,} reused), "
         f"{usage.completion_tokens:,} written",
-        "model": ", ".join(models),
+        "model": ", ".join(found.view.models),
     }
     return _pairs(pairs)
 
@@ -109,41 +110,41 @@ def _pairs(pairs: Mapping[str, str]) -> str:
 
 
 def _partial(found: Replay) -> bool:
-    return found.at < len(found.contents.records)
+    return found.at < found.total
 
 
 def _when(record: Record) -> str:
     return f"{record.at[:19].replace('T', ' ')} UTC"
 
 
-def _branch(tree: Tree, ids: Mapping[str, str], top: Agent) -> str:
-    """The tree below `top` as nested lists. Not recursive: a journal may come from anywhere."""
-    parts, left = ["<ul>"], [iter([top])]
+def _branch(nodes: Sequence[NodeView], ids: Mapping[str, str]) -> str:
+    """The tree as nested lists. Not recursive: a journal may come from anywhere."""
+    below: defaultdict[str, list[NodeView]] = defaultdict(list)
+    for one in nodes:
+        below[one.caller].append(one)
+    parts, left = ["<ul>"], [iter(below["user"])]
     while left:
-        agent = next(left[-1], None)
-        if agent is None:
+        node = next(left[-1], None)
+        if node is None:
             left.pop()
             parts.append("</ul>" + ("</li>" if left else ""))
             continue
-        parts.append(f"<li>{_leaf(tree, ids[agent.path], agent)}<ul>")
-        left.append(iter([tree.agents[path] for path in agent.children.values()]))
+        parts.append(f"<li>{_leaf(ids[node.path], node)}<ul>")
+        left.append(iter(below[node.path]))
     return "".join(parts).replace("<ul></ul>", "")
 
 
-def _leaf(tree: Tree, identity: str, agent: Agent) -> str:
-    state = tree.state(agent)
-    turns = f"{agent.all_turns} turn{'s' if agent.all_turns != 1 else ''}"
+def _leaf(identity: str, node: NodeView) -> str:
+    turns = f"{node.turns} turn{'s' if node.turns != 1 else ''}"
     return (
-        f'<a href="#{identity}"><span class="mark {state}" title="{state}"></span>'
-        f'<span class="name">{plain(agent.name)}</span><span class="count">{turns}</span></a>'
+        f'<a href="#{identity}"><span class="mark {node.state}" title="{node.state}"></span>'
+        f'<span class="name">{plain(node.name)}</span><span class="count">{turns}</span></a>'
     )
 
 
 def _origin(found: Replay) -> str:
     last = found.records[-1]
-    part = (
-        f"the first {found.at:,} of {len(found.contents.records):,}" if _partial(found) else f"{found.at:,}"
-    )
+    part = f"the first {found.at:,} of {found.total:,}" if _partial(found) else f"{found.at:,}"
     return (
         f"Made by iact from the {part} records of a journal; the last one is record {last.n} with digest "
         f"<code>{escape(last.digest)}</code>. The journal itself is the proof: "
@@ -153,10 +154,9 @@ def _origin(found: Replay) -> str:
 
 def _modules(found: Replay) -> str:
     items = [
-        f"<li><code>{plain(record.text('name'))}</code> {plain(record.text('digest')[:12])}, "
-        f"{plain(record.text('origin'))}, record {record.n}</li>"
+        f"<li><code>{plain(module.name)}</code> {plain(module.digest[:12])}, {module.origin}, record {record.n}</li>"
         for record in found.records
-        if record.kind == "module"
+        if isinstance(module := record.content, Module)
     ]
     if not items:
         return ""
@@ -166,21 +166,18 @@ def _modules(found: Replay) -> str:
 # --- dialogues ------------------------------------------------------------------------------------
 
 
-def _section(tree: Tree, agent: Agent, identity: str, dialogues: _Dialogues) -> str:
-    usage = agent.usage
-    caller = "you" if agent.caller == "user" else agent.caller
+def _section(node: NodeView, identity: str, dialogues: _Dialogues) -> str:
     facts = _pairs(
         {
-            "called by": caller,
-            "turns": str(agent.all_turns),
-            "tokens": f"{usage.prompt_tokens:,} + {usage.completion_tokens:,}",
+            "called by": "you" if node.caller == "user" else node.caller,
+            "turns": str(node.turns),
+            "tokens": f"{node.prompt_tokens:,} + {node.completion_tokens:,}",
         }
     )
-    state = tree.state(agent)
-    entries = "\n".join(dialogues.of[agent.path]) or '<p class="empty">Nothing was said here.</p>'
+    entries = "\n".join(dialogues.of[node.path]) or '<p class="empty">Nothing was said here.</p>'
     return (
-        f'<section class="agent" id="{identity}"><details open><summary><span class="mark {state}"></span>'
-        f'<h2>{plain(agent.path)}</h2><span class="state">{state}</span><dl class="facts">{facts}</dl></summary>'
+        f'<section class="agent" id="{identity}"><details open><summary><span class="mark {node.state}"></span>'
+        f'<h2>{plain(node.path)}</h2><span class="state">{node.state}</span><dl class="facts">{facts}</dl></summary>'
         f'<div class="dialogue">\n{entries}\n</div></details></section>'
     )
 
@@ -232,63 +229,68 @@ class _Dialogues:
         """Put the next record where it belongs."""
         message = self.formatter.message(record)
         self._receipts(record)
-        if record.kind == "turn":
+        content = record.content
+        if isinstance(content, Turn):
             said = message.get("messages")
             self.sent[record.n] = (
                 [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
             )
-        if record.kind == "call":
-            self._address(record)
-        if record.kind == "reply" and record.text("to") not in ("", "user", record.agent):
+        if isinstance(content, Call):
+            self._address(record, content)
+        if isinstance(content, Reply) and content.to not in ("user", record.agent):
             source = f"{record.agent}, its reply"
-            self.of[record.text("to")].append(_entry("child", source, record, _html(message), anchor=False))
+            self.of[content.to].append(_entry("child", source, record, _html(message), anchor=False))
         if record.kind not in _ELSEWHERE:
             self.of[record.agent].append(self._own(record, _html(message)))
 
-    def _address(self, record: Record) -> None:
+    def _address(self, record: Record, call: Call) -> None:
         """A CALL is under way: its message stands in the child's dialogue."""
-        for one in self.sent.get(record.number("turn"), []):
-            if one.get("action") == record.number("action"):
-                path, html = record.text("to") or str(one.get("to")), str(one.get("html"))
+        for one in self.sent.get(call.turn, []):
+            if one.get("action") == call.action:
+                path, html = call.to or str(one.get("to")), str(one.get("html"))
                 self.of[path].append(_entry("incoming", f"{_name(record.agent)}, its caller", record, html))
 
     def _own(self, record: Record, html: str) -> str:
         if record.kind in _UNSEEN:
             why = f'<span class="why">{_UNSEEN[record.kind]}</span>'
             return f'<div class="unseen" id="r{record.n}">{html}{why}</div>'
-        if record.kind == "say":
-            return _entry("incoming", "You", record, html)
-        if record.kind == "control" and record.text("op") == "inject":
-            self.unread[record.n] = record.agent, len(self.of[record.agent])
-            return _entry("intervention", "You", record, html, note=_UNREAD)
-        if record.kind == "turn":
-            return _entry("own", _name(record.agent), record, html, note=_spent(record))
-        if record.kind == "reply":
-            to = "you" if record.text("to") in ("", "user") else record.text("to")
-            return _entry("own reply", f"{_name(record.agent)} → {to}", record, html, note=_spent(record))
-        if record.kind == "result":
-            return _entry("minor", "", record, html + self._image(record))
+        match record.content:
+            case Say():
+                return _entry("incoming", "You", record, html)
+            case Inject():
+                self.unread[record.n] = record.agent, len(self.of[record.agent])
+                return _entry("intervention", "You", record, html, note=_UNREAD)
+            case Turn(generation=generation):
+                return _entry("own", _name(record.agent), record, html, note=_spent(generation))
+            case Reply(to=to, generation=generation):
+                source = f"{_name(record.agent)} → {'you' if to == 'user' else to}"
+                return _entry("own reply", source, record, html, note=_spent(generation))
+            case Result() as result:
+                return _entry("minor", "", record, html + self._image(result))
         return _entry("minor", "", record, html)
 
     def _receipts(self, record: Record) -> None:
         """Note at the interventions that this record's context held where they were read."""
-        took = record.fields.get("took")
-        for n in took if isinstance(took, list) else ():
-            place = self.unread.pop(n, None) if isinstance(n, int) else None
+        match record.content:
+            case Turn(generation=Generation(took=took)) | Reply(generation=Generation(took=took)):
+                read = took
+            case _:
+                read = ()
+        for n in read:
+            place = self.unread.pop(n, None)
             if place is not None:
                 path, index = place
-                read = f'<span class="receipt">read at <a href="#r{record.n}">record {record.n}</a></span>'
-                self.of[path][index] = self.of[path][index].replace(_UNREAD, read, 1)
+                receipt = f'<span class="receipt">read at <a href="#r{record.n}">record {record.n}</a></span>'
+                self.of[path][index] = self.of[path][index].replace(_UNREAD, receipt, 1)
 
-    def _image(self, record: Record) -> str:
-        blob, media = record.fields.get("blob"), record.text("media")
-        if media not in _IMAGES or not isinstance(blob, dict):
+    def _image(self, result: Result) -> str:
+        if result.media not in _IMAGES or result.blob is None:
             return ""
-        content = _blob(self.directory, str(blob.get("sha256")))
-        if content is None or len(content) > _IMAGE_LIMIT:
+        content = blob(self.directory, result.blob.sha256, most=_IMAGE_LIMIT)
+        if content is None:
             return ""
         data = base64.b64encode(content).decode()
-        return f'<img alt="{plain(record.text("function"))}" src="data:{media};base64,{data}">'
+        return f'<img alt="{plain(result.function)}" src="data:{result.media};base64,{data}">'
 
 
 _UNREAD: Final = '<span class="receipt">not read yet</span>'
@@ -300,14 +302,6 @@ def _name(path: str) -> str:
 
 def _html(message: Fields) -> str:
     return str(message["html"])
-
-
-def _blob(directory: Path, digest: str) -> bytes | None:
-    """A blob; None if it is not there, which costs the page nothing else."""
-    try:
-        return read_blob(directory, digest)
-    except JournalError:
-        return None
 
 
 def _entry(look: str, source: str, record: Record, html: str, *, note: str = "", anchor: bool = True) -> str:
@@ -322,16 +316,10 @@ def _entry(look: str, source: str, record: Record, html: str, *, note: str = "",
     return f'<article class="entry {look}"{identity}>{head}<div class="entry-body md">{html}</div></article>'
 
 
-def _spent(record: Record) -> str:
-    return "".join(f'<span class="spent">{part}</span>' for part in _costs(record))
-
-
-def _costs(record: Record) -> Iterator[str]:
-    usage = record.fields.get("usage")
-    if isinstance(usage, dict):
-        read, written = (
-            value if isinstance(value := usage.get(name), int) else 0 for name in ("prompt", "completion")
-        )
-        yield f"{read:,} + {written:,} tokens"
-    if "ms" in record.fields:
-        yield f"{record.number('ms') / 1000:.1f} s"
+def _spent(generation: Generation | None) -> str:
+    """What a model's text took; nothing if none wrote it."""
+    if generation is None:
+        return ""
+    used = generation.usage
+    parts = (f"{used.prompt:,} + {used.completion:,} tokens", f"{generation.ms / 1000:.1f} s")
+    return "".join(f'<span class="spent">{part}</span>' for part in parts)

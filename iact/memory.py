@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalError, ReplayMismatch
-from core.journal.file import FILE, read_blob, read_journal
-from core.journal.seal import open_sealer
 from core.ports import Embedder, Happening
-from core.session.runtime import SystemClock
-from core.tree.happenings import happenings
+from core.session.clock import SystemClock
+from core.session.store import SessionStore
 from hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
 from hippocampus.consolidation import Distill
 from iact.settings import Settings
@@ -23,25 +18,12 @@ USER: Final = "local"
 """The one user of an installation without accounts."""
 
 FOLDER: Final = "memory"
-_LOG: Final = logging.getLogger(__name__)
 
 
 def journals(data: Path) -> Iterator[tuple[str, Happening]]:
-    """The same of every journal of a data directory, with its user. Unreadable ones are left out, and logged."""
-    sealer = open_sealer(data)
-    for path in sorted((data / "sessions").glob(f"*/{FILE}")):
-        try:
-            read = read_journal(path, sealer)
-            blobs = partial(read_blob, path.parent)
-            found = [*happenings(read.records, blobs, foreign=bool(read.foreign))]
-        except (JournalError, ReplayMismatch, OSError) as error:
-            _LOG.warning("not remembered: %s: %s", path, error)
-            continue
-        except Exception:  # one journal that we can't fold must not cost the memory of all others
-            _LOG.exception("not remembered: %s", path)
-            continue
-        for happening in found:
-            yield USER, happening
+    """The same of every journal of a data directory, with its user."""
+    for happening in SessionStore(data).happenings():
+        yield USER, happening
 
 
 def choose_embedder(settings: Settings) -> Embedder:

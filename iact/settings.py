@@ -12,9 +12,8 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import UsageError
-from core.gate.clearance import ENDPOINT_SECONDS, PERSON_SECONDS
 from core.ports import Medium
-from core.records.parts import Bounds
+from core.session.assembly import Clearance
 
 _ENVIRONMENT: Mapping[str, str] = {
     "IACT_DATA": "data",
@@ -50,7 +49,7 @@ _ENVIRONMENT: Mapping[str, str] = {
 
 
 class BoundSettings(BaseModel):
-    """The bounds of new sessions; see `core.records.parts`."""
+    """The bounds of new sessions; see `core.session.assembly.Options`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -60,10 +59,6 @@ class BoundSettings(BaseModel):
     tokens: int = Field(default=2_000_000, ge=1)
     tool: float = Field(default=120.0, gt=0)
     reply_tokens: int = Field(default=4096, ge=16)
-
-    def bounds(self) -> Bounds:
-        """As the core wants them."""
-        return Bounds(**self.model_dump())
 
 
 class Settings(BaseModel):
@@ -108,8 +103,8 @@ class Settings(BaseModel):
     """Bytes on disk that a session's own workspace may take, or what waits to be applied; 0: as many as there are."""
     clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     clearance_both: Literal["on", "off"] = "off"
-    clearance_url_seconds: float = Field(default=ENDPOINT_SECONDS, gt=0, le=3600)
-    clearance_seconds: float = Field(default=PERSON_SECONDS, gt=0, le=86_400)
+    clearance_url_seconds: float = Field(default=Clearance().endpoint_seconds, gt=0, le=3600)
+    clearance_seconds: float = Field(default=Clearance().person_seconds, gt=0, le=86_400)
     memory: Literal["on", "off"] = "on"
     memory_budget: float = Field(default=0.150, gt=0, le=60)
     """Seconds that a turn waits for what memory recalls."""

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import httpx
-
-from core import Runtime
 from core.errors import UsageError
-from core.gate import policy_file
-from core.gate.clearance import HttpClearance
-from core.gate.policy_file import Policies
-from core.models.roles import Models
-from core.modules import approval
-from core.modules.approval import Approvals
-from core.modules.door import Door
-from core.ports import Model, ModelProfile, Versions
-from core.session.monitor import Authorities
-from core.session.runtime import SystemClock
+from core.ports import Versions
+from core.session import assembly, models
+from core.session.assembly import Clearance, Options
+from core.session.models import Endpoint
+from core.session.runtime import Runtime
 from iact.distilling import distiller
 from iact.memory import USER, open_memory
 from iact.settings import Settings
@@ -31,78 +22,37 @@ from sandbox import open_host
 from sandbox.live import collect, open_live
 from sandbox.versions import GitVersions, available
 
-OPENAI = "https://api.openai.com/v1"
-_LISTING_SECONDS = 5.0
-_NAMED = 8
-"""So many models of an endpoint are named to a person who named none."""
 
-
-def open_models(settings: Settings) -> Models:
-    """The models of the roles "smart" and "fast".
-
-    An endpoint that serves one model only (as llama.cpp does) needs no name for it.
-
-    Raises:
-        UsageError: an endpoint with a choice of models, or one that tells none, is configured without a name.
-    """
+def endpoint_of(settings: Settings) -> Endpoint | None:
+    """The endpoint that the settings name; None: the embedded model is used."""
     if settings.embedded:
-        from core.models.embedded import EmbeddedModel  # loaded only where it is used: it takes a second
-
-        return Models({"smart": EmbeddedModel(clock=SystemClock(), rng=random.Random())})
-    smart = settings.model_smart or settings.model
-    fast = settings.model_fast or settings.model
-    if smart is None:
-        smart = _only_model(settings.base_url or OPENAI, settings.api_key)
-    models: dict[str, Model] = {"smart": _endpoint(settings, smart)}
-    if fast is not None:
-        models["fast"] = _endpoint(settings, fast)
-    return Models(models)
-
-
-def _only_model(url: str, key: str | None) -> str:
-    """The one model that the endpoint at `url` lists.
-
-    Raises:
-        UsageError: it lists several, or can't be asked.
-    """
-    try:
-        answer = httpx.get(
-            f"{url.rstrip('/')}/models",
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=_LISTING_SECONDS,
-        )
-    except (httpx.HTTPError, httpx.InvalidURL):
-        names = []
-    else:
-        names = model_names(answer)
-    if len(names) == 1:
-        return names[0]
-    some = f" It has {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}." if names else ""
-    raise UsageError(
-        f"No model is named for the endpoint {url}; set IACT_MODEL to the name of one of its models.{some}"
+        return None
+    return Endpoint(
+        url=settings.base_url or models.OPENAI,
+        key=settings.api_key,
+        smart=settings.model_smart or settings.model,
+        fast=settings.model_fast or settings.model,
+        context=settings.context,
+        takes=settings.takes,
+        dialect=settings.dialect,
     )
 
 
-def model_names(answer: httpx.Response) -> list[str]:
-    """The models that an endpoint lists; none if its answer can't be understood."""
-    try:
-        return [str(model["id"]) for model in answer.raise_for_status().json()["data"]]
-    except (httpx.HTTPStatusError, ValueError, KeyError, TypeError):
-        return []
-
-
-def _endpoint(settings: Settings, name: str) -> Model:
-    from core.models.openai import OpenAIModel  # loaded only where it is used: it takes half a second
-
-    return OpenAIModel(
-        base_url=settings.base_url or OPENAI,
-        key=settings.api_key,
-        profile=ModelProfile(
-            name, settings.context, label=f"{name} at {settings.base_url or OPENAI}", takes=settings.takes
+def options_of(settings: Settings, *, scope: str | None = None, workspace: Path | None = None) -> Options:
+    """How sessions are run under these settings. `scope`, `workspace`: of new ones."""
+    return Options(
+        bounds=replace(Options().bounds, **settings.bounds.model_dump()),
+        clearance=Clearance(
+            url=settings.clearance_url,
+            both=settings.clearance_both == "on",
+            endpoint_seconds=settings.clearance_url_seconds,
+            person_seconds=settings.clearance_seconds,
         ),
-        clock=SystemClock(),
-        rng=random.Random(),
-        dialect=settings.dialect,
+        scope=scope or Options().scope,
+        workspace=workspace,
+        workspace_bytes=settings.workspace_bytes,
+        idle=settings.idle,
+        warm=settings.warm,
     )
 
 
@@ -124,7 +74,7 @@ _AHEAD: Final = ("shell",)
 
 @asynccontextmanager
 async def open_runtime(
-    settings: Settings, workspace: Path | None = None, *, scope: str = policy_file.DEFAULT, pool: int = 0
+    settings: Settings, workspace: Path | None = None, *, scope: str | None = None, pool: int = 0
 ) -> AsyncIterator[Runtime]:
     """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
 
@@ -134,36 +84,19 @@ async def open_runtime(
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
-    models = open_models(settings)
+    opened = models.open_models(endpoint_of(settings))
     host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool)
-    endpoint = (
-        HttpClearance(settings.clearance_url, seconds=settings.clearance_url_seconds)
-        if settings.clearance_url
-        else None
-    )
-    authorities = Authorities(
-        endpoint=endpoint,
-        both=settings.clearance_both == "on",
-        seconds=settings.clearance_seconds,
-        approvals=Approvals(settings.data / approval.FILE),
-    )
     async with AsyncExitStack() as stack:
-        if endpoint is not None:
-            stack.push_async_callback(endpoint.close)
         memory = None
         if settings.memory == "on":
-            memory = (await stack.enter_async_context(open_memory(settings, distill=distiller(models)))).of(
-                USER
-            )
-        runtime = Runtime(
-            settings.data, models, host,
-            bounds=settings.bounds.bounds(), policies=partial(read_policies, settings.data), scope=scope,
-            authorities=authorities, workspace=workspace, memory=memory,
-            versions=open_versions(), open_live=open_live, warm=settings.warm,
-            warm_live=_AHEAD if pool else (),
-            open_modules=partial(
-                Door, workspace_bytes=settings.workspace_bytes, clock=SystemClock(), idle=settings.idle
-            ),
+            distill = distiller(opened.own("fast"))
+            memory = (await stack.enter_async_context(open_memory(settings, distill=distill))).of(USER)
+        options = replace(
+            options_of(settings, scope=scope, workspace=workspace), warm_live=_AHEAD if pool else ()
+        )
+        runtime = assembly.open_runtime(
+            settings.data, opened, host, options,
+            memory=memory, versions=open_versions(), open_live=open_live,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 
@@ -171,18 +104,3 @@ async def open_runtime(
 def open_versions() -> Versions | None:
     """What keeps versions of workspaces; None without git."""
     return GitVersions() if available() else None
-
-
-def read_policies(data: Path) -> Policies:
-    """The scopes of a data directory's policy file; none if there is no file.
-
-    Raises:
-        UsageError: it can't be read, or holds something that a policy can't.
-    """
-    path = data / policy_file.FILE
-    try:
-        return Policies.from_toml(path.read_text(encoding="utf-8"), where=str(path))
-    except FileNotFoundError:
-        return Policies()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The policy {path} can't be read: {error}.") from error

@@ -7,86 +7,71 @@ everywhere, what came from a model, a module or a memory is text here and nothin
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from core.ports import JSON
-from core.records.record import Record
+from core.records.calls import ClearanceAnswer, ClearanceAsk
+from core.records.dialogue import Recall
+from core.records.parts import AttachedValue, Memory
+from core.records.plans import Ask, Node, Plan
 from web.render import NONE, Known, code_block, markdown, output, plain
 from web.visible import exact
 
 
-def clearance_html(record: Record, known: Known = NONE) -> str:
-    """A question to a person, with the call in full and where its arguments come from; or the answer to one."""
-    if "params" not in record.fields:
-        return _answer(record)
-    function = f'<span class="function">{_plain(record.text("function"))}</span>'
-    impact = f'<span class="badge impact">impact {_plain(str(record.fields.get("impact", "?")))}</span>'
-    reasons = [record.text("reason"), record.text("why")]
-    why = "".join(f'<p class="aside">{_plain(one)}</p>' for one in dict.fromkeys(reasons) if one)
+def question_html(asked: ClearanceAsk) -> str:
+    """A question to a person, with the call in full and where its arguments come from."""
+    function = f'<span class="function">{_plain(asked.function)}</span>'
+    impact = f'<span class="badge impact">impact {asked.impact:g}</span>'
+    why = "".join(
+        f'<p class="aside">{_plain(one)}</p>' for one in dict.fromkeys([asked.reason, asked.why]) if one
+    )
+    read = f'<p class="aside">The agent has read{_labels(asked.read)}</p>' if asked.read else ""
     return (
         f'<section class="card asked"><header>{function} {impact}</header><div class="card-body">{why}'
-        f"{_arguments(record)}{_read(record)}</div></section>"
+        f"{_arguments(asked)}{read}</div></section>"
     )
 
 
-def _answer(record: Record) -> str:
-    if record.fields.get("allow") is None:
-        return f'<p class="aside">{_plain(record.text("reason") or "Clearance")}</p>'
-    allowed = record.fields["allow"] is True
-    by = record.text("by")
-    words = " ".join(part for part in ("Approved" if allowed else "Denied", f"by {by}" if by else "") if part)
-    reason = record.text("reason")
+def answer_html(answer: ClearanceAnswer) -> str:
+    """The answer to one."""
+    verdict, words = ("allowed", "Approved") if answer.allow else ("denied", "Denied")
     return (
-        f'<p class="aside"><span class="badge {"allowed" if allowed else "denied"}">{_plain(words)}</span>'
-        f" {_plain(reason)}</p>"
+        f'<p class="aside"><span class="badge {verdict}">{words} by {answer.by}</span>'
+        f" {_plain(answer.reason)}</p>"
     )
 
 
-def _arguments(record: Record) -> str:
-    params = record.fields.get("params")
-    origins = record.fields.get("provenance")
-    attached = record.fields.get("attached")
-    named: Mapping[str, JSON] = params if isinstance(params, dict) else {}
-    known: Mapping[str, JSON] = origins if isinstance(origins, dict) else {}
-    stored: Mapping[str, JSON] = attached if isinstance(attached, dict) else {}
-    rows = [_argument(name, value, known.get(name)) for name, value in named.items()]
-    rows += [_stored(name, one, known.get(name)) for name, one in stored.items() if name not in named]
+def _arguments(asked: ClearanceAsk) -> str:
+    attached = asked.attached or {}
+    rows = [_argument(name, value, asked.provenance.get(name, ())) for name, value in asked.params.items()]
+    rows += [
+        _stored(name, one, asked.provenance.get(name, ()))
+        for name, one in attached.items()
+        if name not in asked.params
+    ]
     return (
         f'<dl class="arguments-list">{"".join(rows)}</dl>' if rows else '<p class="aside">No arguments.</p>'
     )
 
 
-def _argument(name: str, value: JSON, labels: JSON) -> str:
+def _argument(name: str, value: JSON, labels: Iterable[str]) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # All of it, however long: what would be left out here could be what matters.
     return f"<dt>{_plain(name)}{_labels(labels)}</dt><dd>{code_block(exact(text))}</dd>"
 
 
-def _stored(name: str, about: JSON, labels: JSON) -> str:
-    facts = about if isinstance(about, dict) else {}
-    size = facts.get("size")
-    amount = f"{size:,} bytes" if isinstance(size, int) else "a value"
-    words = (
-        f"{amount} of {facts.get('media') or 'an unknown type'}, SHA-256 {str(facts.get('sha256', ''))[:16]}"
-    )
+def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> str:
+    words = f"{value.size:,} bytes of {value.media or 'an unknown type'}, SHA-256 {value.sha256[:16]}"
     return f'<dt>{_plain(name)}{_labels(labels)}</dt><dd class="aside">{_plain(words)}</dd>'
 
 
-def _labels(labels: JSON) -> str:
+def _labels(labels: Iterable[str]) -> str:
     """Where a value comes from, as badges; what is neither the user's nor the model's stands out."""
-    names = [str(one) for one in labels] if isinstance(labels, list) else []
     return "".join(
         f' <span class="badge {"" if one in ("user", "model") else "strange"}">from {_plain(one)}</span>'
-        for one in names
+        for one in labels
     )
-
-
-def _read(record: Record) -> str:
-    labels = record.fields.get("read")
-    if not isinstance(labels, list) or not labels:
-        return ""
-    return f'<p class="aside">The agent has read{_labels(labels)}</p>'
 
 
 def _plain(text: str) -> str:
@@ -97,69 +82,62 @@ def _plain(text: str) -> str:
 # --- memory -------------------------------------------------------------------------------------
 
 
-def recall_html(record: Record, known: Known = NONE) -> str:
+def recall_html(recall: Recall, text: str) -> str:
     """What memory brought for one turn, each fragment with what found it and where it is from."""
-    rows = record.fields.get("rows")
-    facts: Sequence[JSON] = rows if isinstance(rows, list) else ()
-    lines = [line.removeprefix("- ") for line in record.body.split("\n") if line]
+    lines = [line.removeprefix("- ") for line in text.split("\n") if line]
     if not lines:
         return '<p class="aside">Memory had nothing for this turn.</p>'
-    items = [
-        _fragment(line, facts[place] if place < len(facts) else None) for place, line in enumerate(lines)
-    ]
-    took = f" in {record.number('ms')} ms" if "ms" in record.fields else ""
-    return f'<p class="aside">Recalled for this turn{took}:</p><ul class="recalled">{"".join(items)}</ul>'
+    rows: list[Memory | None] = [*recall.rows]
+    rows += [None] * (len(lines) - len(rows))
+    items = "".join(_fragment(line, row) for line, row in zip(lines, rows, strict=False))
+    return f'<p class="aside">Recalled for this turn in {recall.ms} ms:</p><ul class="recalled">{items}</ul>'
 
 
-def _fragment(line: str, row: JSON) -> str:
-    about = row if isinstance(row, dict) else {}
-    score = about.get("score")
-    words = [
-        str(about.get("kind", "")),
-        f"score {score:.2f}" if isinstance(score, int | float) else "",
-        str(about.get("why", "")),
-        f"by {about['agent']}" if about.get("agent") else "",
-        f"in session {about['session']}" if about.get("session") else "",
-        str(about.get("at", ""))[:10],
-    ]
-    disputed = '<span class="badge incomplete">contradicted</span>' if about.get("contradicts") else ""
+def _fragment(line: str, row: Memory | None) -> str:
+    if row is None:
+        return f"<li><p>{plain(line)}</p></li>"
+    words = " · ".join(_found(row))
+    disputed = '<span class="badge incomplete">contradicted</span>' if row.contradicts else ""
     return (
-        f'<li><p>{plain(line)}</p><p class="aside">{plain(" · ".join(word for word in words if word))}'
-        f"{_labels(about.get('untrusted'))} {disputed}</p></li>"
+        f'<li><p>{plain(line)}</p><p class="aside">{plain(words)}{_labels(row.untrusted)} {disputed}</p></li>'
     )
+
+
+def _found(row: Memory) -> Iterator[str]:
+    yield row.kind
+    yield f"score {row.score:.2f}"
+    if row.why:
+        yield row.why
+    if row.agent:
+        yield f"by {row.agent}"
+    if row.session:
+        yield f"in session {row.session}"
+    if row.at:
+        yield row.at[:10]
 
 
 # --- plans --------------------------------------------------------------------------------------
 
 
-def plan_html(record: Record, known: Known = NONE) -> str:
+def plan_html(plan: Plan, known: Known = NONE) -> str:
     """A version of a plan: what it adds, drops and changes, and why."""
-    count = {
-        name: len(value)
-        for name in ("add", "drop", "rewire")
-        if isinstance(value := record.fields.get(name), list)
-    }
-    words = {"add": "added", "drop": "dropped", "rewire": "changed"}
-    changes = ", ".join(f"{count[name]} {words[name]}" for name in words if count.get(name))
-    number = record.number("version")
-    head = f"Plan, version {number}" + (f": {changes}" if changes else "")
-    reason = record.text("reason")
-    return f'<p class="aside">{plain(head)}.</p>{markdown(reason, known) if reason and number > 1 else ""}'
+    counts = {"added": len(plan.add), "dropped": len(plan.drop), "changed": len(plan.rewire)}
+    changes = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    head = f"Plan, version {plan.version}" + (f": {changes}" if changes else "")
+    why = markdown(plan.reason, known) if plan.reason and plan.version > 1 else ""
+    return f'<p class="aside">{plain(head)}.</p>{why}'
 
 
-def node_html(record: Record, known: Known = NONE) -> str:
+def node_html(node: Node) -> str:
     """A change of one node of a plan."""
-    state = record.text("to") or record.text("state")
-    detail = record.text("detail")
+    word = "".join(one for one in node.to if "a" <= one <= "z")
     return (
-        f'<p class="aside"><span class="function">{plain(record.text("node"))}</span> '
-        f'<span class="badge {"".join(one for one in state if "a" <= one <= "z")}">{plain(state.replace("_", " "))}'
-        f"</span> {plain(detail)}</p>"
+        f'<p class="aside"><span class="function">{plain(node.node)}</span> '
+        f'<span class="badge {word}">{plain(node.to.replace("_", " "))}</span> {plain(node.detail)}</p>'
     )
 
 
-def ask_html(record: Record, known: Known = NONE) -> str:
+def ask_html(ask: Ask, text: str) -> str:
     """What a model answered about a plan."""
-    about = record.text("node")
-    words = f"The model was asked: {record.text('question')}" + (f", about {about}" if about else "")
-    return f'<details class="quiet"><summary>{plain(words)}</summary>{output(record.body)}</details>'
+    words = f"The model was asked: {ask.question}" + (f", about {ask.node}" if ask.node else "")
+    return f'<details class="quiet"><summary>{plain(words)}</summary>{output(text)}</details>'

@@ -12,9 +12,10 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from core.errors import MemoryUnavailable
-from core.modules.source import source_of, written_source
 from core.ports import Memory
+from core.records.dialogue import Upload as Uploaded
 from core.records.record import Record
+from core.session.source import source_of, written_source
 from web import looking, review
 from web.messages import (
     About,
@@ -231,7 +232,8 @@ async def _upload(client: Client, message: Upload) -> Fields:
 
 async def _end_upload(client: Client, message: EndUpload) -> Fields:
     record = await client.end_upload()
-    return {"n": record.n, "name": record.text("var")}
+    assert isinstance(record.content, Uploaded)
+    return {"n": record.n, "name": record.content.var}
 
 
 async def _download(client: Client, message: Download) -> Fields:
@@ -277,7 +279,7 @@ async def _variables(client: Client, message: ListVariables) -> Fields:
 
 async def _variable(client: Client, message: ShowVariable) -> Fields:
     value, content = await client.past().variable(message.path, message.name, message.at)
-    return looking.content_fields(message.name, value, content)
+    return looking.content_fields(value, content)
 
 
 async def _sessions(client: Client, message: ListSessions) -> Fields:

@@ -20,6 +20,7 @@ from websockets.exceptions import ConnectionClosed
 
 from core.errors import ForeignSession, IactError, JournalLocked, JournalUnwritable, UsageError
 from core.records.record import Record
+from core.session.view import NodeView
 from web.commands import COMMANDS
 from web.follower import Follower, node_fields
 from web.line import Line, SlowReader
@@ -30,7 +31,6 @@ from web.records import Fields
 from web.rendered import Rendered
 from web.shelf import Shelf
 from web.stored import Stored, read_stored
-from web.timeline import node_of
 from web.uploads import Arriving, Landing
 
 _log = logging.getLogger("iact.web")
@@ -284,9 +284,9 @@ class Connection:
         past = self.past()
         session = await self.session()
         if at is None:
-            nodes = [node_of(session.state, view) for view in session.tree()]
+            nodes: Sequence[NodeView] = session.tree()
         else:
-            nodes = [*await past.nodes(at)]
+            nodes = await past.nodes(at)
         await self._line.send({"type": "tree", "at": at, "nodes": [node_fields(node) for node in nodes]})
 
     async def fork(self, at: int, text: str) -> tuple[str, int]:

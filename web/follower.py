@@ -16,15 +16,15 @@ from typing import Final
 
 from core.errors import IactError
 from core.ports import JSON
+from core.records.control import SetIntent
 from core.records.record import Record
 from core.session.events import Delta, Event, Notice, Output, RecordAppended, TreeChanged
-from core.tree.view import NodeView
+from core.session.view import NodeView
 from web.line import Line
 from web.ports import Prices, Session
 from web.records import Fields
 from web.rendered import Rendered, bare
 from web.stored import Stored
-from web.timeline import Node, node_of
 
 _log = logging.getLogger("iact.web")
 
@@ -111,7 +111,7 @@ class Follower:
         if record.n <= self._since:
             return
         await self._catch_up()
-        if record.kind == "control" and record.text("op") == "intent":
+        if isinstance(record.content, SetIntent):
             await self._send_session()
 
     async def _catch_up(self) -> None:
@@ -152,8 +152,7 @@ class Follower:
         )
 
     async def _send_tree(self, nodes: tuple[NodeView, ...]) -> None:
-        tree = self._session.state
-        fields = [node_fields(node_of(tree, node)) for node in nodes]
+        fields = [node_fields(node) for node in nodes]
         await self._line.send(
             {"type": "tree", "nodes": list[JSON](fields), "modules": self._session.modules_running}
         )
@@ -172,9 +171,8 @@ def _last(session: Session) -> int:
     return records[-1].n if records else 0
 
 
-def node_fields(node: Node) -> Fields:
+def node_fields(view: NodeView) -> Fields:
     """One node of a `tree` message. An agent that works on a budget has `allowance` and `left`, in tokens."""
-    view = node.view
     fields: Fields = {
         "path": view.path,
         "name": view.name,
@@ -190,6 +188,6 @@ def node_fields(node: Node) -> Fields:
         "completion_tokens": view.completion_tokens,
         "record": view.record,
     }
-    if node.allowance:
-        fields |= {"allowance": node.allowance, "left": node.left}
+    if view.allowance:
+        fields |= {"allowance": view.allowance, "left": view.left}
     return fields

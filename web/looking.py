@@ -6,12 +6,12 @@ at loses its middle and says how much.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from core.language.variables import Table, Value
 from core.ports import JSON
 from core.session.replay import SeenContext
+from core.session.view import Variable
 from web.records import Fields
 from web.visible import shortened, visible
 
@@ -40,14 +40,14 @@ def context_fields(seen: SeenContext) -> Fields:
     return {"agent": seen.agent, "record": seen.record, "messages": messages}
 
 
-def table_fields(table: Table) -> JSON:
-    """The variables of an agent, the one bound last first."""
-    return [_described(name, value) for name, value in table.newest()]
+def table_fields(variables: Iterable[Variable]) -> JSON:
+    """The variables of an agent."""
+    return [_described(one) for one in variables]
 
 
-def content_fields(name: str, value: Value, content: bytes) -> Fields:
+def content_fields(value: Variable, content: bytes) -> Fields:
     """One variable with its content, if that is text."""
-    fields = {**_described(name, value), "sha256": value.sha256}
+    fields = {**_described(value), "sha256": value.sha256}
     if not value.is_text:
         return {**fields, "text": None, "left_out": 0}
     text, left_out = _cut(content.decode("utf-8", "replace"), _CONTENT_HEAD, _CONTENT_TAIL)
@@ -67,15 +67,15 @@ _SUFFIXES: Final[Mapping[str, str]] = {
 }
 
 
-def suffix(value: Value) -> str:
+def suffix(value: Variable) -> str:
     """The end of a file's name for a value of this type; "" for types that are not known."""
     return _SUFFIXES.get(value.media.lower().partition(";")[0].strip(), "")
 
 
-def _described(name: str, value: Value) -> Fields:
+def _described(value: Variable) -> Fields:
     labels: list[JSON] = [visible(label) for label in sorted(value.labels)]
     return {
-        "name": name,
+        "name": value.name,
         "media": visible(value.media),
         "size": value.size,
         "origin": visible(value.origin),

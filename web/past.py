@@ -1,24 +1,21 @@
 """What a session was, at any record: its tree, an agent's variables, and what a model saw.
 
-All of it is read from the journal, in a thread, because a long one takes a while; a question about now is
-answered from the session itself.
+All of it follows from the session's records, which are at hand, and is worked out in a thread, because a long journal
+takes a while; a question about now is answered by the session itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from core.errors import UsageError
-from core.journal.file import read_blob
-from core.language.variables import Table, Value
 from core.records.record import Record
-from core.session.replay import SeenContext, context, replay
-from core.tree.tree import Tree
-from core.tree.uploads import waiting
+from core.session.blobs import blob_reader
+from core.session.replay import SeenContext, context_of, view_of
+from core.session.timeline import Timeline
+from core.session.view import NodeView, Variable, View
 from web.ports import Session
-from web.timeline import Node, Timeline
 
 
 class Past:
@@ -26,24 +23,21 @@ class Past:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._blobs = blob_reader(session.journal.parent)
         self._timeline: Timeline | None = None
         self._one = asyncio.Lock()
 
-    async def nodes(self, at: int) -> Sequence[Node]:
+    async def nodes(self, at: int) -> Sequence[NodeView]:
         """Every agent as it was behind record `at`; the first time takes as long as reading the journal does.
 
         Raises:
             UsageError: there is no such record.
             JournalError: a blob that is needed can't be read.
         """
-        records = self._session.records()
-        if not 1 <= at <= len(records):
-            raise UsageError(f"There is no record {at}; the journal has 1 to {len(records)}.")
+        self._until(at)
         async with self._one:
             if self._timeline is None or self._timeline.last < at:
-                self._timeline = await asyncio.to_thread(
-                    _grown, self._timeline, list(records), self._session.journal.parent
-                )
+                self._timeline = await asyncio.to_thread(_grown, self._timeline, self._records(), self._blobs)
             return self._timeline.at(at)
 
     async def context(self, path: str, at: int | None) -> SeenContext:
@@ -53,40 +47,44 @@ class Past:
             UsageError: the agent had no turn there.
         """
         async with self._one:
-            return await asyncio.to_thread(context, self._session.journal, path, at=at)
+            return await asyncio.to_thread(context_of, self._records(), self._blobs, path, at=at)
 
-    async def variables(self, path: str, at: int | None) -> Table:
-        """The variables of agent `path`.
+    async def variables(self, path: str, at: int | None) -> Sequence[Variable]:
+        """The variables of agent `path`, the one bound last first.
 
         Raises:
             UsageError: there is no such agent or record.
         """
-        tree = await self._tree(at)
-        if path not in tree.agents:
-            raise UsageError(f"There is no agent {path!r} in this session.")
-        # What waits to be read counts, so that a file that was uploaded is there at once.
-        return waiting(tree.agents[path])
+        return (await self._view(at)).variables(path)
 
-    async def variable(self, path: str, name: str, at: int | None) -> tuple[Value, bytes]:
+    async def variable(self, path: str, name: str, at: int | None) -> tuple[Variable, bytes]:
         """One variable and its content.
 
         Raises:
             UsageError: there is no such agent, record or variable.
         """
-        table: Mapping[str, Value] = await self.variables(path, at)
-        if name not in table:
-            raise UsageError(f"The agent {path} has no variable ${name}.")
-        return table[name], await asyncio.to_thread(table[name].load)
+        found = (await self._view(at)).variable(path, name)
+        return found, await asyncio.to_thread(found.load)
 
-    async def _tree(self, at: int | None) -> Tree:
+    async def _view(self, at: int | None) -> View:
         if at is None:
-            return self._session.state
+            return self._session.view
+        records = self._until(at)
         async with self._one:
-            return (await asyncio.to_thread(replay, self._session.journal, at=at)).tree
+            return await asyncio.to_thread(view_of, records, self._blobs)
+
+    def _records(self) -> Sequence[Record]:
+        return list(self._session.records())
+
+    def _until(self, at: int) -> Sequence[Record]:
+        records = self._records()
+        if not 1 <= at <= len(records):
+            raise UsageError(f"There is no record {at}; the journal has 1 to {len(records)}.")
+        return records[:at]
 
 
-def _grown(timeline: Timeline | None, records: Sequence[Record], folder: Path) -> Timeline:
+def _grown(timeline: Timeline | None, records: Sequence[Record], blobs: Callable[[str], bytes]) -> Timeline:
     """The timeline with all of `records`. One that met a record it can't take is of no further use."""
-    timeline = timeline or Timeline(lambda digest: read_blob(folder, digest))
+    timeline = timeline or Timeline(blobs)
     timeline.extend(records[timeline.last :])
     return timeline

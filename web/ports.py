@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from core.errors import IactError
-from core.modules.catalogue import Known
 from core.ports import JSON, Memory, ModuleSource
 from core.records.record import Record
+from core.session.catalogue import Known
 from core.session.effects import Settled
 from core.session.events import Event
-from core.tree.pending import PendingChange
-from core.tree.tree import Tree
-from core.tree.view import NodeView
+from core.session.review import Row
+from core.session.store import SessionStore
+from core.session.view import NodeView, View
 
 InjectMode = Literal["queue", "deliver", "interrupt"]
 
@@ -49,7 +49,7 @@ class SessionInfo(Protocol):
 class Effects(Protocol):
     """The part of a session about changes of a live directory that wait; `core.session.effects` has the real one."""
 
-    async def pending(self, *, fresh: bool = True) -> Mapping[str, PendingChange]: ...
+    async def rows(self, *, fresh: bool = True) -> Sequence[Row]: ...
     async def patch(self, path: str) -> str: ...
     async def apply(
         self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
@@ -80,8 +80,8 @@ class Session(Protocol):
         ...
 
     @property
-    def state(self) -> Tree:
-        """The tree itself, to be read only."""
+    def view(self) -> View:
+        """What it is now."""
         ...
 
     @property
@@ -198,6 +198,11 @@ class Runtime(Protocol):
         """What sessions remember; None where memory is off."""
         ...
 
+    @property
+    def store(self) -> SessionStore:
+        """The sessions on disk."""
+        ...
+
     def sessions(self) -> Sequence[SessionInfo]: ...
 
     async def open(self, session_id: str | None) -> Session: ...
@@ -213,14 +218,6 @@ class Runtime(Protocol):
         """Make a session of our own of records 1…`at` of a foreign one; gives its id, and does not open it."""
         ...
 
-    def why_foreign(self, journal: Path) -> str:
-        """Why this installation did not make a journal, in words; empty if it did. Blocks.
-
-        Raises:
-            JournalError: it can't be read.
-        """
-        ...
-
     async def modules(self) -> Sequence[Known]:
         """The catalogue of modules, with what is approved of it."""
         ...
@@ -233,12 +230,4 @@ class Runtime(Protocol):
 
     async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> Known:
         """A person approves functions of a module (none named: its whole manifest) as it is in the catalogue."""
-        ...
-
-    def path_of(self, session_id: str) -> Path:
-        """A session's directory.
-
-        Raises:
-            UsageError: there is no such session.
-        """
         ...

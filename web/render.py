@@ -9,7 +9,7 @@ variable that exists becomes a chip, which is a button with nothing but the name
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,8 +18,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from core.language.scanner import Block, scan
-from core.language.variables import mentions
+from core.session.text import CALLS, ActionBlock, IsAction, looks_like_action, mentions, pieces
 from web import parser
 from web.visible import shortened, visible, without_escapes
 
@@ -27,21 +26,9 @@ _SCHEMES: Final = frozenset({"http", "https", "mailto"})
 _MARKDOWN_HEAD, _MARKDOWN_TAIL = 96_000, 16_000
 _OUTPUT_HEAD, _OUTPUT_TAIL = 24_000, 8_000
 
-CORE_ACTIONS: Final = frozenset(
-    {"CALL", "CALL_ASYNC", "WAIT", "QUERY", "PLAN", "VAR", "SHOW", "COMPRESS", "REMEMBER", "RECALL", "LOAD"}
-    | {"DEPLOY", "BASH"}
-)
-_FUNCTION: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")
-
-IsAction = Callable[[str], bool]
 Known = Mapping[str, object]
 """The variables of the agent whose text is rendered."""
 NONE: Final[Known] = {}
-
-
-def looks_like_action(name: str) -> bool:
-    """Whether the first word of an info string names a core action or a module's function."""
-    return name in CORE_ACTIONS or _FUNCTION.fullmatch(name) is not None
 
 
 class _Renderer(RendererHTML):
@@ -192,37 +179,19 @@ def with_chips(text: str, known: Known) -> str:
 
 def reply_with_actions(text: str, is_action: IsAction = looks_like_action, known: Known = NONE) -> str:
     """HTML of a model's text: prose as Markdown, each action block as a card."""
-    parts: list[str] = []
-    position = 0
-    for block in actions(text, is_action):
-        if text[position : block.start].strip():
-            parts.append(markdown(text[position : block.start], known))
-        parts.append(_card(block, known))
-        position = block.end
-    if text[position:].strip():
-        parts.append(markdown(text[position:], known))
-    return "".join(parts)
+    return "".join(
+        markdown(one, known) if isinstance(one, str) else _card(one, known) for one in pieces(text, is_action)
+    )
 
 
-def actions(text: str, is_action: IsAction = looks_like_action) -> list[Block]:
-    """The action blocks of a model's text, in order; positions are into `text`, whose newlines are plain."""
-    return [block for block in scan(text, is_action).blocks if block.action]
-
-
-def action_name(block: Block) -> tuple[str, str]:
-    """The name of an action and the rest of its info line."""
-    name, _, rest = block.info.partition(" ")
-    return name, rest.strip()
-
-
-def _card(block: Block, known: Known) -> str:
-    name, rest = action_name(block)
-    body = markdown(block.body, known) if name in ("CALL", "CALL_ASYNC") else code_block(block.body)
+def _card(block: ActionBlock, known: Known) -> str:
+    call = block.name in CALLS
+    body = markdown(block.body, known) if call else code_block(block.body)
     content = f'<div class="card-body">{body}</div>' if block.body.strip() else ""
-    kind = "call" if name in ("CALL", "CALL_ASYNC") else "action"
     return (
-        f'<section class="card {kind}"><header><span class="function">{plain(name)}</span> '
-        f'<span class="arguments">{_arguments(rest, known)}</span></header>{content}</section>'
+        f'<section class="card {"call" if call else "action"}"><header>'
+        f'<span class="function">{plain(block.name)}</span> '
+        f'<span class="arguments">{_arguments(block.arguments, known)}</span></header>{content}</section>'
     )
 
 

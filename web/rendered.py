@@ -15,9 +15,10 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from core.records.record import Record
+from core.session.text import IsAction, looks_like_action
 from web.ports import Session
 from web.records import Fields, bare_message, header, raw_fields, record_message
-from web.render import NONE, IsAction, Known, looks_like_action
+from web.render import Known
 from web.render_pool import RenderPool
 from web.rendering import is_short, question
 
@@ -109,7 +110,5 @@ def bare(session: Session, record: Record) -> Fields:
 
 def _eyes(session: Session, record: Record) -> tuple[IsAction, Known]:
     """Which words begin an action for the record's agent, and which variables it has."""
-    agent = session.state.agents.get(record.agent)
-    if agent is None:
-        return looks_like_action, NONE
-    return session.state.registry(record.agent).is_action, agent.table
+    view = session.view
+    return view.is_action(record.agent) or looks_like_action, view.names(record.agent)

@@ -14,15 +14,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalError
-from core.journal.file import read_blob
-from core.language.variables import mentions
 from core.ports import JSON
+from core.records.calls import ClearanceAnswer, ClearanceAsk
 from core.records.codec import decode
+from core.records.dialogue import Turn
+from core.records.plans import Plan
 from core.records.record import Record
+from core.session.blobs import blob
+from core.session.text import IsAction, mentions
 from web.parser import bounded
 from web.records import Fields, blob_of, content_fields
-from web.render import IsAction, Known
+from web.render import Known
 
 SECONDS: Final = 0.25
 """Processor time that the Markdown of one record may take together."""
@@ -52,7 +54,7 @@ class Question:
         head: list[JSON] = [one.n, one.at, one.kind, one.agent, one.step, one.body]
         return {
             "record": head,
-            "fields": dict(one.fields),
+            "fields": one.fields,
             "folder": self.folder,
             "words": [*self.words],
             "names": [*self.names],
@@ -84,21 +86,27 @@ class Question:
 
 def is_short(record: Record) -> bool:
     """Whether a record may be rendered at once: it costs next to nothing, whatever is in it."""
-    if record.kind == "clearance":
+    if isinstance(record.content, ClearanceAsk | ClearanceAnswer):
         return True  # none of it is Markdown, and all of it must be shown
-    return blob_of(record) is None and len(record.body) + len(record.text("reason")) <= SHORT
+    return blob_of(record) is None and len(record.body) + len(_reason(record)) <= SHORT
+
+
+def _reason(record: Record) -> str:
+    """What stands beside the body and is shown as Markdown."""
+    return record.content.reason if isinstance(record.content, Plan) else ""
 
 
 def question(
     record: Record, folder: Path, is_action: IsAction, known: Known, seconds: float = SECONDS
 ) -> Question:
     """The question about a record."""
-    words: Iterable[str] = dict.fromkeys(_FENCED.findall(record.body)) if record.kind == "turn" else ()
+    words: Iterable[str] = (
+        dict.fromkeys(_FENCED.findall(record.body)) if isinstance(record.content, Turn) else ()
+    )
     if blob_of(record) is not None:
         names: Iterable[str] = islice(known, _NAMES)  # what it mentions is not known here
     else:
-        # A result's variable is named by its field, without the sign.
-        names = mentions(f"{record.body}\n{record.text('reason')}\n${record.text('var')}", known)
+        names = mentions(f"{record.body}\n{_reason(record)}", known)
     return Question(
         record, str(folder), tuple(word for word in words if is_action(word)), tuple(names), seconds
     )
@@ -120,11 +128,5 @@ def answer(asked: Question) -> Fields:
 def blob_text(record: Record, folder: Path) -> str | None:
     """The text of a record's blob; None if it has none, or one that can't be read, which costs the view of it only."""
     digest = blob_of(record)
-    if digest is None:
-        return None
-    try:
-        if (folder / "blobs" / digest).stat().st_size > _LARGEST_BLOB:
-            return None
-        return read_blob(folder, digest).decode("utf-8", "replace")
-    except (JournalError, OSError):
-        return None
+    content = blob(folder, digest, most=_LARGEST_BLOB) if digest is not None else None
+    return content.decode("utf-8", "replace") if content is not None else None

@@ -7,9 +7,7 @@ from typing import Annotated, Protocol
 from pydantic import Field, StringConstraints
 
 from core.errors import UsageError
-from core.session.effects import Settled
-from core.tree.effects import left_json
-from core.tree.review import counts, rows
+from core.session.review import counts
 from web.messages import Message
 from web.ports import Session
 from web.records import Fields
@@ -76,11 +74,9 @@ async def list_pending(client: Watching, message: ListPending) -> Fields:
     """Answer `pending`."""
     session = await client.session()
     # A look at everything is made for the first page alone.
-    pending = await session.effects.pending(fresh=message.start == 0 and message.count > 0)
-    chosen = list(pending)[message.start : message.start + message.count]
-    # Renames are told by all of them together.
-    shown = rows(pending)[message.start : message.start + message.count] if chosen else []
-    return {"total": len(pending), "at": session.state.records, "list": [*shown]}
+    rows = await session.effects.rows(fresh=message.start == 0 and message.count > 0)
+    shown = [dict(row) for row in rows[message.start : message.start + message.count]]
+    return {"total": len(rows), "at": session.view.record, "list": [*shown]}
 
 
 async def show_patch(client: Watching, message: ShowPatch) -> Fields:
@@ -105,23 +101,14 @@ async def count_lines(client: Watching, message: CountLines) -> Fields:
 async def apply(client: Watching, message: Apply) -> Fields:
     """Carry out `apply`."""
     session = await client.session()
-    return settled(await session.effects.apply(message.paths, force=message.force, since=message.at))
+    settled = await session.effects.apply(message.paths, force=message.force, since=message.at)
+    return settled.to_json()
 
 
 async def drop(client: Watching, message: Drop) -> Fields:
     """Carry out `drop`."""
     session = await client.session()
-    return settled(await session.effects.drop(message.paths, since=message.at))
-
-
-def settled(found: Settled) -> Fields:
-    """What came of it, as the `ok` has it."""
-    return {
-        "n": found.record.n,
-        "done": len(found.done),
-        "left": [*left_json(found.left)],
-        "notes": [*left_json(found.notes)],
-    }
+    return (await session.effects.drop(message.paths, since=message.at)).to_json()
 
 
 def _counted(text: str) -> Fields:

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from core.errors import UsageError
-from core.journal.file import FILE
 from core.ports import JSON
 from core.records.record import Record
 from core.session.events import Event
+from core.session.journals import journal_file, names_journal
 from core.session.replay import Replay, replay
-from core.tree.tree import Tree
-from core.tree.view import NodeView
+from core.session.view import NodeView
 from web.ports import Effects, InjectMode, Recorded, Runtime
 
 EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
@@ -26,15 +25,16 @@ EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
 class Stored:
     """One journal. The model's label is what the journal says. `example`: it is none of the user's own sessions.
 
-    `foreign`: why this installation did not make it, in words; empty if it did.
+    `foreign`: why this installation did not make it, in words; empty if it did, or if that does not matter.
     """
 
     failure: Final = None
 
-    def __init__(self, read: Replay, *, example: bool = False, foreign: str = "") -> None:
+    def __init__(self, read: Replay, *, example: bool = False) -> None:
         self._read = read
+        self.view: Final = read.view
         self.example = example
-        self.foreign = foreign
+        self.foreign = read.foreign
 
     @property
     def id(self) -> str:
@@ -49,24 +49,19 @@ class Stored:
     @property
     def intent(self) -> float:
         """How much the session could do at its end."""
-        return self._read.tree.grant.intent
+        return self.view.intent
 
     @property
     def levels(self) -> Mapping[str, float]:
         """The levels of intent that its policy named."""
-        return dict(sorted(self._read.tree.policy.levels))
+        return self.view.levels
 
     @property
     def model_label(self) -> str:
         """The names of its models."""
         if self.example:
             return EXAMPLE_MODEL
-        return ", ".join(dict.fromkeys(role.model for role in self._read.tree.roles.values()))
-
-    @property
-    def state(self) -> Tree:
-        """The tree at the journal's end."""
-        return self._read.tree
+        return ", ".join(self.view.models)
 
     @property
     def effects(self) -> Effects:
@@ -84,7 +79,7 @@ class Stored:
 
     def tree(self) -> tuple[NodeView, ...]:
         """Every agent at the journal's end."""
-        return self._read.tree.views()
+        return self.view.nodes()
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[AsyncGenerator[Event]]:
@@ -147,21 +142,20 @@ def read_stored(runtime: Runtime, journal: str, examples: Sequence[Recorded] = (
     """
     for example in examples:
         if journal == example.id:
-            return Stored(replay(example.folder / FILE), example=True)
-    file = _file(runtime, journal)
-    return Stored(replay(file), foreign=runtime.why_foreign(file))
+            return Stored(replay(example.folder), example=True)
+    return Stored(runtime.store.read(_place(runtime, journal)))
 
 
-def _file(runtime: Runtime, journal: str) -> Path:
-    """The journal's file; nothing outside of the sessions' directory has one here, whatever a client says."""
+def _place(runtime: Runtime, journal: str) -> Path:
+    """The session's directory; nothing outside of the sessions' directory has one here, whatever a client says."""
     given = Path(journal)
-    name = given.parent.name if given.name == FILE else given.name
+    name = given.parent.name if names_journal(given) else given.name
     if not name.strip(".") or name.startswith(".") or "\0" in journal:
         raise UsageError(f"There is no session at {journal[:200]!r}; give its id or the path of its journal.")
-    directory = runtime.path_of(name)
-    if journal != name and given.resolve() not in (directory.resolve(), (directory / FILE).resolve()):
+    directory = runtime.store.path_of(name)
+    if journal != name and given.resolve() not in (directory.resolve(), journal_file(directory.resolve())):
         raise UsageError(f"The journal {journal[:200]!r} is not among the sessions of this server.")
-    return directory / FILE
+    return directory
 
 
 async def _nothing() -> AsyncGenerator[Event]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from core.errors import UsageError
-from core.tree.uploads import LARGEST
+from core.session.session import LARGEST_UPLOAD
 
 AT_ONCE: Final = 4
 """Files that may be on their way to one server."""
@@ -57,8 +57,8 @@ class Landing:
         Raises:
             UsageError: it is too large, or too many are on their way.
         """
-        if size > LARGEST:
-            raise UsageError(f"{name[:80]!r} has {size:,} bytes; a file may have {LARGEST:,}.")
+        if size > LARGEST_UPLOAD:
+            raise UsageError(f"{name[:80]!r} has {size:,} bytes; a file may have {LARGEST_UPLOAD:,}.")
         if self._arriving >= AT_ONCE:
             raise UsageError("Too many files are on their way to this server; try again in a moment.")
         self._arriving += 1

@@ -24,6 +24,7 @@ sys.path.insert(0, os.getcwd())
 
 from core.models.roles import Models
 from core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd, TextDelta
+from core.session import models
 from iact import wiring
 from iact.settings import Settings
 
@@ -71,7 +72,7 @@ class Script:
 async def measure(calls: int, where: str, backend: str, thinks: float) -> dict[str, object]:
     """Milliseconds from the end of a turn to the outcome of its call, by what was called; memory of its modules."""
     script = Script(thinks)
-    wiring.open_models = lambda settings: Models({"smart": script})
+    models.open_models = lambda endpoint, *, clock=None: Models({"smart": script})
     with tempfile.TemporaryDirectory(prefix="iact-beside-") as folder:
         data, live = Path(folder) / "data", Path(folder) / "live"
         live.mkdir()

@@ -15,7 +15,7 @@ from core.plan.modes import auto
 from core.plan.modes.registry import make_mode
 from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
 from core.ports import JSON
-from core.session.runtime import SystemClock
+from core.session.clock import SystemClock
 from tests.core.plan.engine import PlanEngine, Waiting
 
 MODES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile")

@@ -21,7 +21,7 @@ from benchmarks.memory.locomo import Conversation
 from benchmarks.tree.fakes import InstantModel, runtime
 from benchmarks.tree.measure import resident
 from core.ports import Happening
-from core.session.runtime import SystemClock
+from core.session.clock import SystemClock
 from hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 
 _SOMEONE: Final = "someone"

@@ -21,7 +21,7 @@ from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
 from core.ports import ModelProfile, ModuleHost, Report
 from core.records.parts import Bounds
-from core.session.runtime import SystemClock
+from core.session.clock import SystemClock
 
 _WIDE = 10**9
 

@@ -27,7 +27,7 @@ from core.plan.limits import Limits
 from core.plan.model import Node, Plan, PlanVersion, make_plan
 from core.plan.seams import Firing, Outcome, Question, Success
 from core.plan.state import NodeChange
-from core.session.runtime import SystemClock
+from core.session.clock import SystemClock
 from tests.core.plan.engine import PlanEngine, Waiting
 
 DONE = Success("ok")

@@ -12,7 +12,7 @@ from typing import Self
 from benchmarks.seven_groups.model import Meter
 from core.plan.seams import Question
 from core.ports import JSON, ChatMessage, Model, ModelProfile, TextDelta
-from core.session.runtime import SystemClock
+from core.session.clock import SystemClock
 
 
 @dataclass

@@ -52,7 +52,7 @@ from typing import Annotated, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from core.errors import UsageError
-from core.gate.level import NAMED
+from core.gate.level import NAMED, level
 from core.gate.policy import (
     OPEN,
     EffectRule,
@@ -183,6 +183,14 @@ class Policies(_Strict):
             first = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])
             raise UsageError(f"{where} is wrong at {place}: {first['msg']}; correct it there.") from error
+
+    def level(self, value: float | str) -> float:
+        """The intent that a number, or the name of a level, means under this policy.
+
+        Raises:
+            UsageError: it is no level.
+        """
+        return level(value, self.levels)
 
     def named(self, names: Iterable[str]) -> Policy:
         """The scopes of these names, merged.

@@ -35,6 +35,10 @@ class Models:
         """The model for `role`."""
         return self._models.get(role) or self._models[SMART]
 
+    def own(self, role: str) -> Model | None:
+        """The model that a role has of its own."""
+        return self._models.get(role)
+
     def profile(self, role: str) -> ModelProfile:
         """What to know about the model for `role`."""
         return self.model(role).profile

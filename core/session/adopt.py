@@ -62,6 +62,11 @@ class Adopted:
     at: int
     left_out: Mapping[str, int]
 
+    @property
+    def journal(self) -> Path:
+        """Its journal's file."""
+        return self.directory / FILE
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:

@@ -20,12 +20,13 @@ from typing import Final, TypeVar
 
 from core.errors import UsageError, WorkspaceError
 from core.modules.quota import Room
-from core.ports import AppliedChange, LiveFiles, OpenLive
+from core.ports import JSON, AppliedChange, LiveFiles, OpenLive
 from core.records.calls import Settle
 from core.records.control import ApplyChanges, DropChanges, UseOverlay
 from core.records.record import Record
 from core.session.live import Live
-from core.tree.effects import Look, difference, listed, look_content, outcome_rows, parents, weigh
+from core.session.review import Row, rows
+from core.tree.effects import Look, difference, left_json, listed, look_content, outcome_rows, parents, weigh
 from core.tree.pending import After, Intention, PendingChange
 
 STORE: Final = "live"
@@ -50,6 +51,15 @@ class Settled:
     done: tuple[str, ...]
     left: tuple[AppliedChange, ...]
     notes: tuple[AppliedChange, ...] = ()
+
+    def to_json(self) -> dict[str, JSON]:
+        """As programs are told of it: `n`, `done` (how many), and `left` and `notes` with their reasons."""
+        return {
+            "n": self.record.n,
+            "done": len(self.done),
+            "left": left_json(self.left),
+            "notes": left_json(self.notes),
+        }
 
 
 async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> Effects:
@@ -222,6 +232,10 @@ class Effects:
             async with self._lock:
                 await self._look_for_person(self._files)
         return dict(self._live.tree.pending)
+
+    async def rows(self, *, fresh: bool = True) -> list[Row]:
+        """What waits as people are shown it, a row for each path (`core.session.review`); as `pending`."""
+        return rows(await self.pending(fresh=fresh))
 
     async def patch(self, path: str, *, most: int = _PATCH) -> str:
         """The change of one path that waits, as a unified diff.

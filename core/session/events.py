@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.records.record import Record
-from core.tree.view import NodeView
+from core.session.view import NodeView
 
 
 @dataclass(frozen=True, slots=True)

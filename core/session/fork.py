@@ -57,6 +57,11 @@ class Fork:
     workspace: Files
     left_out: int
 
+    @property
+    def journal(self) -> Path:
+        """Its journal's file."""
+        return self.directory / FILE
+
 
 def new_session(now: datetime) -> str:
     """A fresh id for a session that begins at `now`; ids sort by time."""

@@ -23,6 +23,7 @@ from core.records.record import Record, timestamp
 from core.records.session import Close
 from core.records.session import Notice as NoticeContent
 from core.session.events import Delta, Event, Notice, RecordAppended, TreeChanged
+from core.session.view import node_views
 from core.session.watch import Watcher
 from core.tree.agent import Agent
 from core.tree.apply import apply
@@ -117,7 +118,7 @@ class Live:
 
     def _show_tree(self) -> None:
         self._stale = False
-        self.publish(TreeChanged(self.tree.views()))
+        self.publish(TreeChanged(node_views(self.tree)))
 
     def _durable(self, records: Sequence[Record]) -> None:
         self.records.extend(records)

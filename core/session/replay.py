@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from core.errors import UsageError
@@ -13,6 +14,7 @@ from core.ports import ChatMessage
 from core.records.dialogue import Generation, LastTurn, Reply, Turn
 from core.records.record import Record
 from core.session.garbage_collection import collector_paused
+from core.session.view import View
 from core.tree.apply import migrated_at, read_tree
 from core.tree.apply_turn import answered
 from core.tree.tree import Tree
@@ -20,7 +22,7 @@ from core.tree.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A journal that was read, and the tree as it was behind record `at`."""
+    """A journal that was read, and the tree as it was after record `at`."""
 
     path: Path
     contents: Contents
@@ -33,16 +35,36 @@ class Replay:
         return self.contents.records[: self.at]
 
     @property
+    def total(self) -> int:
+        """How many records the journal has."""
+        return len(self.contents.records)
+
+    @property
+    def torn(self) -> int:
+        """Bytes of an unfinished append after the last record."""
+        return self.contents.torn
+
+    @property
+    def foreign(self) -> str:
+        """Why it is not the session of whoever read it, in words; empty if it is, or if nobody's key was given."""
+        return self.contents.foreign
+
+    @property
+    def view(self) -> View:
+        """The session as it was after record `at`."""
+        return View(self.tree)
+
+    @property
     def verified_from(self) -> int:
-        """The record from which on one can verify: what stands before followed the rules of another version."""
+        """The first record that can be verified: those before it followed the rules of another version."""
         return migrated_at(self.records)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenMessage:
-    """One message of a context; `reused`: it stood in the agent's context before, byte for byte.
+    """One message of a context; `reused`: it was in the agent's context before, byte for byte.
 
-    `parts`: what stands behind its text, as (variable, media type, SHA-256).
+    `parts`: what goes with its text, as (variable, media type, SHA-256).
     """
 
     role: str
@@ -82,17 +104,35 @@ def replay(
     return Replay(directory / FILE, contents, last, tree)
 
 
+def view_of(records: Sequence[Record], blobs: Callable[[str], bytes]) -> View:
+    """A session as it was after these records, which are its first. `blobs` reads a blob by its SHA-256.
+
+    Raises:
+        ReplayMismatch: they don't make a session.
+        JournalError: a blob that is needed can't be read.
+    """
+    with collector_paused():
+        return View(read_tree(records, blobs, strict=False))
+
+
 def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
-    """The context of an agent's newest turn, or of its newest at or before record `at`.
+    """The context of an agent's newest turn in a journal, or of its newest at or before record `at`.
 
     Raises:
         UsageError: the agent had no turn there.
+        JournalError: the journal can't be read.
     """
     directory = path if path.is_dir() else path.parent
-    records = read_journal(path).records[:at]
+    return context_of(read_journal(path).records, partial(read_blob, directory), agent, at=at)
+
+
+def context_of(
+    records: Sequence[Record], blobs: Callable[[str], bytes], agent: str, *, at: int | None = None
+) -> SeenContext:
+    """The same from the first records of a session. `blobs` reads a blob by its SHA-256."""
     turns = [
         (record, made, last)
-        for record in records
+        for record in records[:at]
         if record.agent == agent
         for made, last in [_generation(record)]
         if made is not None
@@ -101,7 +141,7 @@ def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
         until = f" up to record {at}" if at is not None else ""
         raise UsageError(f"The agent {agent} had no turn{until}.")
     turn, made, last = turns[-1]
-    tree = read_tree(records[: turn.n - 1], lambda digest: read_blob(directory, digest), strict=False)
+    tree = read_tree(records[: turn.n - 1], blobs, strict=False)
     one = tree.agents[agent]
     prepared = answered(tree, one, made, last)
     before = one.context.history.messages()

@@ -7,9 +7,8 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from time import monotonic
 from types import TracebackType
 from typing import Final
 
@@ -18,12 +17,10 @@ from core.errors import IactError, JournalError, SandboxError, UsageError
 from core.gate.grant import Grant
 from core.gate.level import level
 from core.gate.policy_file import DEFAULT, Policies, policy_json
-from core.journal.file import FILE, Contents, Journal, read_journal
-from core.journal.seal import Sealer, open_sealer
+from core.journal.file import Contents, Journal
 from core.models.roles import Models
 from core.modules.approval import FILE as APPROVALS
 from core.modules.approval import Approvals
-from core.modules.catalogue import Known, approve, describe_once, known
 from core.modules.door import Door, OpenModules
 from core.ports import Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
 from core.records.control import SetPolicy
@@ -31,36 +28,24 @@ from core.records.kinds import FORMAT
 from core.records.parts import Bounds
 from core.records.record import Record
 from core.records.session import Migrate, Open
-from core.session.adopt import Terms, adopt
+from core.session.adopt import Terms
+from core.session.catalogue import Known, ModuleCatalogue
+from core.session.clock import SystemClock
 from core.session.files import open_files
-from core.session.fork import fork, new_session
+from core.session.fork import new_session
 from core.session.garbage_collection import collector_paused
-from core.session.listing import SessionInfo, listed
+from core.session.listing import SessionInfo
 from core.session.live import Live
 from core.session.monitor import Authorities
+from core.session.policy import read_policies
 from core.session.services import Services
 from core.session.session import Session
+from core.session.store import SessionStore
 from core.tree.apply import read_tree
 from core.tree.roles import Role
 from core.tree.tree import Tree
 
 _LOG: Final = logging.getLogger(__name__)
-
-
-class SystemClock:
-    """The real clock."""
-
-    def now(self) -> datetime:
-        """The current time, in UTC."""
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """Seconds from an arbitrary point."""
-        return monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await asyncio.sleep(seconds)
 
 
 class Runtime:
@@ -78,7 +63,7 @@ class Runtime:
         *,
         clock: Clock | None = None,
         bounds: Bounds | None = None,
-        policies: Callable[[], Policies] = Policies,
+        policies: Callable[[], Policies] | None = None,
         scope: str = DEFAULT,
         authorities: Authorities | None = None,
         workspace: Path | None = None,
@@ -89,18 +74,23 @@ class Runtime:
         warm: Sequence[str] = (),
         warm_live: Sequence[str] = (),
     ) -> None:
-        """`policies`: reads the scopes that sessions can have, whenever one is opened. `scope`: of new ones."""
-        self._policies = policies
+        """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
+
+        `scope`: of new ones.
+        """
+        self._policies = policies or partial(read_policies, data)
         self._scope = scope
         given = authorities or Authorities()
-        self._approvals = given.approvals or Approvals(data / APPROVALS)
+        approvals = given.approvals or Approvals(data / APPROVALS)
         self._clock: Clock = clock or SystemClock()
+        self.catalogue: Final = ModuleCatalogue(host, approvals)
+        self.store: Final = SessionStore(data, clock=self._clock, versions=versions)
         self._services = Services(
             models=models,
             host=host,
             clock=self._clock,
             open_modules=open_modules,
-            authorities=replace(given, approvals=self._approvals),
+            authorities=replace(given, approvals=approvals),
             memory=memory,
             versions=versions,
             open_live=open_live,
@@ -108,10 +98,6 @@ class Runtime:
             warm_live=tuple(warm_live),
         )
         self.memory: Final = memory
-        self._versions = versions
-        self._data = data
-        self._sealed: Sealer | None = None
-        self._sessions_path: Final = data / "sessions"
         self._models = models
         self._host = host
         self._bounds = bounds or Bounds()
@@ -185,23 +171,11 @@ class Runtime:
             return session
 
     async def fork(self, source: str | Path, at: int) -> str:
-        """Make a session that shares records 1…`at` of a stored one, which may be running; gives its id.
+        """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it.
 
-        It is not opened. What had no outcome at `at` is treated as after a crash when it is.
-        `source`: a session's id, or the directory of a journal anywhere.
-
-        Raises:
-            UsageError: no such session or record.
-            ForeignSession: this installation did not make it.
-            JournalError: the session is damaged before `at`, or the new one can't be stored.
+        Raises as `SessionStore.fork`.
         """
-        now = self._clock.now()
-        place = source if isinstance(source, Path) else self.path_of(source)
-        made = await asyncio.to_thread(
-            fork, self._sessions_path, place, at,
-            session=new_session(now), now=now, versions=self._versions, sealer=self._sealer(),
-        )  # fmt: skip
-        return made.session
+        return (await asyncio.to_thread(self.store.fork, source, at)).session
 
     async def adopt(
         self,
@@ -213,35 +187,14 @@ class Runtime:
     ) -> str:
         """Make a session of our own of records 1…`at` of one that another installation made; gives its id.
 
-        It is not opened. `source`: a session's id, or the directory of a journal anywhere. `intent`, `scope`: as of a
-        new session.
+        It is not opened. `intent`, `scope`: as of a new session.
 
         Raises:
-            UsageError: no such session, record, scope or intent.
-            JournalError: the session is damaged before `at`, or the new one can't be stored.
+            UsageError: there is no such scope or intent; or as `SessionStore.adopt`.
+            JournalError: as `SessionStore.adopt`.
         """
-        now = self._clock.now()
-        place = source if isinstance(source, Path) else self.path_of(source)
         terms = Terms.of(self._policies().chosen(scope or self._scope), intent, self._bounds, self._models)
-        made = await asyncio.to_thread(
-            adopt, self._sessions_path, place, at,
-            session=new_session(now), now=now, terms=terms, versions=self._versions, sealer=self._sealer(),
-        )  # fmt: skip
-        return made.session
-
-    def why_foreign(self, journal: Path) -> str:
-        """Why this installation did not make a journal, in words; empty if it did. Reads all of it.
-
-        Raises:
-            JournalError: it can't be read.
-        """
-        return read_journal(journal, self._sealer()).foreign
-
-    def _sealer(self) -> Sealer:
-        """What seals what sessions append here; its key is made the first time."""
-        if self._sealed is None:
-            self._sealed = open_sealer(self._data)
-        return self._sealed
+        return (await asyncio.to_thread(self.store.adopt, source, at, terms)).session
 
     # --- modules --------------------------------------------------------------------------------
 
@@ -251,41 +204,31 @@ class Runtime:
         Raises:
             SandboxError: there is no catalogue.
         """
-        return [known(entry, self._approvals) for entry in await self._host.catalogue()]
+        return await self.catalogue.modules()
 
     async def add_module(self, source: ModuleSource) -> Known:
-        """A person adds a module: it is started once, kept, and made known to the sessions that are open.
+        """A person adds a module; sessions that are open find its functions when their context matches.
 
-        Raises:
-            UsageError: it can't be a module.
-            SandboxError: there is no sandbox, or it did not come up; `ModuleLost.log` may say why.
-            ModuleFault: what it says of itself breaks the rules.
+        Raises as `ModuleCatalogue.add`.
         """
-        entry = await self._host.add(source, "user")
-        if entry.manifest is None:
-            await describe_once(self._host, entry, lambda line: None)
-        await self._host.adopt(entry.name, entry.digest, "user")
+        added = await self.catalogue.add(source)
         await self._refresh()
-        return next(one for one in await self.modules() if one.entry.name == entry.name)
+        return added
 
     async def remove_module(self, name: str) -> None:
-        """A person takes a module out of the catalogue, and the sessions that are open lose its functions.
+        """A person takes a module out; sessions that are open lose its functions.
 
-        Raises:
-            UsageError: there is none, or it ships with the product.
-            SandboxError: there is no catalogue.
+        Raises as `ModuleCatalogue.remove`.
         """
-        await self._host.remove(name)
+        await self.catalogue.remove(name)
         await self._refresh()
 
     async def approve_module(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> Known:
-        """A person approves functions of a module's manifest (none named: all of it) for this digest.
+        """A person approves functions of a module (none named: all of them); sessions that are open have them.
 
-        Raises:
-            UsageError: there is no such module, version or function.
-            SandboxError: there is no catalogue.
+        Raises as `ModuleCatalogue.approve`.
         """
-        approved = approve(name, await self._host.catalogue(), self._approvals, functions, digest=digest)
+        approved = await self.catalogue.approve(name, functions, digest=digest)
         await self._refresh()
         return approved
 
@@ -308,18 +251,7 @@ class Runtime:
 
     def sessions(self) -> list[SessionInfo]:
         """Every stored session, the one that changed last first; damaged ones are left out."""
-        return listed(self._sessions_path, self._sealer(), self._open)
-
-    def path_of(self, session_id: str) -> Path:
-        """A session's directory.
-
-        Raises:
-            UsageError: there is no such session.
-        """
-        path = self._sessions_path / session_id
-        if path.parent != self._sessions_path or not (path / FILE).is_file():
-            raise UsageError(f"There is no session {session_id!r} in {self._sessions_path.parent}.")
-        return path
+        return self.store.sessions(self._open)
 
     def _create(self, intent: float | str, scope: str, workspace: Path | None) -> Live:
         policy = self._policies().chosen(scope)
@@ -330,7 +262,7 @@ class Runtime:
             self._check_apart(workspace)
         now = self._clock.now()
         session = new_session(now)
-        journal = Journal.create(self._sessions_path / session, self._sealer())
+        journal = Journal.create(self.store.folder / session, self.store.sealer())
         live = self._live(journal, Tree(strict=True, blobs=journal.blob), [])
         models = {name: Role.of(self._models.profile(name)).terms() for name in self._models.roles()}
         opened = Open(
@@ -352,7 +284,7 @@ class Runtime:
         Raises:
             UsageError: the data directory lies in `workspace`.
         """
-        data = self._sessions_path.parent.resolve()
+        data = self.store.data.resolve()
         if data.is_relative_to(workspace.resolve()):
             raise UsageError(
                 f"Agents can't work in {workspace}: the data directory {data} is in it, which holds keys and "
@@ -361,7 +293,7 @@ class Runtime:
 
     def _resume(self, session_id: str) -> Live:
         with collector_paused():
-            journal, contents = Journal.open(self.path_of(session_id), self._sealer())
+            journal, contents = Journal.open(self.store.path_of(session_id), self.store.sealer())
         try:
             with collector_paused():
                 tree = read_tree(contents.records, journal.blob, strict=False)

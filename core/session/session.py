@@ -44,14 +44,17 @@ from core.session.services import Services
 from core.session.session_memory import SessionMemory
 from core.session.steps import StepExecutor
 from core.session.turns import Turns
+from core.session.view import NodeView, View
 from core.session.watch import Watcher
 from core.session.workspace import find_version
 from core.tree import budget
 from core.tree.agent import Agent
 from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
 from core.tree.tree import Tree
-from core.tree.uploads import upload_content
-from core.tree.view import NodeView
+from core.tree.uploads import LARGEST, upload_content
+
+LARGEST_UPLOAD: Final = LARGEST
+"""Bytes of one file that a user hands to a session."""
 
 _NEVER_SAID: Final = "A message must hold some text."
 
@@ -114,9 +117,14 @@ class Session:
         """The tree itself, to be read only."""
         return self._live.tree
 
+    @property
+    def view(self) -> View:
+        """What it is now, for whoever shows it."""
+        return View(self._live.tree)
+
     def tree(self) -> tuple[NodeView, ...]:
-        """Every agent, in order of creation."""
-        return self._live.tree.views()
+        """Every agent and plan, in order of creation."""
+        return self.view.nodes()
 
     @property
     def modules_running(self) -> int:
@@ -235,6 +243,14 @@ class Session:
         await self._files.restore(found)
         return record
 
+    def level(self, value: float | str) -> float:
+        """The intent that a number or a level's name means here.
+
+        Raises:
+            UsageError: it is no level.
+        """
+        return level(value, self.levels)
+
     async def set_intent(self, value: float | str) -> Record:
         """Set how much the session may do: a number from 0 (observe) to 2 (override), or a level's name.
 
@@ -244,7 +260,7 @@ class Session:
         Raises:
             UsageError: it is no level.
         """
-        before, now = self.intent, level(value, self.levels)
+        before, now = self.intent, self.level(value)
         record = self._live.record(SetIntent(by="user", value=now), "/")
         if now < before:
             await self._modules.halt(_anybody, most=now, idle=True)

@@ -27,6 +27,9 @@ from core.tree.plan_run import PlanRun
 Rest = Literal["idle", "done", "failed", "cancelled"]
 """How an agent that is not active came to rest."""
 
+AgentState = Literal["idle", "thinking", "acting", "waiting", "paused", "done", "failed", "cancelled"]
+"""An agent's state, for people. "paused": its own latch or one above it is closed."""
+
 
 @dataclass(slots=True)
 class Pending:

@@ -38,9 +38,8 @@ from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Result, Sele
 from core.records.control import Inject, Pause, Resume, StartPlan
 from core.records.dialogue import Reply, Say, Turn
 from core.records.record import Record
-from core.tree.agent import Agent
+from core.tree.agent import Agent, AgentState
 from core.tree.tree import Tree
-from core.tree.view import AgentState
 
 Event = Literal[
     "message", "turn", "call", "result", "select", "ask", "reply", "child", "answer", "pause", "resume"

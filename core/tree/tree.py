@@ -20,12 +20,11 @@ from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
 from core.records.kinds import FORMAT
 from core.records.parts import Bounds
-from core.tree.agent import Act, Agent, End, Execute, Step, Think
+from core.tree.agent import Act, Agent, AgentState, End, Execute, Step, Think
 from core.tree.pending import LiveFolder, PendingChange
 from core.tree.prepared import Foreseen, Stamp
 from core.tree.roles import Role
 from core.tree.shared import Shared
-from core.tree.view import AgentState, NodeView
 
 
 class Tree:
@@ -206,34 +205,4 @@ class Tree:
             sum(one.cached_tokens for one in counts),
             sum(one.completion_tokens for one in counts),
             any(one.estimated for one in counts),
-        )
-
-    def views(self) -> tuple[NodeView, ...]:
-        """The tree for watchers, in order of creation."""
-        return tuple(self.view(agent) for agent in self.agents.values())
-
-    def view(self, agent: Agent) -> NodeView:
-        """One agent for watchers."""
-        doing = ""
-        if agent.active and agent.actions:
-            head = agent.actions[0]
-            doing = f"waiting for {head.child}" if agent.called else head.spec.name
-            doing = f"{doing} waits for clearance" if agent.asks else doing
-        if agent.active and agent.plan is not None:
-            doing = ", ".join(agent.plan.state.in_state("running", "waiting_human"))
-        role = self.roles.get(agent.model)
-        return NodeView(
-            path=agent.path,
-            name=agent.name,
-            caller=agent.caller,
-            kind="agent" if agent.plan is None else "plan",
-            state=self.state(agent),
-            paused=agent.paused,
-            doing=doing,
-            turns=agent.all_turns,
-            model=role.model if role and agent.plan is None else "",
-            prompt_tokens=agent.usage.prompt_tokens,
-            cached_tokens=agent.usage.cached_tokens,
-            completion_tokens=agent.usage.completion_tokens,
-            record=agent.record,
         )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from core.journal.file import FILE
+from core.session.journals import JOURNAL
 from examples import EXAMPLES, HERE
 from examples.recording import analysis, bugfix, correction, module, plan, research
 from tests.acceptance.laws import journal_law
@@ -39,11 +39,11 @@ def record(name: str) -> None:
         data = Path(folder) / "data"
         data.mkdir()
         session = SCENES[name](data)
-        journal_law(session / FILE)
+        journal_law(session / JOURNAL)
         target = HERE / name
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        shutil.copyfile(session / FILE, target / FILE)
+        shutil.copyfile(session / JOURNAL, target / JOURNAL)
         blobs = session / "blobs"
         if blobs.is_dir() and any(blobs.iterdir()):
             shutil.copytree(blobs, target / "blobs", copy_function=shutil.copyfile)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from websockets.sync.client import ClientConnection
 
+from core.records.calls import ClearanceAsk
 from tests.acceptance.product import Product, Server, acknowledged, until
 from tests.acceptance.test_scenes import Spoken, served
 from tests.endpoint import Endpoint, Reply, Script
@@ -76,8 +77,7 @@ class Person:
         found: list[int] = []
 
         def there() -> bool:
-            asks = [one for one in self.spoken.records() if one.kind == "clearance"]
-            found[:] = [one.n for one in asks if one.text("op") == "ask"]
+            found[:] = [one.n for one in self.spoken.records() if isinstance(one.content, ClearanceAsk)]
             return bool(found)
 
         until(there, "a question to a person", within=PATIENCE)

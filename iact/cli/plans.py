@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from core.language.actions import PLAN_MODES
+from core.session.plans import MODES
 from iact.cli.options import INTENTS, SCOPE, Commands
 from iact.settings import Settings
 
@@ -31,7 +31,7 @@ def add_plans(commands: Commands) -> None:
 def _options(one: argparse.ArgumentParser, *, intent: bool = False, scope: bool = False) -> None:
     one.add_argument("file", metavar="FILE", help=_FILE)
     judged = "after which events a model judges it (static: never)"
-    one.add_argument("--mode", choices=PLAN_MODES, default="static", help=judged)
+    one.add_argument("--mode", choices=MODES, default="static", help=judged)
     if intent:
         one.add_argument("--intent", metavar="0|1|2", default="1", help=INTENTS)
     if scope:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from core import Session
 from core.characters import escaped
 from core.errors import UsageError
 from core.ports import JSON
+from core.records.calls import ClearanceAnswer, ClearanceAsk, Result
 from core.records.record import Record
+from core.session.session import Session
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways exactly this, [N]o: "
 _SENTENCE: Final = 600
@@ -31,30 +32,23 @@ _VERDICTS: Final[dict[str, tuple[bool, JSON]]] = {
 
 def is_question(record: Record) -> bool:
     """Whether a record asks a person."""
-    return record.kind == "clearance" and record.text("op") == "ask" and record.text("to") == "person"
+    return isinstance(record.content, ClearanceAsk) and record.content.to == "person"
 
 
-def words(record: Record) -> str:
+def words(agent: str, asked: ClearanceAsk) -> str:
     """A question in full, for a terminal. No value can pass for a line of ours: its own lines stand behind a bar."""
-    params, origins = record.fields.get("params"), record.fields.get("provenance")
     lines = [
-        _inline(
-            f"{record.agent} asks to call {record.text('function')}, impact {record.fields.get('impact')}.",
-            _SENTENCE,
-        ),
-        *(_inline(record.text(name), _SENTENCE) for name in ("reason", "why") if record.text(name)),
+        _inline(f"{agent} asks to call {asked.function}, impact {asked.impact:g}.", _SENTENCE),
+        *(_inline(one, _SENTENCE) for one in (asked.reason, asked.why) if one),
     ]
-    for name, value in params.items() if isinstance(params, dict) else ():
-        labels = origins.get(name) if isinstance(origins, dict) else None
-        source = f" (from {', '.join(map(str, labels))})" if isinstance(labels, list) and labels else ""
+    for name, value in asked.params.items():
+        labels = asked.provenance.get(name, ())
+        source = f" (from {', '.join(labels)})" if labels else ""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         lines += [f"  {_inline(f'{name}{source}', _SENTENCE)}: {_about(text)}", *_quoted(text)]
-    attached = record.fields.get("attached")
-    for name, about in attached.items() if isinstance(attached, dict) else ():
-        if isinstance(about, dict) and "sha256" in about:
-            lines.append(
-                f"  {_inline(name)}: {about.get('size')} bytes of {_inline(str(about.get('media')))}"
-            )
+    for name, about in (asked.attached or {}).items():
+        if about.sha256:
+            lines.append(f"  {_inline(name)}: {about.size} bytes of {_inline(about.media)}")
     return "\n".join(_exact(line) for line in lines)
 
 
@@ -90,8 +84,12 @@ def _lines(text: str) -> list[str]:
     return rows or [""]
 
 
-def _place(record: Record) -> tuple[str, int, int]:
-    return record.agent, record.number("turn"), record.number("action")
+def _place(record: Record) -> tuple[str, int, int] | None:
+    """The action that a question, its answer or a result is about."""
+    content = record.content
+    if isinstance(content, ClearanceAsk | ClearanceAnswer | Result):
+        return record.agent, content.turn, content.action
+    return None
 
 
 class Asking:
@@ -133,16 +131,16 @@ class Asking:
     def _note(self, record: Record) -> None:
         if is_question(record):
             self._waiting.append(record)
-        elif record.kind in ("clearance", "result"):  # answered, or its call was withdrawn
-            place = _place(record)
+        elif (place := _place(record)) is not None:  # answered, or its call was withdrawn
             self._waiting = [one for one in self._waiting if _place(one) != place]
 
     def _show(self) -> None:
         if self._waiting and sys.stdin.isatty():
-            question = self._waiting[0]
+            agent, asked = self._waiting[0].agent, self._waiting[0].content
+            assert isinstance(asked, ClearanceAsk)
             # The call is named again behind what may have been pages of text.
-            last = f"That was {question.agent} asking to call {question.text('function')}. {_QUESTION}"
-            print(f"{words(question)}\n{last}", end="", file=sys.stderr, flush=True)
+            last = f"That was {agent} asking to call {asked.function}. {_QUESTION}"
+            print(f"{words(agent, asked)}\n{last}", end="", file=sys.stderr, flush=True)
 
     def _line(self) -> None:
         line = sys.stdin.readline()

@@ -15,11 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from core.errors import IactError, ModuleFault, ModuleLost, SandboxError, UsageError
-from core.modules.approval import FILE, Approvals
-from core.modules.catalogue import Known, approve, describe_once, known
-from core.modules.source import names_image, source_of
-from core.ports import JSON, ModuleHost
+from core.errors import IactError, ModuleLost, UsageError
+from core.ports import JSON
+from core.session.catalogue import Known, ModuleCatalogue
+from core.session.source import names_image, source_of
 from iact.commands import remote
 from iact.doctor import checks
 from iact.settings import Settings
@@ -42,27 +41,16 @@ def list_modules(settings: Settings, *, as_json: bool) -> int:
 
 async def known_modules(settings: Settings) -> list[Known]:
     """Every module, with what it says of itself; those that have never run here are started once."""
-    async with _hosting(settings) as host:
-        for entry in await host.catalogue():
-            if entry.manifest is None:
-                try:
-                    await describe_once(host, entry, _tell)
-                except (SandboxError, ModuleFault) as error:
-                    _tell(f"{entry.name}: {error}")
-        return await _known(settings, host)
-
-
-async def _known(settings: Settings, host: ModuleHost) -> list[Known]:
-    approvals = Approvals.load(settings.data / FILE)
-    return [known(entry, approvals) for entry in await host.catalogue()]
+    async with _catalogue(settings) as catalogue:
+        return await catalogue.described(_tell)
 
 
 @asynccontextmanager
-async def _hosting(settings: Settings) -> AsyncIterator[ModuleHost]:
+async def _catalogue(settings: Settings) -> AsyncIterator[ModuleCatalogue]:
     make_data_directory(settings)
     host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime)
     try:
-        yield host
+        yield ModuleCatalogue.of(host, settings.data)
     finally:
         await host.close()
 
@@ -100,16 +88,11 @@ def add_module(settings: Settings, source: str, *, as_json: bool) -> int:
 
 async def _add(settings: Settings, place: str) -> JSON:
     source = await asyncio.to_thread(source_of, place)
-    async with _hosting(settings) as host:
-        entry = await host.add(source, "user")
-        if entry.manifest is None:
-            try:
-                await describe_once(host, entry, _tell)
-            except ModuleLost as error:
-                raise IactError(f"{error}\n{error.log}".rstrip()) from error
-        await host.adopt(entry.name, entry.digest, "user")
-        found = await _known(settings, host)
-    return next(one.to_json() for one in found if one.entry.name == entry.name)
+    async with _catalogue(settings) as catalogue:
+        try:
+            return (await catalogue.add(source, _tell)).to_json()
+        except ModuleLost as error:
+            raise IactError(f"{error}\n{error.log}".rstrip()) from error
 
 
 def remove_module(settings: Settings, name: str) -> int:
@@ -124,8 +107,8 @@ def remove_module(settings: Settings, name: str) -> int:
 
 
 async def _remove(settings: Settings, name: str) -> None:
-    async with _hosting(settings) as host:
-        await host.remove(name)
+    async with _catalogue(settings) as catalogue:
+        await catalogue.remove(name)
 
 
 def describe_module(settings: Settings, name: str, *, as_json: bool) -> int:
@@ -179,9 +162,8 @@ def approve_module(
 
 
 async def _approve(settings: Settings, name: str, functions: Sequence[str], digest: str) -> Known:
-    async with _hosting(settings) as host:
-        approvals = Approvals.load(settings.data / FILE)
-        return approve(name, await host.catalogue(), approvals, functions, digest=digest)
+    async with _catalogue(settings) as catalogue:
+        return await catalogue.approve(name, functions, digest=digest)
 
 
 def build_image(source: Literal["registry", "debian"] | None) -> int:

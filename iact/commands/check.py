@@ -20,8 +20,8 @@ from typing import Final
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from core.errors import IactError, ModuleFault, ModuleLost, SandboxUnavailable, UsageError
-from core.modules.client import ModuleClient
-from core.modules.source import read_source
+from core.session.catalogue import check_manifest
+from core.session.source import read_source
 from iact.settings import Settings
 from sandbox import BubblewrapHost, DockerHost
 from sandbox.kept import Kept
@@ -155,8 +155,7 @@ async def _taken(target: str) -> Finding:
     """Whether the core takes what the module says of itself; it is stricter than the contract where that is safer."""
     name = "describe: the core takes the manifest"
     try:
-        async with ModuleClient(target) as client:
-            await client.describe()
+        await check_manifest(target)
     except (ModuleFault, ModuleLost) as error:
         return Finding(check=name, ok=False, detail=str(error))
     return Finding(check=name, ok=True)

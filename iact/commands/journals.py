@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import examples
-from core.errors import JournalCorrupt, JournalError, UsageError
-from core.journal.file import FILE, read_blob
-from core.journal.reader import Reader
-from core.journal.seal import NOBODY, open_sealer, read_sealer
-from core.records.record import Record, blobs_of
-from core.session import fork as forking
-from core.session import replay as replaying
-from core.tree.agent import Agent
-from core.tree.plan_report import plan_json
-from core.tree.plan_run import PlanRun
-from core.tree.tree import Tree
+from core.errors import UsageError
+from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
+from core.records.control import Inject, Lockdown, SetIntent
+from core.records.dialogue import Discard, Draw, Reply, Spawn
+from core.records.plans import Ask, Fire, Node, Plan
+from core.records.record import Record
+from core.records.session import Fork, Module, Open
+from core.session.journals import Integrity, Tail, check_integrity, journal_file
+from core.session.plans import PlanView
+from core.session.replay import context as read_context
+from core.session.store import SessionStore
+from core.session.view import NodeView
 from iact.settings import Settings
 from web.visible import visible, without_escapes
 
 _WIDTH: Final = 160
 """Characters of what a record says, in a line about it."""
-
-_LOOK: Final = 0.1
-"""Seconds between two looks at a journal that is followed."""
 
 
 def find(settings: Settings, name: str) -> Path:
@@ -40,7 +36,7 @@ def find(settings: Settings, name: str) -> Path:
         UsageError: there is none.
     """
     for path in (Path(name), settings.data / "sessions" / name):
-        if path.is_file() or (path / "journal.md").is_file():
+        if journal_file(path) is not None:
             return path
     if (example := examples.find(name)) is not None:
         return example.folder
@@ -49,66 +45,69 @@ def find(settings: Settings, name: str) -> Path:
 
 def replay(settings: Settings, path: Path, *, at: int | None, verify: bool, tree: bool, as_json: bool) -> int:
     """Rebuild a session; print what was asked for."""
-    found = replaying.replay(path, at=at, verify=verify, sealer=read_sealer(settings.data) or NOBODY)
+    found = SessionStore(settings.data).read(path, at=at, verify=verify)
+    view, plans = found.view, found.view.plans()
+    agents = [node for node in view.nodes() if node.kind == "agent"]
     if as_json:
-        report = {
-            "session": found.tree.session,
+        report: dict[str, object] = {
+            "session": view.id,
             "records": found.at,
-            "foreign": bool(found.contents.foreign),
-            "agents": [_agent(found.tree, one) for one in found.tree.agents.values() if one.plan is None],
-            "plans": [plan_json(found.tree, one) for one in found.tree.agents.values() if one.plan],
+            "foreign": bool(found.foreign),
+            "agents": [_agent(node) for node in agents],
+            "plans": [dict(plan.facts) for plan in plans.values()],
         }
         if verify:
             report |= {"verified": True, "verified_from": found.verified_from}
         print(json.dumps(report, ensure_ascii=False, indent=2))
         return 0
-    if found.contents.torn and at is None:
-        print(f"note: an unfinished append of {found.contents.torn} bytes at the end was left out.")
+    if found.torn and at is None:
+        print(f"note: an unfinished append of {found.torn} bytes at the end was left out.")
     verified = ", verified: every context and call is what the core makes of it" if verify else ""
-    count = sum(agent.plan is None for agent in found.tree.agents.values())
     print(
-        f"session {found.tree.session}: {found.at} records, {count} agent{'s' if count != 1 else ''}{verified}"
+        f"session {view.id}: {found.at} records, {len(agents)} agent{'s' if len(agents) != 1 else ''}{verified}"
     )
     if verify and found.verified_from > 1:
         print(
             f"note: records 1 to {found.verified_from - 1} were written by another version and were only read."
         )
-    if found.contents.foreign:
-        print(f"note: this session is foreign: {found.contents.foreign}.")
+    if found.foreign:
+        print(f"note: this session is foreign: {found.foreign}.")
     if tree or not verify:
-        for agent in found.tree.agents.values():
-            used, lead = agent.usage, "  " * agent.depth
-            if agent.plan is not None:
-                print(f"{lead}{_plan_line(found.tree, agent, agent.plan)}")
-                continue
-            print(
-                f"{lead}{agent.path}  {found.tree.state(agent)}, {agent.all_turns} turns, "
-                f"{used.prompt_tokens} + {used.completion_tokens} tokens ({used.cached_tokens} cached)"
-            )
+        for node in view.nodes():
+            line = _plan_line(plans[node.path]) if node.kind == "plan" else _agent_line(node)
+            print(f"{'  ' * node.depth}{line}")
     return 0
 
 
-def _plan_line(tree: Tree, agent: Agent, run: PlanRun) -> str:
+def _agent_line(node: NodeView) -> str:
+    """An agent in the call tree."""
+    return (
+        f"{node.path}  {node.state}, {node.turns} turns, "
+        f"{node.prompt_tokens} + {node.completion_tokens} tokens ({node.cached_tokens} cached)"
+    )
+
+
+def _plan_line(plan: PlanView) -> str:
     """A plan in the call tree: what became of its steps."""
-    counts = Counter(record.state for record in run.work())
+    counts = Counter(step.state for step in plan.steps.values())
     steps = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no steps"
-    versions = f", version {run.state.plan.version}" if run.state.versions else ""
-    return f"{agent.path}  plan ({run.mode}) {tree.state(agent)}{versions}: {steps}"
+    version = f", version {plan.version}" if plan.version else ""
+    return f"{plan.path}  plan ({plan.mode}) {plan.state}{version}: {steps}"
 
 
-def _agent(tree: Tree, agent: Agent) -> dict[str, object]:
+def _agent(node: NodeView) -> dict[str, object]:
     return {
-        "path": agent.path,
-        "caller": agent.caller,
-        "state": tree.state(agent),
-        "turns": agent.all_turns,
-        "usage": agent.usage.to_json(),
+        "path": node.path,
+        "caller": node.caller,
+        "state": node.state,
+        "turns": node.turns,
+        "usage": node.usage.to_json(),
     }
 
 
 def context(path: Path, agent: str, *, at: int | None, as_json: bool) -> int:
     """Print the message list that a model saw."""
-    seen = replaying.context(path, agent, at=at)
+    seen = read_context(path, agent, at=at)
     if as_json:
         messages = [
             {"role": one.role, "content": one.content, "reused": one.reused}
@@ -139,39 +138,28 @@ def check(path: Path, *, as_json: bool) -> int:
     Raises:
         JournalError: something is not, unless a report as JSON is wanted.
     """
-    reader, blobs = Reader(path), set[str]()
-    try:
-        for record in reader.read():
-            blobs |= blobs_of(record)
-        for digest in sorted(blobs):
-            read_blob(reader.file.parent, digest)
-        if not reader.last:
-            raise JournalError(f"The journal {reader.file} holds no record.")
-    except JournalError as error:
-        if not as_json:
-            raise
-        print(json.dumps(_checked(reader, len(blobs), error), ensure_ascii=False))
-        return 1
+    found = check_integrity(path)
+    if found.error is not None and not as_json:
+        raise found.error
     if as_json:
-        print(json.dumps(_checked(reader, len(blobs), None), ensure_ascii=False))
-        return 0
-    torn = f"; {reader.pending} bytes of an unfinished append stand behind them" if reader.pending else ""
-    kept = f", {len(blobs)} blob{'s' if len(blobs) != 1 else ''}" if blobs else ""
-    print(f"{reader.file}: {reader.last} records{kept}, unbroken{torn}.")
+        print(json.dumps(_checked(found), ensure_ascii=False))
+        return 0 if found.error is None else 1
+    torn = f"; {found.torn} bytes of an unfinished append are after them" if found.torn else ""
+    kept = f", {found.blobs} blob{'s' if found.blobs != 1 else ''}" if found.blobs else ""
+    print(f"{found.journal}: {found.records} records{kept}, unbroken{torn}.")
     return 0
 
 
-def _checked(reader: Reader, blobs: int, error: JournalError | None) -> dict[str, object]:
-    bad = error if isinstance(error, JournalCorrupt) else None
+def _checked(found: Integrity) -> dict[str, object]:
     return {
-        "journal": str(reader.file),
-        "ok": error is None,
-        "records": reader.last,
-        "blobs": blobs,
-        "torn": reader.pending,
-        "error": str(error) if error is not None else None,
-        "record": bad.n if bad else None,
-        "offset": bad.offset if bad else None,
+        "journal": str(found.journal),
+        "ok": found.error is None,
+        "records": found.records,
+        "blobs": found.blobs,
+        "torn": found.torn,
+        "error": str(found.error) if found.error is not None else None,
+        "record": found.record,
+        "offset": found.offset,
     }
 
 
@@ -180,34 +168,23 @@ def tail(path: Path, *, follow: bool, last: int | None) -> int:
 
     Following ends when the session is closed for good, or by an interrupt.
     """
-    reader = Reader(path)
+    records = Tail(path, follow=follow, last=last)
     try:
-        ended = _show(deque(reader.read(), maxlen=last))
-        while follow and not ended:
-            time.sleep(_LOOK)
-            ended = _show(reader.read())
+        for record in records:
+            print(line(record), flush=True)
     except KeyboardInterrupt:
         if not follow:
             raise
         return 0
-    if reader.pending:
-        print(f"note: {reader.pending} bytes of an unfinished append stand behind.", file=sys.stderr)
+    if records.torn:
+        print(f"note: {records.torn} bytes of an unfinished append are after these records.", file=sys.stderr)
     return 0
-
-
-def _show(records: Iterable[Record]) -> bool:
-    """Print records; whether the last of them ends the session."""
-    ended = False
-    for record in records:
-        print(line(record), flush=True)
-        ended = record.kind == "close"
-    return ended
 
 
 def line(record: Record) -> str:
     """A record as one line for a terminal, whatever it holds."""
     when = record.at[:19].replace("T", " ")
-    body = "" if record.kind == "module" else record.body[: 4 * _WIDTH]
+    body = "" if isinstance(record.content, Module) else record.body[: 4 * _WIDTH]
     said = " ".join(filter(None, [*_facts(record), body]))
     said = " ".join(visible(without_escapes(said)).split())
     said = said if len(said) <= _WIDTH else said[: _WIDTH - 1] + "…"
@@ -216,40 +193,51 @@ def line(record: Record) -> str:
 
 
 def _facts(record: Record) -> Iterator[str]:
-    match record.kind:
-        case "call" | "result" | "select":
-            yield record.text("function")
-            yield record.text("to")
-        case "gate":
-            yield record.text("function")
-            yield "allowed" if record.fields.get("allow") is True else f"denied by {record.text('by')}:"
-            yield record.text("reason")
-        case "control":
-            yield record.text("op")
-            yield record.text("mode") or str(record.fields.get("value", ""))
-        case "spawn":
-            yield f"by {record.text('caller')}"
-        case "plan":
-            yield f"version {record.number('version')}: {record.text('reason')}"
-        case "node":
-            yield f"{record.text('node')} {record.text('from')} → {record.text('to')}"
-            yield record.text("detail")
-        case "fire":
-            yield f"{record.text('node')}: {record.text('function')} {record.text('to')}"
-        case "ask":
-            yield f"{record.text('question')} {record.text('node')}:"
-        case "draw":
-            yield f"{record.number('tokens')} tokens"
-        case "discard":
-            yield f"({record.text('reason')})"
-        case "module":
-            yield f"{record.text('name')} {record.text('digest')[:12]}"
-        case "fork":
-            yield f"of {record.text('from')} at record {record.number('after')}"
-        case "open":
-            yield f"session {record.text('session')}, format {record.text('format')}"
-    if record.text("status") not in ("", "ok"):
-        yield f"[{record.text('status')}]"
+    match record.content:
+        case Call(function=function, to=to):
+            yield from (function, to)
+        case Result(function=function, status=status):
+            yield function
+            yield f"[{status}]" if status != "ok" else ""
+        case Select(function=function):
+            yield function
+        case ClearanceAsk(function=function, to=to):
+            yield f"{function} asks the {to}"
+        case ClearanceAnswer(function=function, allow=allow, by=by):
+            yield f"{function} {'approved' if allow else 'denied'} by {by}"
+        case Gate() as gate:
+            yield gate.function
+            yield "allowed" if gate.allow else f"denied by {gate.by}:"
+            yield gate.reason
+        case Inject(mode=mode):
+            yield from ("inject", mode)
+        case SetIntent(value=value) | Lockdown(value=value):
+            yield from (record.content.OP, str(value))
+        case Spawn(caller=caller):
+            yield f"by {caller}"
+        case Plan(version=version, reason=reason):
+            yield f"version {version}: {reason}"
+        case Node() as node:
+            yield f"{node.node} {node.from_} → {node.to}"
+            yield node.detail
+        case Fire(node=step, function=function, to=to):
+            yield f"{step}: {function} {to}"
+        case Ask(question=question, node=step):
+            yield f"{question} {step}:"
+        case Draw(tokens=tokens):
+            yield f"{tokens} tokens"
+        case Discard(reason=why):
+            yield f"({why})"
+        case Reply(status=how) if how != "ok":
+            yield f"[{how}]"
+        case Module(name=name, digest=digest):
+            yield f"{name} {digest[:12]}"
+        case Fork(from_=source, after=after):
+            yield f"of {source} at record {after}"
+        case Open(session=session, format=format):
+            yield f"session {session}, format {format}"
+        case content:
+            yield content.OP
 
 
 def fork(settings: Settings, path: Path, *, at: int | None, text: str | None, as_json: bool) -> int:
@@ -258,16 +246,7 @@ def fork(settings: Settings, path: Path, *, at: int | None, text: str | None, as
         raise UsageError("The message is empty.")
     from iact.wiring import open_versions  # loads the sandbox, which readers of journals do without
 
-    now = datetime.now(UTC)
-    made = forking.fork(
-        settings.data / "sessions",
-        path,
-        at,
-        session=forking.new_session(now),
-        now=now,
-        versions=open_versions(),
-        sealer=open_sealer(settings.data),
-    )
+    made = SessionStore(settings.data, versions=open_versions()).fork(path, at)
     if made.left_out:
         print(f"note: {made.left_out} files of the workspace could not be copied.", file=sys.stderr)
     if text is not None:
@@ -276,7 +255,7 @@ def fork(settings: Settings, path: Path, *, at: int | None, text: str | None, as
     if as_json:
         report = {
             "session": made.session,
-            "journal": str(made.directory / FILE),
+            "journal": str(made.journal),
             "from": made.source,
             "at": made.at,
             "workspace": made.workspace,

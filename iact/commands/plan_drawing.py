@@ -6,14 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from core.plan.limits import Limits
-from core.plan.model import WORK, Node, Plan
-from core.plan.seams import Catalogue
-from core.plan.state import NodeRecord
-from core.plan.states import State
-from core.plan.validate import effective_impact, levels
+from core.session.plans import CONCURRENCY, StepView, WrittenPlan
 
-MARKS: Final[Mapping[State, str]] = {
+MARKS: Final[Mapping[str, str]] = {
     "pending": "○", "ready": "◔", "running": "▶", "waiting_human": "?", "blocked": "‖",
     "executed": "✓", "failed_retryable": "↻", "failed": "✗", "cancelled": "⊗", "skipped": "–",
 }  # fmt: skip
@@ -21,58 +16,62 @@ _IMPACTS: Final = ("reads", "writes", "destroys, sends out or changes authority"
 _WHY: Final = 100
 
 
-def layers_of(nodes: Mapping[str, Node]) -> list[list[str]]:
-    """Ids by dependency wave: what stands in a layer needs only what stands above it."""
-    found = levels(nodes)
-    rows: list[list[str]] = [[] for _ in range(1 + max(found.values(), default=-1))]
-    for one in nodes:
-        rows[found[one]].append(one)
+def layers_of(steps: Mapping[str, StepView]) -> list[list[str]]:
+    """Ids by dependency wave: what is in a layer needs only what is above it."""
+    rows: list[list[str]] = [[] for _ in range(1 + max((one.layer for one in steps.values()), default=-1))]
+    for one, step in steps.items():
+        rows[step.layer].append(one)
     return rows
 
 
-def draw(nodes: Mapping[str, Node], records: Mapping[str, NodeRecord] | None = None) -> str:
-    """The graph: a box for each step, layer by layer, with what it stands behind and, if known, its state."""
+def draw(steps: Mapping[str, StepView]) -> str:
+    """The graph: a box for each step, layer by layer, with what it waits for and, if it ran, its state."""
     lines: list[str] = []
-    for number, row in enumerate(layers_of(nodes), 1):
+    for number, row in enumerate(layers_of(steps), 1):
         if lines:
             lines.append("  │")
         for one in row:
             lead = f"{number:>2}" if one == row[0] else "  "
             corner = "──" if len(row) == 1 else "┬─" if one == row[0] else "└─" if one == row[-1] else "├─"
-            lines.append(f"{lead}{corner} {_box(nodes[one], records)}")
+            lines.append(f"{lead}{corner} {_box(steps[one])}")
     return "\n".join(lines)
 
 
-def _box(node: Node, records: Mapping[str, NodeRecord] | None) -> str:
-    record = records.get(node.id) if records is not None else None
-    mark = f"{MARKS[record.state]} " if record is not None else ""
-    needs = f"  ← {_needs(node)}" if node.dependencies else ""
+def _box(step: StepView) -> str:
+    mark = f"{MARKS[step.state]} " if step.state is not None else ""
+    needs = f"  ← {_needs(step)}" if step.needs else ""
     spent = ""
-    if record is not None and record.started is not None and record.ended is not None:
-        spent = f"  {record.ended - record.started:.1f} s"
-    why = f"  {' '.join(record.error.split())[:_WHY]}" if record is not None and record.error else ""
-    return f"{mark}{node.id}  {what(node)}{needs}{spent}{why}"
+    if step.started is not None and step.ended is not None:
+        spent = f"  {step.ended - step.started:.1f} s"
+    why = f"  {' '.join(step.error.split())[:_WHY]}" if step.error else ""
+    return f"{mark}{step.id}  {what(step)}{needs}{spent}{why}"
 
 
-def _needs(node: Node) -> str:
-    raced = " | ".join(node.candidates)
-    return ", ".join([*node.required, *([f"one of {raced}"] if raced else [])])
+def _needs(step: StepView) -> str:
+    raced = " | ".join(step.candidates)
+    return ", ".join([*step.required, *([f"one of {raced}"] if raced else [])])
 
 
-def what(node: Node) -> str:
+def what(step: StepView) -> str:
     """What a step does, in a few words."""
-    if node.kind == "agent":
-        return f"agent {node.call}"
-    return node.call if node.kind == "tool" else node.kind.replace("_", " ")
+    if step.kind == "agent":
+        return f"agent {step.call}"
+    return step.call if step.kind == "tool" else step.kind.replace("_", " ")
 
 
 # --- in words -------------------------------------------------------------------------------------------------
 
 
-def explain(plan: Plan, mode: str, intent: float, catalogue: Catalogue | None) -> str:
+def explain(plan: WrittenPlan, mode: str, intent: float, impacts: Mapping[str, int]) -> str:
     """What would run in which order, what it may change, and what could keep it from being done."""
-    parts = [_head(plan, mode), "\n".join(_order(plan)), "\n".join(_impacts(plan, intent, catalogue))]
-    return "\n\n".join(part for part in (*parts, "\n".join(_blocks(plan))) if part)
+    steps = plan.steps()
+    parts = [
+        _head(plan.goal, steps, mode),
+        "\n".join(_order(steps)),
+        "\n".join(_impacts(steps, intent, impacts)),
+        "\n".join(_blocks(steps)),
+    ]
+    return "\n\n".join(part for part in parts if part)
 
 
 _JUDGED: Final[Mapping[str, str]] = {
@@ -85,80 +84,72 @@ _JUDGED: Final[Mapping[str, str]] = {
 }
 
 
-def _head(plan: Plan, mode: str) -> str:
-    goal = f"Goal: {plan.goal}\n" if plan.goal else ""
-    return (
-        f"{goal}{len(plan.nodes)} steps in {len(layers_of(plan.nodes))} waves, mode {mode}: {_JUDGED[mode]}."
-    )
+def _head(goal: str, steps: Mapping[str, StepView], mode: str) -> str:
+    aim = f"Goal: {goal}\n" if goal else ""
+    return f"{aim}{len(steps)} steps in {len(layers_of(steps))} waves, mode {mode}: {_JUDGED[mode]}."
 
 
-def _order(plan: Plan) -> Iterator[str]:
-    for number, row in enumerate(layers_of(plan.nodes), 1):
+def _order(steps: Mapping[str, StepView]) -> Iterator[str]:
+    for number, row in enumerate(layers_of(steps), 1):
         lead = "At once" if number == 1 else "Then"
         for one in row:
-            node = plan.nodes[one]
+            step = steps[one]
             after = ""
-            if node.dependencies:
-                after = f" when {_needs(node)} {'has' if len(node.dependencies) == 1 else 'have'} succeeded"
-            task = f": {node.task}" if node.task else ""
-            yield f"{lead}{after}: {one} ({what(node)}){task}"
-            for name, ref in node.refs.items():
-                field = f"the field {ref.field} of " if ref.field else ""
-                yield f"    its {name} is {field}the result of {ref.step}"
+            if step.needs:
+                after = f" when {_needs(step)} {'has' if len(step.needs) == 1 else 'have'} succeeded"
+            task = f": {step.task}" if step.task else ""
+            yield f"{lead}{after}: {one} ({what(step)}){task}"
+            for name, (source, path) in step.refs.items():
+                field = f"the field {path} of " if path else ""
+                yield f"    its {name} is {field}the result of {source}"
 
 
-def _impacts(plan: Plan, intent: float, catalogue: Catalogue | None) -> Iterator[str]:
+def _impacts(steps: Mapping[str, StepView], intent: float, impacts: Mapping[str, int]) -> Iterator[str]:
     by_impact: dict[float, list[str]] = {}
-    for node in plan.nodes.values():
-        if node.kind == "agent":
-            by_impact.setdefault(intent, []).append(f"{node.id} (whatever its agent does)")
-            continue
-        info = catalogue.find(node.call) if catalogue is not None else None
-        by_impact.setdefault(effective_impact(node, info), []).append(node.id)
+    for one, step in steps.items():
+        if step.kind == "agent":
+            by_impact.setdefault(intent, []).append(f"{one} (whatever its agent does)")
+        else:
+            by_impact.setdefault(impacts[one], []).append(one)
     for impact, ids in sorted(by_impact.items()):
         denied = f"; the intent {intent:g} does not allow that" if impact > intent else ""
         yield f"Impact {impact:g}, {_IMPACTS[min(math.ceil(impact), 2)]}: {', '.join(ids)}{denied}."
 
 
-def _blocks(plan: Plan) -> Iterator[str]:
+def _blocks(steps: Mapping[str, StepView]) -> Iterator[str]:
     """Which failures would keep what from running."""
-    for node in plan.nodes.values():
-        lost = sorted(_lost_with(plan, node.id), key=list(plan.nodes).index)
+    for one, step in steps.items():
+        lost = sorted(_lost_with(steps, one), key=list(steps).index)
         if lost:
-            yield f"If {node.id} fails, {', '.join(lost)} can't run."
-        if node.timeout is not None:
-            yield f"{node.id} is stopped after {node.timeout:g} s."
+            yield f"If {one} fails, {', '.join(lost)} can't run."
+        if step.timeout is not None:
+            yield f"{one} is stopped after {step.timeout:g} s."
     writers: dict[str, list[str]] = {}
-    for node in plan.nodes.values():
-        shared = (f"the agent {node.call}",) if node.kind == "agent" else node.writes
+    for one, step in steps.items():
+        shared = (f"the agent {step.call}",) if step.kind == "agent" else step.writes
         for name in shared:
-            writers.setdefault(name, []).append(node.id)
+            writers.setdefault(name, []).append(one)
     for name, ids in writers.items():
         if len(ids) > 1:
             yield f"{', '.join(ids)} take turns, for each needs {name} to itself."
-    if len(plan.nodes) > Limits().concurrency:
-        yield f"At most {Limits().concurrency} steps run at a time."
+    if len(steps) > CONCURRENCY:
+        yield f"At most {CONCURRENCY} steps run at a time."
 
 
-def _lost_with(plan: Plan, failed: str) -> set[str]:
+def _lost_with(steps: Mapping[str, StepView], failed: str) -> set[str]:
     """The steps that can't run once `failed` has failed for good."""
     lost = {failed}
     grew = True
     while grew:
         grew = False
-        for node in plan.nodes.values():
-            raced = bool(node.candidates) and all(one in lost for one in node.candidates)
-            if node.id not in lost and (raced or any(one in lost for one in node.required)):
-                lost.add(node.id)
+        for one, step in steps.items():
+            raced = bool(step.candidates) and all(each in lost for each in step.candidates)
+            if one not in lost and (raced or any(each in lost for each in step.required)):
+                lost.add(one)
                 grew = True
     return lost - {failed}
 
 
-def edges_of(nodes: Mapping[str, Node]) -> Sequence[tuple[str, str]]:
+def edges_of(steps: Mapping[str, StepView]) -> Sequence[tuple[str, str]]:
     """Pairs (from, to), in the order of the plan."""
-    return [(one, node.id) for node in nodes.values() for one in node.dependencies if one in nodes]
-
-
-def work_of(nodes: Mapping[str, Node]) -> dict[str, Node]:
-    """Tool and agent steps alone."""
-    return {one: node for one, node in nodes.items() if node.kind in WORK}
+    return [(one, step.id) for step in steps.values() for one in step.needs if one in steps]

@@ -14,16 +14,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, TypeAlias
 
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from core.errors import IactError, UsageError
-from core.journal.file import FILE, last_number
-from core.journal.reader import Reader
 from core.ports import JSON
+from core.session.journals import read_records
+from core.session.store import SessionStore
 from iact import address
 from iact.settings import Settings
 from web.server import MAX_MESSAGE
@@ -233,7 +232,7 @@ def _connected(settings: Settings, session: str, answer: Answer) -> Iterator[tup
     """A connection to the server of the data directory that watches `session` from here on."""
     with _socket(address.find(settings.data)) as socket:
         wire = Wire(socket)
-        since = _last(settings.data / "sessions" / session / FILE)
+        since = SessionStore(settings.data).last_record(session)
         wire.ask({"type": "hello", "session": session, "since": since}, answer.take)
         yield wire, answer
 
@@ -256,14 +255,6 @@ def _socket(there: address.Address) -> Iterator[ClientConnection]:
         yield socket
 
 
-def _last(journal: Path) -> int:
-    """From where on records are worth sending; the server knows better if this can't be read."""
-    try:
-        return last_number(journal)
-    except (OSError, ValueError):
-        return 0
-
-
 def _number(frame: Frame) -> int:
     n = frame.get("n")
     if not isinstance(n, int):
@@ -275,5 +266,4 @@ def _whole(settings: Settings, session: str, reply: Reply) -> str:
     """The whole text of a reply; the server sends only the beginning of very long ones."""
     if reply.whole:
         return reply.body
-    records = Reader(settings.data / "sessions" / session).read()
-    return next((record.body for record in records if record.n == reply.n), reply.body)
+    return read_records(SessionStore(settings.data).path_of(session))[reply.n - 1].body

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from core import Session
 from core.errors import IactError
 from core.session.effects import Settled
-from core.tree.review import rows
-from iact.commands.reviews import Row, count_all, how, listing
+from core.session.review import Row
+from core.session.session import Session
+from iact.commands.reviews import count_all, how, listing
 
 _MOST: Final = 40
 """So many paths are listed; the rest is counted."""
@@ -21,22 +21,24 @@ _EACH: Final = "[y]es apply, [n]o leave it, [x] drop it, [q]uit: "
 
 async def review(session: Session, *, asks: bool) -> list[str]:
     """Tell of what waits and, if `asks`, let the person decide; gives the paths that still wait."""
-    pending = await session.effects.pending()
-    if not pending:
-        return []
-    if asks:
-        await _ask(session, list(pending), rows(pending))
-        pending = await session.effects.pending()
-    if pending:
-        some = "1 change waits" if len(pending) == 1 else f"{len(pending)} changes wait"
+    found = await session.effects.rows()
+    if found and asks:
+        await _ask(session, found)
+        found = await session.effects.rows()
+    if found:
+        some = "1 change waits" if len(found) == 1 else f"{len(found)} changes wait"
         print(f"{some} for you. {how(session.id)}", file=sys.stderr)
-    return list(pending)
+    return _paths(found)
 
 
-async def _ask(session: Session, paths: Sequence[str], found: Sequence[Row]) -> None:
-    shown = found[:_MOST]
-    lines = await count_all(session.effects, [str(row["path"]) for row in shown])
-    since = session.state.records
+def _paths(found: Sequence[Row]) -> list[str]:
+    return [str(row["path"]) for row in found]
+
+
+async def _ask(session: Session, found: Sequence[Row]) -> None:
+    paths, shown = _paths(found), found[:_MOST]
+    lines = await count_all(session.effects, _paths(shown))
+    since = session.view.record
     more = [f"… and {len(found) - _MOST} more"] if len(found) > _MOST else []
     _say("\n".join([
         f"These changes are not in {session.workspace} yet:",
@@ -60,7 +62,7 @@ async def _ask(session: Session, paths: Sequence[str], found: Sequence[Row]) -> 
 
 async def _choose(session: Session, paths: Sequence[str], since: int) -> None:
     for path in paths:
-        if path not in session.state.pending:
+        if path not in _paths(await session.effects.rows(fresh=False)):
             continue  # it came, or went, with another one
         _say(await session.effects.patch(path))
         try:

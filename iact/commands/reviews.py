@@ -9,29 +9,19 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Final, TypeVar
 
 from core.errors import UsageError
-from core.journal import read_journal
-from core.journal.seal import open_sealer
 from core.ports import JSON
-from core.session.at_rest import NO_OVERLAY, effects_at_rest
 from core.session.effects import Effects
-from core.session.replay import replay
-from core.session.runtime import SystemClock
-from core.tree.review import counts, rows
+from core.session.review import Row, counts
+from core.session.store import SessionStore
 from iact.address import NoServer
 from iact.commands import remote
-from iact.commands.workspace import directory_of
 from iact.settings import Settings
 from iact.terminal import print_exactly
 from sandbox.live import open_live
 from web.records import Fields
-from web.review import settled
-
-Row = Mapping[str, JSON]
-"""A change that waits, as `core.tree.review.rows` gives it."""
 
 _Result = TypeVar("_Result")
 
@@ -47,8 +37,7 @@ def is_live(settings: Settings, session: str) -> bool:
     Raises:
         UsageError: there is no such session.
     """
-    first = next(iter(read_journal(directory_of(settings, session)).records))
-    return first.text("workspace") not in ("", "scratch")
+    return SessionStore(settings.data).read(session).view.workspace != "scratch"
 
 
 def pending(settings: Settings, session: str, *, as_json: bool) -> int:
@@ -81,7 +70,7 @@ def diff(settings: Settings, session: str, paths: Sequence[str]) -> int:
     except NoServer:
 
         async def work(effects: Effects) -> None:
-            for path in _chosen([*await effects.pending()], paths):
+            for path in _chosen([str(row["path"]) for row in await effects.rows()], paths):
                 print_exactly(await effects.patch(path))
 
         _at_rest(settings, session, work)
@@ -97,7 +86,7 @@ def apply(settings: Settings, session: str, paths: Sequence[str], *, force: bool
     """
 
     async def work(effects: Effects) -> Fields:
-        return settled(await effects.apply(list(paths) or None, force=force))
+        return (await effects.apply(list(paths) or None, force=force)).to_json()
 
     return _tell(
         "applied",
@@ -111,7 +100,7 @@ def drop(settings: Settings, session: str, paths: Sequence[str], *, as_json: boo
     """Forget changes. Raises as `apply`."""
 
     async def work(effects: Effects) -> Fields:
-        return settled(await effects.drop(list(paths) or None))
+        return (await effects.drop(list(paths) or None)).to_json()
 
     return _tell("dropped", session, _do(settings, session, {"type": "drop"}, paths, work), as_json=as_json)
 
@@ -151,18 +140,15 @@ async def count_all(effects: Effects, paths: Iterable[str]) -> dict[str, tuple[i
 
 def _rows(settings: Settings, session: str) -> list[Row]:
     """What waits: as the server sees it or, without one, as the journal says."""
-    directory = directory_of(settings, session)
     try:
         return _served(settings, session)
     except NoServer:
-        tree = replay(directory).tree
-        if not tree.live.overlay:
-            raise UsageError(NO_OVERLAY) from None
-        if tree.live.intended is None:
-            return [*rows(tree.pending)]
+        found = SessionStore(settings.data).waiting(session)
+        if found is not None:
+            return found
 
         async def work(effects: Effects) -> list[Row]:
-            return [*rows(await effects.pending())]
+            return await effects.rows()
 
         return _at_rest(settings, session, work)  # which first finishes what was cut off
 
@@ -173,7 +159,7 @@ def _served(settings: Settings, session: str) -> list[Row]:
     Raises:
         NoServer: there is none.
     """
-    directory_of(settings, session)
+    SessionStore(settings.data).path_of(session)
     found: list[Row] = []
     while True:
         message: Fields = {"type": "pending", "start": len(found), "count": _PAGE}
@@ -204,7 +190,7 @@ def _do(
     work: Callable[[Effects], Awaitable[Fields]],
 ) -> Fields:
     """Let the server do it, some paths at a time, or do it here."""
-    directory_of(settings, session)
+    SessionStore(settings.data).path_of(session)
     try:
         pieces: list[JSON] = [list[JSON](paths[at : at + _SENT]) for at in range(0, len(paths), _SENT)]
         pieces = pieces or [None]
@@ -241,12 +227,8 @@ def _tell(done: str, session: str, answer: Fields, *, as_json: bool) -> int:
 
 
 def _at_rest(settings: Settings, session: str, work: Callable[[Effects], Awaitable[_Result]]) -> _Result:
-    directory: Path = directory_of(settings, session)
-
     async def run() -> _Result:
-        async with effects_at_rest(
-            directory, open_live, SystemClock(), open_sealer(settings.data)
-        ) as effects:
+        async with SessionStore(settings.data).effects(session, open_live) as effects:
             return await work(effects)
 
     return asyncio.run(run())

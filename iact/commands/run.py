@@ -7,14 +7,17 @@ import json
 import sys
 from pathlib import Path
 
-from core import Session
 from core.errors import IactError, UsageError
-from core.gate.level import level
 from core.ports import Usage
+from core.records.calls import Call, ClearanceAsk, Result
+from core.records.dialogue import Reply
+from core.records.plans import Node
 from core.records.record import Record
+from core.records.session import Notice as PeopleNotice
 from core.session.events import Notice, RecordAppended
+from core.session.session import Session
 from core.session.watch import Lagging
-from iact.commands.asking import Asking, is_question
+from iact.commands.asking import Asking
 from iact.commands.reviewing import review
 from iact.settings import Settings
 from iact.wiring import open_runtime
@@ -54,11 +57,11 @@ async def _run(
 ) -> int:
     async with open_runtime(settings, workspace) as runtime:
         session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
-        if session_id is not None and intent is not None and level(intent, session.levels) != session.intent:
+        if session_id is not None and intent is not None and session.level(intent) != session.intent:
             await session.set_intent(intent)
         if not release:
             _tell_of_latches(session)
-        before, calls = session.state.usage(), _calls(session)
+        before, calls = session.view.usage, session.view.model_calls
         async with asyncio.TaskGroup() as group:
             asking = Asking(session, group.create_task)
             progress = group.create_task(show_progress(session, asking))
@@ -70,12 +73,13 @@ async def _run(
                     reply = await session.answer(said.n)
             finally:
                 progress.cancel()
-        status = _STATUS.get(reply.text("status"), reply.text("status"))
+        said_how = reply.content.status if isinstance(reply.content, Reply) else "failed"
+        status = _STATUS.get(said_how, said_how)
         waiting = await review(session, asks=sys.stdin.isatty() and sys.stderr.isatty() and not as_json)
         if as_json:
             usage: dict[str, object] = {
-                **_since(session.state.usage(), before).to_json(),
-                "model_calls": _calls(session) - calls,
+                **_since(session.view.usage, before).to_json(),
+                "model_calls": session.view.model_calls - calls,
             }
             report = {
                 "session": session.id,
@@ -124,11 +128,6 @@ async def _release(session: Session) -> None:
             await session.resume(node.path)
 
 
-def _calls(session: Session) -> int:
-    agents = session.state.agents.values()
-    return sum(agent.all_turns + (agent.plan.asked if agent.plan else 0) for agent in agents)
-
-
 def _since(now: Usage, before: Usage) -> Usage:
     return Usage(
         now.prompt_tokens - before.prompt_tokens,
@@ -167,19 +166,17 @@ def _tell(record: Record, asking: Asking) -> int:
 
 
 def _line(record: Record) -> str:
-    match record.kind:
-        case "call":
-            return f"{record.agent}: {record.text('function')} {record.text('to')}".rstrip()
-        case "result" if record.text("status") != "ok":
-            return f"{record.agent}: {record.text('function')}: {record.text('status')}"
-        case "clearance" if is_question(record):
-            return f"{record.agent}: {record.text('function')} waits for clearance (record {record.n})"
-        case "node" if record.text("to") in _TOLD:
-            why = f": {record.text('detail')}" if record.text("detail") else ""
-            return f"{record.agent}: {record.text('node')} is {record.text('to')}{why}"
-        case "reply" if record.agent != "/":
-            return f"{record.agent}: replied ({record.text('status')})"
-        case "notice":
+    match record.content:
+        case Call(function=function, to=to):
+            return f"{record.agent}: {function} {to}".rstrip()
+        case Result(function=function, status=status) if status != "ok":
+            return f"{record.agent}: {function}: {status}"
+        case ClearanceAsk(function=function, to="person"):
+            return f"{record.agent}: {function} waits for clearance (record {record.n})"
+        case Node(node=node, to=to, detail=detail) if to in _TOLD:
+            return f"{record.agent}: {node} is {to}{f': {detail}' if detail else ''}"
+        case Reply(status=status) if record.agent != "/":
+            return f"{record.agent}: replied ({status})"
+        case PeopleNotice():
             return record.body
-        case _:
-            return ""
+    return ""

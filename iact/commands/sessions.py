@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from datetime import UTC, datetime
 
-from core.journal.file import FILE
-from core.journal.seal import open_sealer
-from core.session import adopt as adopting
-from core.session.fork import new_session
-from core.session.listing import SessionInfo, listed
+from core.session.adopt import Terms
+from core.session.listing import SessionInfo
+from core.session.models import open_models
+from core.session.policy import read_policies
+from core.session.store import SessionStore
 from iact.commands.journals import find
 from iact.settings import Settings
 from web.visible import visible, without_escapes
@@ -19,7 +18,7 @@ from web.visible import visible, without_escapes
 
 def list_sessions(settings: Settings, *, as_json: bool) -> int:
     """Print the stored sessions, the one that changed last first."""
-    found = listed(settings.data / "sessions", open_sealer(settings.data))
+    found = SessionStore(settings.data).sessions()
     if as_json:
         print(json.dumps([_fields(one) for one in found], ensure_ascii=False, indent=2))
         return 0
@@ -56,34 +55,24 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
         UsageError: there is no such session, record, scope or level of intent.
         JournalError: it can't be read, or the new one not be stored.
     """
-    from iact.wiring import make_data_directory, open_models, open_versions, read_policies
+    from iact.wiring import endpoint_of, make_data_directory, open_versions, options_of
 
     path = find(settings, source)
     make_data_directory(settings)
     policy = read_policies(settings.data).chosen(scope)
-    models = open_models(settings)
+    models = open_models(endpoint_of(settings))
     try:
-        terms = adopting.Terms.of(policy, intent, settings.bounds.bounds(), models)
+        terms = Terms.of(policy, intent, options_of(settings).bounds, models)
     finally:
         asyncio.run(models.close())
-    now = datetime.now(UTC)
-    made = adopting.adopt(
-        settings.data / "sessions",
-        path,
-        at,
-        session=new_session(now),
-        now=now,
-        terms=terms,
-        sealer=open_sealer(settings.data),
-        versions=open_versions(),
-    )
+    made = SessionStore(settings.data, versions=open_versions()).adopt(path, at, terms)
     missing = ", ".join(f"{count} {name}" for name, count in made.left_out.items() if count)
     if missing:
         print(f"note: what could not come along: {missing}.", file=sys.stderr)
     if as_json:
         report = {
             "session": made.session,
-            "journal": str(made.directory / FILE),
+            "journal": str(made.journal),
             "from": made.source,
             "at": made.at,
             "left_out": dict(made.left_out),

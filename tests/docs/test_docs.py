@@ -85,5 +85,46 @@ def test_every_page_can_be_found() -> None:
         assert name == "README.md" or f"({name})" in told, name
 
 
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+_PATH = re.compile(r"(?:[a-z_]+/)+(?:\w+\.\w+)?|[a-z_]+\.py")
+
+
+@pytest.mark.parametrize(
+    "path", sorted({one for one in re.findall(r"`([^`\n]+)`", ARCHITECTURE) if _PATH.fullmatch(one)})
+)
+def test_the_architecture_names_places_that_are_there(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), re.findall(r"`(\w+)`(?: of `\w+`)? (?:in|of) `([\w/]+\.\w+)`", ARCHITECTURE)
+)
+def test_the_architecture_names_things_that_are_there(name: str, place: str) -> None:
+    assert re.search(rf"\b{name}\b", (ROOT / place).read_text(encoding="utf-8")), f"{place} has no {name}"
+
+
+def test_how_to_add_something_is_short_and_names_where() -> None:
+    """Each in under ten lines that name real places; the two tests above see to their being there."""
+    _, _, told = ARCHITECTURE.partition("## How to add")
+    ways = [part.strip().splitlines() for part in told.split("### ")[1:]]
+    assert [lines[0] for lines in ways] == [
+        "A kind of record",
+        "An action",
+        "A mode of plans",
+        "A wire message",
+    ]
+    for lines in ways:
+        assert len([line for line in lines[1:] if line]) < 10, lines[0]
+        assert len(_PATH.findall(" ".join(lines))) >= 3, lines[0]
+
+
+def test_the_drawing_shows_every_room() -> None:
+    drawing = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    shown = set(re.findall(r'<text class="n"[^>]*>([^<]+)</text>', drawing))
+    core = {f"core/{path.name}" for path in (ROOT / "core").iterdir() if (path / "__init__.py").exists()}
+    assert shown == core | {"core/ports.py", "iact", "web", "sandbox", "hippocampus", "ext_modules"}
+    assert {f"`{room}/`" for room in core} <= set(re.findall(r"`[^`]+`", ARCHITECTURE))
+
+
 def test_the_matrix_of_provenance_is_what_is_tested() -> None:
     assert matrix.table() in (ROOT / "docs" / "topics" / "gate.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from core.ports import Memory
 from core.records.record import Record
+from core.session.clock import SystemClock
 from core.session.replay import replay
-from core.session.runtime import SystemClock
 from hippocampus import UserMemory, WordEmbedder, open_hippocampus
 from tests.core.session.fakes import FakeHost, TickingClock, World, replies, runtime
 from tests.core.session.test_clearance import clearances, question

@@ -18,6 +18,7 @@ from core.records.parts import Bounds
 from core.session import adopt as adopting
 from core.session.fork import new_session
 from core.session.replay import replay
+from core.session.timeline import Timeline
 from core.tree.happenings import happenings
 from iact import export
 from iact.commands import gate, journals
@@ -26,7 +27,6 @@ from sandbox.versions import GitVersions
 from tests.core.session.fakes import ScriptedModel
 from tests.sealing import SEALER
 from web.records import record_message
-from web.timeline import Timeline
 
 TERMS: Final = adopting.Terms.of(
     OPEN, 1, Bounds(), Models({"smart": ScriptedModel(lambda asked: "Ready.", context=1_000_000)})

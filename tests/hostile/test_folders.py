@@ -94,8 +94,7 @@ def adopted(data: Path, settings: Settings, folder: Path) -> None:
     known = {path.name for path in (data / "sessions").iterdir()}
 
     async def main() -> str:
-        async with runtime(data, replies({})) as opened:
-            opened._versions = GitVersions()
+        async with runtime(data, replies({}), versions=GitVersions()) as opened:
             return await opened.adopt(folder)
 
     name = asyncio.run(main())

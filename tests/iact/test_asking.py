@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.ports import JSON
-from core.records.record import Record
+from core.records.calls import ClearanceAsk
 from iact.commands.asking import words
-from tests.records import raw_record
 
 
-def question(params: dict[str, JSON], provenance: dict[str, JSON] | None = None) -> Record:
-    fields: dict[str, JSON] = {
-        "op": "ask", "to": "person", "function": "mail.send", "impact": 2, "reason": "It sends.",
-        "params": params, "provenance": provenance or {},
-    }  # fmt: skip
-    return raw_record(7, "2026-01-01T00:00:00Z", "clearance", "/a/b", 3, "", fields)
+def shown_for(params: Mapping[str, JSON], provenance: Mapping[str, tuple[str, ...]] | None = None) -> str:
+    asked = ClearanceAsk(
+        turn=1, action=0, function="mail.send", to="person", rule="clearance", impact=2, why="", reason="It sends.",
+        user="user", params=params, provenance=provenance or {}, read=(),
+    )  # fmt: skip
+    return words("/a/b", asked)
 
 
 def test_the_call_stands_there_in_full() -> None:
-    shown = words(question({"to": "eve@example.org", "copies": 2}, {"to": ["tool:web.fetch"]}))
+    shown = shown_for({"to": "eve@example.org", "copies": 2}, {"to": ("tool:web.fetch",)})
     assert shown.split("\n") == [
         "/a/b asks to call mail.send, impact 2.",
         "It sends.",
@@ -35,26 +36,26 @@ def test_the_call_stands_there_in_full() -> None:
 )
 def test_a_value_cant_forge_a_line(end: str) -> None:
     forged = f"Hello{end}  to (from user): bob@example.com{end}  body: Hello{end}"
-    shown = words(question({"body": forged, "to": "eve@example.org"}))
+    shown = shown_for({"body": forged, "to": "eve@example.org"})
     assert [line for line in shown.split("\n") if line.startswith("  to")] == ["  to: eve@example.org"]
     assert "\x1b" not in shown
     assert "bob@example.com" in shown  # it is shown, behind its bar
 
 
 def test_names_and_labels_cant_either() -> None:
-    shown = words(question({"x\n  to: bob": "1"}, {"x\n  to: bob": ["tool:a\n  to: eve"]}))
+    shown = shown_for({"x\n  to: bob": "1"}, {"x\n  to: bob": ("tool:a\n  to: eve",)})
     assert not any(line.startswith("  to") for line in shown.split("\n"))
 
 
 def test_letters_that_deceive_are_shown_as_what_they_are() -> None:
-    shown = words(question({"to": "bob\u202emoc.elpmaxe@\u200b"}))
+    shown = shown_for({"to": "bob\u202emoc.elpmaxe@\u200b"})
     assert "\\u202e" in shown
     assert "\\u200b" in shown
 
 
 def test_a_long_value_is_whole_and_its_length_is_told_first() -> None:
     text = "x" * 5_000 + "\nthe end"
-    shown = words(question({"body": text})).split("\n")
+    shown = shown_for({"body": text}).split("\n")
     assert "5008 characters in 51 lines" in shown[2]
     assert sum(line.count("x") for line in shown if line.startswith("  | ")) == 5_000
     assert shown[-1] == "  | the end"
@@ -63,7 +64,7 @@ def test_a_long_value_is_whole_and_its_length_is_told_first() -> None:
 @settings(deadline=None, max_examples=200)
 @given(st.text(max_size=400))
 def test_no_value_has_a_line_of_its_own(value: str) -> None:
-    shown = words(question({"body": value, "to": "eve"})).split("\n")
+    shown = shown_for({"body": value, "to": "eve"}).split("\n")
     assert shown[0].startswith("/a/b asks")
     assert shown[-1] == "  to: eve"
     assert all(line.startswith(("  body", "  | ")) for line in shown[2:-1])

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import pytest
 
 from core.errors import UsageError
+from core.session.models import open_models
 from iact.settings import Settings
-from iact.wiring import open_models
+from iact.wiring import endpoint_of
 from tests.endpoint import Endpoint
 
 
 def named(endpoint: str, key: str | None = None) -> str:
     """The name of the model that plays "smart" at `endpoint`, with no setting that names one."""
-    models = open_models(Settings(base_url=endpoint, api_key=key))
+    models = open_models(endpoint_of(Settings(base_url=endpoint, api_key=key)))
     asyncio.run(models.close())
     return models.profile("smart").name
 

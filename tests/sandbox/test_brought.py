@@ -15,8 +15,8 @@ from docker.errors import ImageNotFound
 
 from core.errors import SandboxUnavailable, UsageError
 from core.modules.client import Completed, Invocation, ModuleClient
-from core.modules.source import source_of
 from core.ports import ModuleSource
+from core.session.source import source_of
 from sandbox import BubblewrapHost, DockerHost, image
 from tests.sandbox.foreign import FOREIGN
 

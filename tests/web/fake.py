@@ -14,16 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import IactError, JournalLocked, UsageError
-from core.modules.catalogue import Known
 from core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
+from core.records.kinds import BY_NAME
 from core.records.record import Record
+from core.session.catalogue import Known
 from core.session.effects import Settled
 from core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
+from core.session.review import Row, rows
+from core.session.store import SessionStore
+from core.session.view import NodeView, View
+from core.tree.agent import AgentState
 from core.tree.pending import PendingChange
 from core.tree.tree import Tree
-from core.tree.view import AgentState, NodeView
 from examples import EXAMPLES
-from tests.records import raw_record
+from tests.records import least, raw_record
 from web.ports import Finding, InjectMode, Prices, Recorded
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
@@ -76,8 +80,8 @@ class FakeEffects:
         self.left: tuple[AppliedChange, ...] = ()
         self.calls: list[tuple[str, Sequence[str] | None, bool, int | None]] = []
 
-    async def pending(self, *, fresh: bool = True) -> Mapping[str, PendingChange]:
-        return dict(self.waiting)
+    async def rows(self, *, fresh: bool = True) -> Sequence[Row]:
+        return rows(self.waiting)
 
     async def patch(self, path: str) -> str:
         if path not in self.waiting:
@@ -118,6 +122,7 @@ class FakeSession:
     modules_running: int = 0
     effects: FakeEffects = field(default_factory=lambda: FakeEffects())
     state: Tree = field(default_factory=lambda: Tree(strict=False, blobs=lambda digest: b""))
+    """What `view` shows."""
     on_watch: Callable[[], object] | None = None
     _records: list[Record] = field(default_factory=list)
     _nodes: tuple[NodeView, ...] = (node("/"),)
@@ -131,7 +136,9 @@ class FakeSession:
     def append(self, kind: str, agent: str = "/", body: str = "", **fields: JSON) -> Record:
         n = len(self._records) + 1
         at = f"2026-05-04T03:{n // 60 % 60:02d}:{n % 60:02d}.000000Z"
-        record = raw_record(n, at, kind, agent, n, body, fields)
+        op = str(fields.get("op", ""))
+        said = {**least(kind, op), **fields} if (kind, op) in BY_NAME else fields
+        record = raw_record(n, at, kind, agent, n, body, said)
         self._records.append(record)
         if kind in ("turn", "reply", "discard"):
             self.drafts.pop(agent, None)
@@ -226,6 +233,10 @@ class FakeSession:
             "upload", "/", f"The file {name}.", file=name, var="file_1", media=media, blob=blob
         )
 
+    @property
+    def view(self) -> View:
+        return View(self.state)
+
     def records(self, since: int = 0) -> Sequence[Record]:
         return self._records[since:]
 
@@ -276,6 +287,7 @@ class FakeRuntime:
 
     def __init__(self, *sessions: FakeSession, memory: Memory | None = None) -> None:
         self.memory = memory
+        self.store = SessionStore(Path("/data"))
         self.known = {session.id: session for session in sessions}
         self.opened: list[str | None] = []
         self.catalogue: dict[str, Known] = {}
@@ -310,9 +322,6 @@ class FakeRuntime:
     async def adopt(self, source: str | Path, at: int | None = None) -> str:
         raise UsageError("Sessions in memory can't be adopted.")
 
-    def why_foreign(self, journal: Path) -> str:
-        return ""
-
     async def modules(self) -> Sequence[Known]:
         return list(self.catalogue.values())
 
@@ -333,9 +342,6 @@ class FakeRuntime:
         wanted = {function.removeprefix(f"{name}.") for function in functions or offered}
         self.catalogue[name] = Known(known.entry, known.manifest, known.approved | wanted)
         return self.catalogue[name]
-
-    def path_of(self, session_id: str) -> Path:
-        raise UsageError(f"There is no session {session_id} on disk.")
 
 
 class FakeAround:

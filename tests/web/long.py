@@ -16,7 +16,7 @@ from core.records.codec import encode_part
 from core.records.parts import Bounds
 from core.records.record import GENESIS, timestamp
 from tests.core.session.fakes import MANIFEST
-from tests.records import raw_record
+from tests.records import least, raw_record
 
 _BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 _TEXT = "A sentence of **ordinary** length, with `code` in it, that says what was found in step {}.\n\n- one\n- two\n"
@@ -39,7 +39,7 @@ class _Pen:
         n = self.n + 1
         step = self._steps[agent] = self._steps.get(agent, 0) + 1
         at = timestamp(_BEGIN + timedelta(milliseconds=40 * n))
-        record = raw_record(n, at, kind, agent, step, body, fields, prev=self._prev)
+        record = raw_record(n, at, kind, agent, step, body, least(kind, "", **fields), prev=self._prev)
         data, self._prev = encode(record, self._sealer)
         self.parts.append(data)
         return n

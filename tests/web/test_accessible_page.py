@@ -9,8 +9,8 @@ from typing import Final, Literal
 import pytest
 from playwright.async_api import Page, expect
 
-from core.modules.catalogue import Known
 from core.ports import CatalogueEntry
+from core.session.catalogue import Known
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import browsing
 from tests.web.fake import FakeSession

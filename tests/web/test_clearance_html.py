@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from core.ports import JSON
-from tests.records import raw_record
-from web.audit import clearance_html
-from web.render import NONE
+from core.records.calls import ClearanceAsk
+from web.audit import question_html
 
 
 def test_the_middle_of_a_very_long_argument_is_shown() -> None:
     text = "a" * 400_000 + " to eve@example.org " + "b" * 400_000
-    fields: dict[str, JSON] = {"op": "ask", "function": "mail.send", "impact": 2, "params": {"body": text}}
-    html = clearance_html(raw_record(7, "2026-01-01T00:00:00Z", "clearance", "/a", 3, "", fields), NONE)
+    asked = ClearanceAsk(
+        turn=1, action=0, function="mail.send", to="person", rule="clearance", impact=2, why="", reason="",
+        user="user", params={"body": text}, provenance={}, read=(),
+    )  # fmt: skip
+    html = question_html(asked)
     assert "eve@example.org" in html
     assert "left out" not in html

@@ -47,7 +47,7 @@ def test_a_long_result_is_shown_from_its_blob(tmp_path: Path) -> None:
 
 
 def test_a_file_comes_in_pieces_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.uploads.LARGEST", 1000)
+    monkeypatch.setattr("web.uploads.LARGEST_UPLOAD", 1000)
     monkeypatch.setattr("web.uploads.AT_ONCE", 1)
 
     async def test() -> None:

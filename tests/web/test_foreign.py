@@ -75,7 +75,7 @@ def test_a_foreign_session_is_shown_and_adopted(tmp_path: Path) -> None:
             assert next(one for one in shown if one["type"] == "session")["readonly"] is False
             await send(client, type="say", text="And now?", id="said")
             await until(client, type="record", kind="reply", body="Hello from here.")
-            assert opened.why_foreign(data / "sessions" / made / "journal.md") == ""
+            assert opened.store.read(made).foreign == ""
 
     run(test)
     assert (folder / "journal.md").read_bytes() == before

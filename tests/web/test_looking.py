@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from core.language.variables import Table, Value, text_value
+import hashlib
+
 from core.session.replay import SeenContext, SeenMessage
+from core.session.view import Variable
 from web.looking import content_fields, context_fields, table_fields
 from web.records import Fields
 
@@ -15,6 +17,18 @@ def shown(*contents: str) -> list[Fields]:
     found = fields["messages"]
     assert isinstance(found, list)
     return [one for one in found if isinstance(one, dict)]
+
+
+def variable(
+    content: bytes,
+    *,
+    name: str = "x",
+    media: str = "text/plain",
+    origin: str = "",
+    labels: frozenset[str] = frozenset(),
+) -> Variable:
+    digest, is_text = hashlib.sha256(content).hexdigest(), media.startswith("text/")
+    return Variable(name, media, len(content), digest, origin, labels, is_text, lambda: content)
 
 
 def test_a_context_is_sent_as_it_was() -> None:
@@ -43,30 +57,28 @@ def test_of_too_many_messages_the_newest_keep_their_text() -> None:
 def test_hidden_characters_are_seen() -> None:
     [one] = shown("a\u202eb\x00")
     assert one["text"] == "a‹U+202E›b␀"
-    value = text_value("x\u200by", origin="a\u202eb", labels=frozenset({"web\x07"}))
-    fields = content_fields("x", value, value.load())
+    value = variable("x\u200by".encode(), origin="a\u202eb", labels=frozenset({"web\x07"}))
+    fields = content_fields(value, value.load())
     assert fields["text"] == "x‹U+200B›y"
     assert (fields["origin"], fields["labels"]) == ("a‹U+202E›b", ["web␇"])
 
 
-def test_variables_stand_newest_first() -> None:
-    table = Table()
-    table.define("one", text_value("1", origin="you"))
-    table.define("two", text_value("22", labels=frozenset({"b", "a"})))
-    assert table_fields(table) == [
+def test_variables_are_shown_with_where_they_come_from() -> None:
+    two = variable(b"22", name="two", labels=frozenset({"b", "a"}))
+    assert table_fields([two, variable(b"1", name="one", origin="you")]) == [
         {"name": "two", "media": "text/plain", "size": 2, "origin": "", "labels": ["a", "b"]},
         {"name": "one", "media": "text/plain", "size": 1, "origin": "you", "labels": []},
     ]
 
 
 def test_content_that_is_no_text_is_not_shown() -> None:
-    value = Value("0" * 64, 3, "image/png", lambda: b"\x89PN")
-    fields = content_fields("x", value, value.load())
-    assert (fields["text"], fields["size"], fields["sha256"]) == (None, 3, "0" * 64)
+    value = variable(b"\x89PN", media="image/png")
+    fields = content_fields(value, value.load())
+    assert (fields["text"], fields["size"], fields["sha256"]) == (None, 3, value.sha256)
 
 
 def test_long_content_loses_its_middle() -> None:
-    value = text_value("a" * 1_000_000)
-    fields = content_fields("x", value, value.load())
+    value = variable(b"a" * 1_000_000)
+    fields = content_fields(value, value.load())
     assert fields["left_out"] == 1_000_000 - 128_000
     assert len(str(fields["text"])) < 129_000

@@ -18,11 +18,11 @@ from core.ports import ChatMessage
 from core.session.replay import context, replay
 from core.session.runtime import Runtime
 from core.session.session import Session
+from core.session.timeline import Timeline
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.web.dialling import Message, dial, numbers, run, send, until
 from tests.web.long import long_journal
 from web import WebServer
-from web.timeline import Timeline, node_of
 
 SCRIPT = {
     "/": [
@@ -150,13 +150,11 @@ def test_the_tree_at_any_record(tmp_path: Path, type: str) -> None:
             for at in (last, 1, last // 2, *range(1, last)):
                 *_, tree, ok = await stage.ask(client, "seek", at=at)
                 assert (tree["type"], tree["at"], answer([ok])["at"]) == ("tree", at, at)
-                then = replay(stage.session.journal, at=at).tree
+                then = replay(stage.session.journal, at=at).view
                 assert [(one["path"], one["state"], one["turns"]) for one in tree["nodes"]] == [
-                    (view.path, view.state, view.turns) for view in then.views()
+                    (view.path, view.state, view.turns) for view in then.nodes()
                 ]
-                assert [one.get("left", 0) for one in tree["nodes"]] == [
-                    node.left for node in (node_of(then, view) for view in then.views())
-                ]
+                assert [one.get("left", 0) for one in tree["nodes"]] == [node.left for node in then.nodes()]
             *_, tree, _ = await stage.ask(client, "seek", at=None)
             assert tree["at"] is None
             assert [one["path"] for one in tree["nodes"]] == ["/", "/a"]
@@ -353,6 +351,6 @@ def test_a_long_journal_is_found_its_way_in(tmp_path: Path) -> None:
                 await send(client, type="seek", at=at, id=at)
             for at in (2000, 1000, 1, 1999):
                 *_, tree, _ = await until(client, type="ok", id=at)
-                assert [one["path"] for one in tree["nodes"]] == [node.view.path for node in expected.at(at)]
+                assert [one["path"] for one in tree["nodes"]] == [node.path for node in expected.at(at)]
 
     run(main)

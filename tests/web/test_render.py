@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from html.parser import HTMLParser
 
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from core.language.variables import text_value
 from core.ports import JSON
-from tests.records import raw_record
+from core.records.codec import Misfit, decode, layout_of
+from core.records.kinds import BY_NAME
+from tests.records import least, raw_record
 from web.records import record_html, record_message
 from web.render import markdown, output, reply_with_actions
 from web.visible import visible, without_escapes
@@ -69,7 +72,8 @@ class Checker(HTMLParser):
         self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in TAGS, tag
+        # A chip is a button with nothing but a name in it.
+        assert tag in TAGS or (tag, attrs) == ("button", [("class", "chip")]), tag
         for name, value in attrs:
             assert name in ATTRIBUTES, name
             if name == "href":
@@ -135,27 +139,25 @@ HOSTILE = {
 }
 
 
+def hostile(kind: str, op: str, text: str) -> dict[str, JSON]:
+    """The header of a record that says `text` wherever it may say a text."""
+    fields = least(kind, op)
+    layout = layout_of(BY_NAME[kind, op])
+    for part in (layout, *(field.group for field in layout.groups if field.group is not None)):
+        for field in part.own.values():
+            with contextlib.suppress(Misfit):
+                decode(kind, fields | {field.key: text})
+                fields[field.key] = text
+    return fields
+
+
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_nothing_unsafe_comes_out(text: str) -> None:
     for html in (markdown(text), output(text), reply_with_actions(text)):
         check(html)
-    for kind in (
-        "say",
-        "turn",
-        "reply",
-        "result",
-        "notice",
-        "control",
-        "spawn",
-        "discard",
-        "gate",
-        "strange",
-    ):
-        fields: dict[str, JSON] = {
-            "op": "inject", "function": text, "status": text, "reason": text, "caller": text, "level": text,
-            "mode": text, "by": text, "var": text, "data": {"exit": text}, "ms": 3,
-        }  # fmt: skip
-        check(record_html(raw_record(1, "", kind, "/", 1, text, fields)))
+    for kind, op in BY_NAME:
+        check(record_html(raw_record(1, "", kind, "/", 1, text, hostile(kind, op, text))))
+    check(record_html(raw_record(1, "", "strange", "/", 1, text, {"a": text, "b": [text]})))
 
 
 @given(st.text(alphabet=st.sampled_from("<>&\"'`~*_[]()!|#-=: \n\\/axs1."), max_size=120))
@@ -239,7 +241,7 @@ def test_a_turn_carries_its_messages_to_children() -> None:
         '```CALL coder role="neat"\nFix **it**.\n```\n'
         '```CALL name=tester message="Test it."\n```\n'
     )
-    message = record_message(raw_record(7, "", "turn", "/lead", 3, body, {"finish": "stop"}))
+    message = record_message(raw_record(7, "", "turn", "/lead", 3, body, least("turn")))
     assert message["messages"] == [
         {"action": 1, "to": "/lead/coder", "html": "<p>Fix <strong>it</strong>.</p>\n"},
         {"action": 2, "to": "/lead/tester", "html": "<p>Test it.</p>\n"},
@@ -255,12 +257,10 @@ def test_header_fields_of_a_record_cannot_replace_its_frame() -> None:
     assert message["html"] == "<p>hi</p>\n"
 
 
-def test_a_result_shows_status_exit_duration_and_variable() -> None:
-    fields: dict[str, JSON] = {
-        "function": "shell.run", "status": "error", "ms": 1530, "var": "run_2", "data": {"exit": 2},
-    }  # fmt: skip
+def test_a_result_shows_status_exit_and_duration() -> None:
+    fields = least("result", function="shell.run", status="error", ms=1530, data={"exit": 2})
     text = check(record_html(raw_record(1, "", "result", "/", 1, "\x1b[1mno such file\x1b[0m", fields))).text
-    for fact in ("shell.run", "error", "exit 2", "1.5 s", "$run_2", "no such file"):
+    for fact in ("shell.run", "error", "exit 2", "1.5 s", "no such file"):
         assert fact in text
     assert "[1m" not in text
 

@@ -21,12 +21,13 @@ from markdown_it.renderer import RendererHTML
 from benchmarks.rendering.pathological import PATTERNS, pathological
 from core.ports import JSON
 from core.records.record import Record
+from core.session.text import looks_like_action
 from tests.records import least, raw_record
 from tests.web.dialling import dial, numbers, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from web import WebServer, parser, render
 from web.records import content_fields, record_message
-from web.render import UNFORMATTED, looks_like_action, markdown
+from web.render import UNFORMATTED, markdown
 from web.render_pool import RenderPool
 from web.render_process import RenderProcess
 from web.rendering import SHORT, Question, answer, is_short, question

@@ -34,6 +34,7 @@ from core.ports import (
     TextDelta,
     Usage,
     UsageReport,
+    Versions,
 )
 from core.records.parts import Bounds
 from core.session.monitor import Authorities
@@ -331,6 +332,7 @@ def runtime(
     authorities: Authorities | None = None,
     clock: TickingClock | None = None,
     memory: Memory | None = None,
+    versions: Versions | None = None,
 ) -> Runtime:
     """A runtime whose models say what `script` says, with the module `t` of `world`, under a policy as TOML."""
     it = world or World()
@@ -351,6 +353,7 @@ def runtime(
         authorities=authorities,
         open_modules=open_modules,
         memory=memory,
+        versions=versions,
     )
 
 

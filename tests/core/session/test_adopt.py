@@ -65,7 +65,7 @@ def adopt(data: Path, source: Path, *, at: int | None = None, intent: float = 1)
 
     async def main() -> Path:
         async with runtime(data, replies({}), policy=POLICY) as opened:
-            return opened.path_of(await opened.adopt(source, at, intent=intent))
+            return opened.store.path_of(await opened.adopt(source, at, intent=intent))
 
     return asyncio.run(main())
 
@@ -93,7 +93,7 @@ def test_a_foreign_session_is_shown_and_verified_but_not_opened_nor_forked(tmp_p
         async with runtime(tmp_path / "b", replies({})) as opened:
             (info,) = opened.sessions()
             assert info.foreign
-            assert "no seals of this installation" in opened.why_foreign(here)
+            assert "no seals of this installation" in opened.store.read(here).foreign
             with pytest.raises(ForeignSession, match=f"iact session adopt {here.name}"):
                 await opened.open(here.name)
             with pytest.raises(ForeignSession, match="iact session adopt"):

@@ -95,18 +95,18 @@ def test_sessions_are_found_by_their_name_alone(tmp_path: Path) -> None:
             assert (listed.id, listed.open) == (session.id, True)
             assert listed.title.startswith("Look at this long long")
             assert len(listed.title) == 80
-            assert opened.path_of(session.id) == session.journal.parent
+            assert opened.store.path_of(session.id) == session.journal.parent
             assert await opened.open(session.id) is session
             await opened.close(session.id)
             await opened.close(session.id)
             assert [one.open for one in opened.sessions()] == [False]
             for name in ("none", "../sessions", f"{session.id}/../{session.id}", ""):
                 with pytest.raises(UsageError, match="There is no session"):
-                    opened.path_of(name)
+                    opened.store.path_of(name)
             with pytest.raises(UsageError, match="There is no directory"):
                 await opened.open(workspace=tmp_path / "missing")
             (tmp_path / "link").symlink_to("/")
-            for place in (opened.path_of(session.id).parents[1], tmp_path, tmp_path / "link"):
+            for place in (opened.store.path_of(session.id).parents[1], tmp_path, tmp_path / "link"):
                 with pytest.raises(UsageError, match="holds keys and journals"):
                     await opened.open(workspace=place)
             again = await opened.open(session.id)

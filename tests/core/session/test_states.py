@@ -20,6 +20,7 @@ from core.errors import ModelUnreachable
 from core.journal import read_blob, read_journal
 from core.ports import ChatMessage, ModelEvent
 from core.records.record import Record
+from core.tree.agent import AgentState
 from core.tree.apply import apply
 from core.tree.states import (
     LATCHES,
@@ -34,7 +35,6 @@ from core.tree.states import (
     guard_of,
 )
 from core.tree.tree import Tree
-from core.tree.view import AgentState
 from docs.reference import states as documented
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.plan_scenes import runtime as waiting_runtime

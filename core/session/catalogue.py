@@ -1,4 +1,8 @@
-"""The catalogue as people see it: each module with what it says of itself and what is approved of that."""
+"""The catalogue of modules as people see and change it: what each says of itself, and what is approved of that.
+
+A running server changes it through its runtime, so that open sessions hear of it; a command that finds no server
+changes it here. Neither runs anything of a module but what starting it once takes.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import ModuleFault, UsageError
-from core.modules.approval import Approvals
+from core.errors import ModuleFault, SandboxError, UsageError
+from core.modules.approval import FILE, Approvals
+from core.modules.client import ModuleClient
 from core.modules.door import Door
 from core.modules.manifest import Manifest
-from core.ports import JSON, CatalogueEntry, ModuleHost, Report
+from core.ports import JSON, CatalogueEntry, ModuleHost, ModuleSource, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,89 @@ class Known:
         manifest: JSON = self.manifest.model_dump(mode="json") if self.manifest else None
         about: dict[str, JSON] = {"origin": self.entry.origin, "summary": self.entry.summary}
         return {**self.to_json(), **about, "manifest": manifest}
+
+
+class ModuleCatalogue:
+    """The modules that a host holds, and what persons approved of them."""
+
+    def __init__(self, host: ModuleHost, approvals: Approvals) -> None:
+        self._host = host
+        self._approvals = approvals
+
+    @classmethod
+    def of(cls, host: ModuleHost, data: Path) -> ModuleCatalogue:
+        """The catalogue of a host, with the approvals of a data directory.
+
+        Raises:
+            UsageError: the file of the approvals holds something else.
+        """
+        return cls(host, Approvals.load(data / FILE))
+
+    async def modules(self) -> list[Known]:
+        """Every module.
+
+        Raises:
+            SandboxError: there is no catalogue.
+        """
+        return [known(entry, self._approvals) for entry in await self._host.catalogue()]
+
+    async def described(self, report: Report) -> list[Known]:
+        """Every module; those that have never run here are started once, and `report` hears of those that can't be.
+
+        Raises:
+            SandboxError: there is no catalogue.
+        """
+        for entry in await self._host.catalogue():
+            if entry.manifest is None:
+                try:
+                    await describe_once(self._host, entry, report)
+                except (SandboxError, ModuleFault) as error:
+                    report(f"{entry.name}: {error}")
+        return await self.modules()
+
+    async def add(self, source: ModuleSource, report: Report = lambda line: None) -> Known:
+        """A person adds a module: it is started once, and kept.
+
+        Raises:
+            UsageError: it can't be a module.
+            SandboxError: there is no sandbox, or it did not come up; `ModuleLost.log` may say why.
+            ModuleFault: what it says of itself breaks the rules.
+        """
+        entry = await self._host.add(source, "user")
+        if entry.manifest is None:
+            await describe_once(self._host, entry, report)
+        await self._host.adopt(entry.name, entry.digest, "user")
+        return next(one for one in await self.modules() if one.entry.name == entry.name)
+
+    async def remove(self, name: str) -> None:
+        """A person takes a module out.
+
+        Raises:
+            UsageError: there is none, or it ships with the product.
+            SandboxError: there is no catalogue.
+        """
+        await self._host.remove(name)
+
+    async def approve(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> Known:
+        """A person approves functions of a module's manifest (none named: all of it) for this digest.
+
+        Raises:
+            UsageError: there is no such module, version or function.
+            SandboxError: there is no catalogue.
+        """
+        entries = await self._host.catalogue()
+        return approve(name, entries, self._approvals, functions, digest=digest)
+
+
+async def check_manifest(target: str) -> None:
+    """Ask the module at the socket `target` what it offers; the core is stricter than the contract where that is safer.
+
+    Raises:
+        ModuleFault: what it says of itself breaks the rules.
+        ModuleLost: it does not answer.
+    """
+    async with ModuleClient(target) as client:
+        await client.describe()
 
 
 def known(entry: CatalogueEntry, approvals: Approvals) -> Known:

@@ -11,9 +11,9 @@ import pytest
 
 from core.errors import ModuleFault, UsageError
 from core.modules.approval import Approvals
-from core.modules.catalogue import approve, describe_once, known
 from core.modules.manifest import Manifest
 from core.ports import CatalogueEntry, Origin
+from core.session.catalogue import approve, describe_once, known
 from ext_modules.sdk import Module
 from tests.core.modules.local_host import LocalHost
 

@@ -12,27 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from core.records.record import Record
+from core.session.view import NodeView, node_view
 from core.tree.agent import Agent
 from core.tree.apply import take_in
 from core.tree.tree import Tree
-from core.tree.view import NodeView
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One agent as a person sees it. `allowance`, `left`: tokens for its work, and what is left of them."""
-
-    view: NodeView
-    allowance: int = 0
-    left: int = 0
-
-
-def node_of(tree: Tree, view: NodeView) -> Node:
-    """The node of a view, with its budget if the tree knows the agent and it is at work."""
-    agent = tree.agents.get(view.path)
-    if agent is None or not agent.account.allowance:
-        return Node(view)
-    return Node(view, agent.account.allowance, max(0, agent.account.left))
 
 
 @dataclass(slots=True)
@@ -40,14 +23,14 @@ class _Notes:
     """What one agent looked like: `nodes[i]` from record `numbers[i]` on."""
 
     numbers: list[int] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[NodeView] = field(default_factory=list)
 
-    def add(self, n: int, node: Node) -> None:
+    def add(self, n: int, node: NodeView) -> None:
         if not self.nodes or self.nodes[-1] != node:
             self.numbers.append(n)
             self.nodes.append(node)
 
-    def at(self, n: int) -> Node | None:
+    def at(self, n: int) -> NodeView | None:
         place = bisect_right(self.numbers, n)
         return self.nodes[place - 1] if place else None
 
@@ -76,9 +59,9 @@ class Timeline:
             for path in before | set(self._concerned(record)):
                 agent = self._tree.agents[path]
                 notes = self._notes.setdefault(path, _Notes())
-                notes.add(record.n, node_of(self._tree, self._tree.view(agent)))
+                notes.add(record.n, node_view(self._tree, agent))
 
-    def at(self, n: int) -> Sequence[Node]:
+    def at(self, n: int) -> Sequence[NodeView]:
         """Every agent as it was behind record `n`, in order of creation."""
         return [node for notes in self._notes.values() if (node := notes.at(n)) is not None]
 

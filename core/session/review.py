@@ -8,8 +8,11 @@ from core.ports import JSON, FileChange
 from core.tree.effects import change_json
 from core.tree.pending import PendingChange
 
+Row = Mapping[str, JSON]
+"""A change that waits, as people and programs are shown it."""
 
-def rows(pending: Mapping[str, PendingChange]) -> list[dict[str, JSON]]:
+
+def rows(pending: Mapping[str, PendingChange]) -> list[Row]:
     """One row for each path that waits, in order; an addition and a deletion of the same content name each other."""
     moved = renames(item.change for item in pending.values())
     return [_row(item, moved) for item in pending.values()]

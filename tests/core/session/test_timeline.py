@@ -10,11 +10,12 @@ import pytest
 
 from core.records.record import Record
 from core.session.replay import replay
+from core.session.timeline import Timeline
+from core.session.view import node_views
 from core.tree.apply import apply
 from core.tree.tree import Tree
 from tests.core.session.test_random import Story, live
 from tests.web.long import long_journal
-from web.timeline import Timeline, node_of
 
 
 def no_blob(digest: str) -> bytes:
@@ -28,7 +29,7 @@ def check(records: Sequence[Record], blobs: Tree | None = None) -> Timeline:
     timeline.extend(records)
     for record in records:
         apply(tree, record)
-        assert list(timeline.at(record.n)) == [node_of(tree, view) for view in tree.views()], record
+        assert list(timeline.at(record.n)) == list(node_views(tree)), record
     return timeline
 
 
@@ -59,4 +60,4 @@ def test_before_the_first_record_there_is_nothing(tmp_path: Path) -> None:
     timeline = Timeline(no_blob)
     timeline.extend(replay(long_journal(tmp_path, 2)).records)
     assert timeline.at(0) == []
-    assert [node.view.path for node in timeline.at(99)] == ["/"]
+    assert [node.path for node in timeline.at(99)] == ["/"]

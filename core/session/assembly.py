@@ -1,0 +1,87 @@
+"""From what a user chose to a runtime: the choices, with their defaults, and what is made of them.
+
+`core.session.runtime.Runtime` takes every part by itself, which is what tests want. Whoever runs the product has
+choices and four things that the core can't make: a host of modules, memory, versions of files, overlays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from core.gate.clearance import ENDPOINT_SECONDS, PERSON_SECONDS, HttpClearance
+from core.gate.policy_file import DEFAULT
+from core.models.roles import Models
+from core.modules.door import Door
+from core.ports import Memory, ModuleHost, OpenLive, Versions
+from core.records.parts import Bounds
+from core.session.clock import SystemClock
+from core.session.monitor import Authorities
+from core.session.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clearance:
+    """Who is asked about calls, and how long they may take, in seconds.
+
+    `url`: an endpoint that is asked about every call, in place of a person; `both`: what it allows and a rule asks
+    about is put to a person, too.
+    """
+
+    url: str | None = None
+    both: bool = False
+    endpoint_seconds: float = ENDPOINT_SECONDS
+    person_seconds: float = PERSON_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How sessions are run.
+
+    `scope`: of new sessions. `workspace`: a directory of the user's in which new sessions work, in place of one of
+    their own; `workspace_bytes`: what one of their own may take on disk, 0: as much as there is. `idle`: seconds
+    without a call after which modules are stopped, until the next, 0: never. `warm`: modules that are started with a
+    session; `warm_live`: also those, with one that works in a directory of the user's.
+    """
+
+    bounds: Bounds = field(default_factory=Bounds)
+    clearance: Clearance = field(default_factory=Clearance)
+    scope: str = DEFAULT
+    workspace: Path | None = None
+    workspace_bytes: int = 2 << 30
+    idle: float = 900.0
+    warm: tuple[str, ...] = ()
+    warm_live: tuple[str, ...] = ()
+
+
+@asynccontextmanager
+async def open_runtime(
+    data: Path,
+    models: Models,
+    host: ModuleHost,
+    options: Options,
+    *,
+    memory: Memory | None = None,
+    versions: Versions | None = None,
+    open_live: OpenLive | None = None,
+) -> AsyncIterator[Runtime]:
+    """A runtime on the data directory `data`; closes it, its models and its host at the end."""
+    asked, clock = options.clearance, SystemClock()
+    async with AsyncExitStack() as stack:
+        endpoint = HttpClearance(asked.url, seconds=asked.endpoint_seconds) if asked.url else None
+        if endpoint is not None:
+            stack.push_async_callback(endpoint.close)
+        runtime = Runtime(
+            data, models, host,
+            clock=clock, bounds=options.bounds, scope=options.scope,
+            authorities=Authorities(endpoint=endpoint, both=asked.both, seconds=asked.person_seconds),
+            workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,
+            warm=options.warm, warm_live=options.warm_live,
+            open_modules=partial(
+                Door, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle
+            ),
+        )  # fmt: skip
+        yield await stack.enter_async_context(runtime)

@@ -1,0 +1,122 @@
+"""A journal as a file, whoever's it is: where it is, whether all of it is as it was written, and what is appended to it.
+
+Nothing is locked, and nothing is rebuilt, so this can be asked of a journal that another process writes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from core.errors import JournalCorrupt, JournalError
+from core.journal.file import FILE, read_blob, read_journal
+from core.journal.reader import Reader
+from core.records.record import Record, blobs_of
+from core.records.session import Close
+
+JOURNAL: Final = FILE
+"""The name of a journal in its session's directory."""
+
+_LOOK: Final = 0.1
+"""Seconds between two looks at a journal that is followed."""
+
+
+def journal_file(path: Path) -> Path | None:
+    """The journal at `path`, which is its file or its session's directory; None if there is none."""
+    if path.is_file():
+        return path
+    return path / JOURNAL if (path / JOURNAL).is_file() else None
+
+
+def names_journal(path: Path) -> bool:
+    """Whether a path is that of a journal's file, by its name."""
+    return path.name == JOURNAL
+
+
+def read_records(path: Path) -> list[Record]:
+    """All records of a journal.
+
+    Raises:
+        JournalError: it can't be read, or is damaged.
+    """
+    return read_journal(path).records
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """Whether a journal and its blobs are as they were written. `error`: what is not, or None.
+
+    `records`: how many are unbroken; `blobs`: how many they name; `torn`: bytes of an unfinished append after them.
+    `record`, `offset`: the first record that is damaged, and the byte where it begins, if that is what is wrong.
+    """
+
+    journal: Path
+    records: int
+    blobs: int
+    torn: int
+    error: JournalError | None = None
+
+    @property
+    def record(self) -> int | None:
+        """Number of the first damaged record."""
+        return self.error.n if isinstance(self.error, JournalCorrupt) else None
+
+    @property
+    def offset(self) -> int | None:
+        """The byte where it begins."""
+        return self.error.offset if isinstance(self.error, JournalCorrupt) else None
+
+
+def check_integrity(path: Path) -> Integrity:
+    """Check a journal's form, its chain, and the blobs that it names."""
+    reader, blobs = Reader(path), set[str]()
+    error: JournalError | None = None
+    try:
+        for record in reader.read():
+            blobs |= blobs_of(record)
+        for digest in sorted(blobs):
+            read_blob(reader.file.parent, digest)
+        if not reader.last:
+            error = JournalError(f"The journal {reader.file} holds no record.")
+    except JournalError as damage:
+        error = damage
+    return Integrity(reader.file, reader.last, len(blobs), reader.pending, error)
+
+
+class Tail:
+    """The records of a journal, as far as they are there, and with `follow` each that comes.
+
+    `last`: of those that are there, these many at most. Following ends when the session is closed.
+    """
+
+    def __init__(self, path: Path, *, follow: bool = False, last: int | None = None) -> None:
+        self._reader = Reader(path)
+        self._follow = follow
+        self._last = last
+
+    @property
+    def torn(self) -> int:
+        """Bytes of an unfinished append that were there after the last record."""
+        return self._reader.pending
+
+    def __iter__(self) -> Iterator[Record]:
+        """Blocks while it follows.
+
+        Raises:
+            JournalError: it can't be read, or is damaged.
+        """
+        there: deque[Record] = deque(maxlen=self._last)
+        ended = False
+        for record in self._reader.read():
+            there.append(record)
+            ended = isinstance(record.content, Close)
+        yield from there
+        while self._follow and not ended:
+            time.sleep(_LOOK)
+            for record in self._reader.read():
+                yield record
+                ended = isinstance(record.content, Close)

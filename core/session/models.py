@@ -1,0 +1,157 @@
+"""Which models play the roles of a session: those of an endpoint that speaks the OpenAI protocol, or the embedded one.
+
+What it takes to reach either is loaded only where it is used: that takes half a second and more.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+import httpx
+from pydantic import BaseModel
+
+from core.errors import UsageError
+from core.models import weights
+from core.models.roles import FAST, SMART, Models
+from core.models.structured import structured
+from core.ports import ChatMessage, Clock, Medium, Model, ModelProfile
+from core.session.clock import SystemClock
+
+OPENAI: Final = "https://api.openai.com/v1"
+"""Where the OpenAI protocol is spoken if nothing else is said."""
+
+_LISTING_SECONDS: Final = 5.0
+_NAMED: Final = 8
+"""So many models of an endpoint are named to a person who named none."""
+
+_Shape = TypeVar("_Shape", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A model endpoint. `smart`, `fast`: names of the models for the two roles; None: not named.
+
+    `context`: their window in tokens. `takes`: media that they understand beside text. `dialect`: "tools" for models
+    that insist on function calls.
+    """
+
+    url: str = OPENAI
+    key: str | None = None
+    smart: str | None = None
+    fast: str | None = None
+    context: int = 32_768
+    takes: tuple[Medium, ...] = ()
+    dialect: Literal["text", "tools"] = "text"
+
+
+def open_models(endpoint: Endpoint | None, *, clock: Clock | None = None) -> Models:
+    """The models of an endpoint; of none: the embedded one. Cheap: nothing is loaded before it is used.
+
+    An endpoint that serves one model only (as llama.cpp does) needs no name for it.
+
+    Raises:
+        UsageError: no model is named, and the endpoint has several or can't be asked.
+    """
+    clock = clock or SystemClock()
+    if endpoint is None:
+        from core.models.embedded import EmbeddedModel
+
+        return Models({SMART: EmbeddedModel(clock=clock, rng=random.Random())})
+    models = {SMART: _model(endpoint, endpoint.smart or _only_model(endpoint), clock)}
+    if endpoint.fast is not None:
+        models[FAST] = _model(endpoint, endpoint.fast, clock)
+    return Models(models)
+
+
+def _model(endpoint: Endpoint, name: str, clock: Clock) -> Model:
+    from core.models.openai import OpenAIModel
+
+    return OpenAIModel(
+        base_url=endpoint.url,
+        key=endpoint.key,
+        profile=ModelProfile(name, endpoint.context, label=f"{name} at {endpoint.url}", takes=endpoint.takes),
+        clock=clock,
+        rng=random.Random(),
+        dialect=endpoint.dialect,
+    )
+
+
+def _only_model(endpoint: Endpoint) -> str:
+    names = list_models(endpoint.url, endpoint.key).names
+    if len(names) == 1:
+        return names[0]
+    some = f" It has {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}." if names else ""
+    raise UsageError(
+        f"No model is named for the endpoint {endpoint.url}; set IACT_MODEL to the name of one of its models.{some}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What an endpoint says of its models. `fault`: why it can't be asked; `refused`: it does not take the key."""
+
+    names: tuple[str, ...] = ()
+    fault: str = ""
+    refused: bool = False
+    status: int = 0
+
+
+def list_models(url: str, key: str | None) -> Listing:
+    """Ask the endpoint at `url` which models it has; none if its answer can't be understood. Blocks."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_LISTING_SECONDS)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Listing(fault=str(error) or type(error).__name__)
+    refused = answer.status_code in (401, 403)
+    try:
+        names = tuple(str(model["id"]) for model in answer.raise_for_status().json()["data"])
+    except (httpx.HTTPStatusError, ValueError, KeyError, TypeError):
+        names = ()
+    return Listing(names, refused=refused, status=answer.status_code)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Whether the embedded model can run here. `size` of its file in bytes; `here`: the file is there.
+
+    `missing`: what it lacks to run, with `detail` in the system's words; `library`: the system's package that has it.
+    """
+
+    file: Path
+    size: int
+    here: bool
+    missing: Literal["", "package", "library"] = ""
+    detail: str = ""
+    library: str = ""
+
+
+def look_at_embedded() -> Embedded:
+    """What the embedded model finds on this machine. Changes nothing."""
+    from core.models.embedded import LIBRARY
+
+    file, here = weights.model_file(), weights.present()
+    try:
+        importlib.import_module("xllamacpp")
+    except ModuleNotFoundError as error:
+        return Embedded(file, weights.SIZE, here, "package", str(error))
+    except ImportError as error:
+        return Embedded(file, weights.SIZE, here, "library", str(error), LIBRARY)
+    return Embedded(file, weights.SIZE, here)
+
+
+async def ask_typed(
+    model: Model, messages: Sequence[ChatMessage], shape: type[_Shape], *, max_tokens: int
+) -> _Shape:
+    """Ask a model for an object of a shape, whatever it says around that.
+
+    Raises:
+        StructuredFailed: what it replied does not fit.
+        ModelError: it can't be asked.
+    """
+    return (await structured(model, messages, shape, max_tokens=max_tokens)).value

@@ -1,0 +1,190 @@
+"""Plans for people: one that somebody wrote, before it runs, and one of a session, with what became of its steps.
+
+Both are shown in the same form, a `StepView` for each step, so that one drawing serves for a file and for a journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from core.language.actions import PLAN_MODES, Registry
+from core.modules.registry import Loaded, specs_of
+from core.plan.forms import read_plan
+from core.plan.limits import Limits
+from core.plan.model import WORK, Node, Plan
+from core.plan.modes.registry import make_mode
+from core.plan.state import NodeRecord
+from core.plan.states import State
+from core.plan.validate import PlanInvalid, check, effective_impact, levels
+from core.ports import JSON
+from core.session.catalogue import Known
+from core.tree.agent import Agent, AgentState
+from core.tree.plan_aim import Functions, way_of
+from core.tree.plan_report import plan_json, result_json
+from core.tree.plan_run import PlanRun
+from core.tree.tree import Tree
+
+MODES: Final[tuple[str, ...]] = PLAN_MODES
+"""The modes in which a plan can run; "auto" chooses one."""
+
+CONCURRENCY: Final = Limits().concurrency
+"""How many steps of a plan run at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step of a plan.
+
+    `call`: a function, or the name of a child agent. `required`: the steps that must all succeed before it, and
+    `candidates` those of which one must. `refs`: its parameters that another step gives, each as (step, field).
+    `layer`: 0 for steps that need none, else one more than the last that it needs. `writes`: names of what no two
+    steps may write at once. `timeout`: seconds.
+
+    `state`: None before the plan runs. `started`, `ended`: seconds since its start. `error`: why it did not succeed.
+    """
+
+    id: str
+    kind: str
+    call: str
+    task: str
+    required: tuple[str, ...]
+    candidates: tuple[str, ...]
+    refs: Mapping[str, tuple[str, str]]
+    layer: int
+    writes: tuple[str, ...] = ()
+    timeout: float | None = None
+    state: State | None = None
+    started: float | None = None
+    ended: float | None = None
+    error: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Every step that it waits for."""
+        return (*self.required, *self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan of a session. `version`: 0 before its first. `facts`: all of it, as `iact replay --json` has it."""
+
+    path: str
+    mode: str
+    state: AgentState
+    version: int
+    steps: Mapping[str, StepView]
+    facts: Mapping[str, JSON]
+
+
+def plan_views(tree: Tree) -> dict[str, PlanView]:
+    """The plans of a session, by path."""
+    return {
+        agent.path: _view(tree, agent, agent.plan) for agent in tree.agents.values() if agent.plan is not None
+    }
+
+
+def plan_result(tree: Tree, path: str, model_calls: int) -> dict[str, JSON]:
+    """What a finished plan came to, as `iact plan run --json` has it; `model_calls` of its whole session."""
+    run, used = tree.agents[path].plan, tree.usage()
+    assert run is not None
+    return result_json(run, model_calls, used.prompt_tokens + used.completion_tokens)
+
+
+def _view(tree: Tree, agent: Agent, run: PlanRun) -> PlanView:
+    version = run.state.plan.version if run.state.versions else 0
+    work = {one: node for one, node in run.state.plan.nodes.items() if node.kind in WORK}
+    steps = _steps(work, run.state.nodes)
+    return PlanView(agent.path, run.mode, tree.state(agent), version, steps, plan_json(tree, agent))
+
+
+def _steps(nodes: Mapping[str, Node], records: Mapping[str, NodeRecord] | None = None) -> dict[str, StepView]:
+    layers = levels(nodes)
+    return {
+        one: _step(node, layers[one], records[one] if records is not None else None)
+        for one, node in nodes.items()
+    }
+
+
+def _step(node: Node, layer: int, record: NodeRecord | None) -> StepView:
+    refs = {name: (ref.step, ref.field) for name, ref in node.refs.items()}
+    plain = StepView(
+        node.id, node.kind, node.call, node.task, node.required, node.candidates, refs, layer, node.writes, node.timeout
+    )  # fmt: skip
+    if record is None:
+        return plain
+    return replace(plain, state=record.state, started=record.started, ended=record.ended, error=record.error)
+
+
+# --- before it runs -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCheck:
+    """Whether a plan can run: it can if there are no `problems`. One sentence each."""
+
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class WrittenPlan:
+    """A plan that a person wrote, in JSON or YAML."""
+
+    def __init__(self, text: str, plan: Plan) -> None:
+        self.text: Final = text
+        self._plan: Final = plan
+
+    @classmethod
+    def read(cls, text: str) -> WrittenPlan:
+        """The plan in a text.
+
+        Raises:
+            UsageError: it is none.
+        """
+        return cls(text, read_plan(text, id="plan"))
+
+    @property
+    def goal(self) -> str:
+        """What it is for."""
+        return self._plan.goal
+
+    def steps(self) -> dict[str, StepView]:
+        """Its steps, in the order in which they were written; none if it is a goal for a planner."""
+        return _steps(self._plan.nodes)
+
+    def mode(self, wanted: str) -> tuple[str, str]:
+        """The mode that it runs in, and why, where "auto" chose it."""
+        return way_of(wanted, self._plan)
+
+    def thinks(self, wanted: str) -> bool:
+        """Whether models are asked about it when it runs in this mode."""
+        judged = any(node.contract.judgement for node in self._plan.nodes.values())
+        return judged or self.mode(wanted)[0] != "static"
+
+    def check(self, modules: Collection[Known] | None, wanted: str = "static") -> PlanCheck:
+        """Whether it can run with the functions of these modules; None: functions are not looked at."""
+        functions = _functions(modules) if modules is not None else None
+        try:
+            found = check(self._plan, functions, agents=make_mode(self.mode(wanted)[0]).agents)
+        except PlanInvalid as error:
+            return PlanCheck(error.problems, ())
+        return PlanCheck((), tuple(found.warnings))
+
+    def impacts(self, modules: Collection[Known] | None) -> dict[str, int]:
+        """The impact of each step that calls a function: the worse of what it and the function say, as far as known."""
+        functions = _functions(modules) if modules is not None else None
+        return {
+            node.id: effective_impact(node, functions.find(node.call) if functions is not None else None)
+            for node in self._plan.nodes.values()
+            if node.kind != "agent"
+        }
+
+
+def _functions(modules: Iterable[Known]) -> Functions:
+    loaded = [
+        Loaded(one.manifest, one.entry.digest, one.entry.origin, one.approved)
+        for one in modules
+        if one.manifest is not None
+    ]
+    return Functions(Registry([spec for one in loaded for spec in specs_of(one)]))

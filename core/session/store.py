@@ -1,0 +1,241 @@
+"""The stored sessions of one data directory: listing, reading, copying them, and what can be done to one at rest.
+
+A runtime has one, and whoever runs nothing uses one alone: nothing here needs a model or a sandbox. Reading makes
+nothing on disk, not even the key of the seals; what writes makes that key the first time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Container, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from core.errors import ForeignSession, IactError, JournalError, ReplayMismatch, UsageError
+from core.journal.file import FILE, last_number, read_blob, read_journal
+from core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
+from core.ports import Clock, Happening, OpenLive, Versions
+from core.records.calls import Result
+from core.records.control import Restore
+from core.records.record import Record
+from core.session.adopt import Adopted, Terms, adopt
+from core.session.at_rest import NO_OVERLAY, effects_at_rest
+from core.session.clock import SystemClock
+from core.session.effects import Effects
+from core.session.fork import STORE, Fork, fork, new_session
+from core.session.listing import SessionInfo, listed
+from core.session.replay import Replay, replay
+from core.session.review import Row, rows
+from core.session.workspace import find_version, restore_at_rest, versions_of
+from core.tree.happenings import happenings
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """A version of a session's files. `n`: the record after which they were so first; `what`: the call that wrote."""
+
+    n: int
+    at: str
+    agent: str
+    what: str
+    version: str
+
+
+class SessionStore:
+    """All sessions of one data directory. `versions`: what keeps versions of their files; None if nothing does."""
+
+    def __init__(self, data: Path, *, clock: Clock | None = None, versions: Versions | None = None) -> None:
+        self.data: Final = data
+        self.folder: Final = data / "sessions"
+        self._clock: Clock = clock or SystemClock()
+        self._versions = versions
+        self._sealed: Sealer | None = None
+
+    def sealer(self) -> Sealer:
+        """What seals what sessions append here; its key is made the first time.
+
+        Raises:
+            JournalError: the key can't be made or read.
+        """
+        if self._sealed is None:
+            self._sealed = open_sealer(self.data)
+        return self._sealed
+
+    def _reader(self) -> Sealer:
+        """What tells whose a session is, without making a key."""
+        return self._sealed or read_sealer(self.data) or NOBODY
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def sessions(self, running: Container[str] = ()) -> list[SessionInfo]:
+        """Every stored session, the one that changed last first; damaged ones are left out. `running`: those open here."""
+        return listed(self.folder, self._reader(), running)
+
+    def path_of(self, session_id: str) -> Path:
+        """A session's directory.
+
+        Raises:
+            UsageError: there is no such session.
+        """
+        path = self.folder / session_id
+        if not session_id.strip(".") or path.parent != self.folder or not (path / FILE).is_file():
+            raise UsageError(f"There is no session {session_id!r} in {self.data}.")
+        return path
+
+    def read(self, source: str | Path, *, at: int | None = None, verify: bool = False) -> Replay:
+        """A session as it was after record `at` (None: the last), by its id or from a journal anywhere.
+
+        Raises:
+            ReplayMismatch: with `verify`, at the first record that differs from what the core makes of it.
+            JournalError: the journal can't be read.
+            UsageError: there is no such session or record.
+        """
+        return replay(self._place(source), at=at, verify=verify, sealer=self._reader())
+
+    def last_record(self, session_id: str) -> int:
+        """Number of a session's last record, by the end of its journal alone; 0 if that can't be read."""
+        try:
+            return last_number(self.folder / session_id / FILE)
+        except (OSError, ValueError):
+            return 0
+
+    def happenings(self) -> Iterator[Happening]:
+        """What is worth remembering of every session. Those that can't be read are left out, and logged."""
+        sealer = self._reader()
+        for path in sorted(self.folder.glob(f"*/{FILE}")):
+            try:
+                read = read_journal(path, sealer)
+                blobs = partial(read_blob, path.parent)
+                found = [*happenings(read.records, blobs, foreign=bool(read.foreign))]
+            except (JournalError, ReplayMismatch, OSError) as error:
+                _LOG.warning("not remembered: %s: %s", path, error)
+                continue
+            except Exception:  # one journal that we can't fold must not cost the memory of all others
+                _LOG.exception("not remembered: %s", path)
+                continue
+            yield from found
+
+    def _place(self, source: str | Path) -> Path:
+        return source if isinstance(source, Path) else self.path_of(source)
+
+    # --- copies ---------------------------------------------------------------------------------
+
+    def fork(self, source: str | Path, at: int | None = None) -> Fork:
+        """Make a session that shares records 1…`at` (None: all) of a stored one, which may be running. Blocks.
+
+        What had no outcome at `at` is treated as after a crash when it is opened.
+        `source`: a session's id, or a journal anywhere.
+
+        Raises:
+            UsageError: no such session or record.
+            ForeignSession: this installation did not make it.
+            JournalError: the session is damaged before `at`, or the new one can't be stored.
+        """
+        place, now = self._place(source), self._clock.now()
+        return fork(
+            self.folder, place, at, session=new_session(now), now=now, versions=self._versions, sealer=self.sealer()
+        )  # fmt: skip
+
+    def adopt(self, source: str | Path, at: int | None, terms: Terms) -> Adopted:
+        """Make a session of our own of records 1…`at` (None: all) of one that another installation made. Blocks.
+
+        `source`: a session's id, or a journal anywhere.
+
+        Raises:
+            UsageError: no such session or record.
+            JournalError: the session is damaged before `at`, or the new one can't be stored.
+        """
+        place, now = self._place(source), self._clock.now()
+        return adopt(
+            self.folder, place, at,
+            session=new_session(now), now=now, terms=terms, versions=self._versions, sealer=self.sealer(),
+        )  # fmt: skip
+
+    # --- versions of the files that agents work on ---------------------------------------------
+
+    def versions_in(self, session_id: str) -> list[KeptVersion]:
+        """The versions of a session's files that were kept, in order; one that a record left as it was is not repeated.
+
+        Raises:
+            UsageError: there is no such session.
+            JournalError: its journal can't be read.
+        """
+        found: list[KeptVersion] = []
+        for record in versions_of(read_journal(self.path_of(session_id)).records):
+            match record.content:
+                case Result(function=what, version=version) | Restore(OP=what, version=version):
+                    if not found or found[-1].version != version:
+                        found.append(KeptVersion(record.n, record.at, record.agent, what, version))
+        return found
+
+    def compare(self, session_id: str, old: str, new: str | None = None) -> str:
+        """What changed between two versions of a session's files, as a unified diff; None: the newest.
+
+        A version is named by the beginning of its id, or by a record's number.
+
+        Raises:
+            UsageError: there is no such session or version.
+            ForeignSession: this installation did not make it.
+            JournalError: its journal can't be read.
+            WorkspaceError: the versions can't be read.
+        """
+        directory = self.path_of(session_id)
+        read = read_journal(directory, self._reader())
+        if read.foreign:
+            raise ForeignSession(session_id, read.foreign)
+        named = versions_of(read.records)
+        last = new or (named[-1].text("version") if named else old)
+        wanted = [find_version(read.records, one) for one in (old, last)]
+        return self._kept().changes(directory / STORE, *wanted)
+
+    async def restore(self, session_id: str, version: str) -> Record:
+        """Make a session's files what they were at a version, and record it.
+
+        Raises:
+            UsageError: there is no such session or version, or it works in a directory of the user's.
+            ForeignSession: this installation did not make it.
+            JournalLocked: somebody has it open.
+            WorkspaceError: it can't be restored.
+        """
+        directory = self.path_of(session_id)
+        found = find_version(read_journal(directory).records, version)
+        return await restore_at_rest(directory, self._kept(), found, self._clock.now(), self.sealer())
+
+    def _kept(self) -> Versions:
+        if self._versions is None:
+            raise IactError("git is not installed, and with it no versions of workspaces are kept.")
+        return self._versions
+
+    # --- what waits in a directory of the user's -------------------------------------------------
+
+    @asynccontextmanager
+    async def effects(self, session_id: str, open_live: OpenLive) -> AsyncIterator[Effects]:
+        """The changes that wait, of a session that nobody has open, and that nobody else can open meanwhile.
+
+        Raises:
+            UsageError: there is no such session, or it has no overlay of a directory.
+            ForeignSession: this installation did not make it.
+            JournalLocked: somebody has it open.
+            WorkspaceError: the overlay can't be opened.
+        """
+        async with effects_at_rest(
+            self.path_of(session_id), open_live, self._clock, self.sealer()
+        ) as effects:
+            yield effects
+
+    def waiting(self, session_id: str) -> list[Row] | None:
+        """The changes that wait as the journal says; None where some are in the middle of being settled.
+
+        Raises:
+            UsageError: there is no such session, or it has no overlay of a directory.
+            JournalError: its journal can't be read.
+        """
+        tree = self.read(session_id).tree
+        if not tree.live.overlay:
+            raise UsageError(NO_OVERLAY)
+        return rows(tree.pending) if tree.live.intended is None else None

@@ -1,0 +1,90 @@
+"""An agent's text as people are shown it: prose, action blocks, whom each CALL is for, and which variables it mentions.
+
+What is shown as an action is what the interpreter took for one, because both scan a reply by the same rules. Only
+which words begin an action may differ: aliases of functions are known to the session alone (`View.is_action`).
+Nothing but the language is loaded with this file: a process that only renders starts in a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from core.language import variables
+from core.language.actions import CORE_ACTIONS
+from core.language.grammar import Mistake, split
+from core.language.scanner import Block, scan
+
+IsAction = Callable[[str], bool]
+"""Tells whether the first word of an info string names an action."""
+
+CALLS: Final = frozenset({"CALL", "CALL_ASYNC"})
+"""Actions whose text is a message to a child."""
+
+_ALIASES: Final = frozenset({"BASH"})
+"""Aliases of functions that ship with the product; others are known to a session alone."""
+
+_FUNCTION: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")
+
+
+@dataclass(frozen=True, slots=True)
+class ActionBlock:
+    """An action as it stands in a reply. `index`: its place among the reply's actions; `arguments`: as written.
+
+    `to`: the name of the child that a CALL is for, and `message`: what it says to that child; both empty for others,
+    and where the block is not well formed.
+    """
+
+    index: int
+    name: str
+    arguments: str
+    body: str
+    to: str = ""
+    message: str = ""
+
+
+def looks_like_action(name: str) -> bool:
+    """Whether a word names an action of the core, or a function by its form."""
+    return name in CORE_ACTIONS or name in _ALIASES or _FUNCTION.fullmatch(name) is not None
+
+
+def pieces(text: str, is_action: IsAction = looks_like_action) -> list[str | ActionBlock]:
+    """A reply in its order: prose, which holds more than white space, and actions."""
+    found: list[str | ActionBlock] = []
+    position = 0
+    for index, block in enumerate(one for one in scan(text, is_action).blocks if one.action):
+        found += [text[position : block.start], _action(index, block)]
+        position = block.end
+    found.append(text[position:])
+    return [one for one in found if isinstance(one, ActionBlock) or one.strip()]
+
+
+def calls(text: str, is_action: IsAction = looks_like_action) -> list[ActionBlock]:
+    """The CALLs of a reply that name a child."""
+    if "CALL" not in text:
+        return []
+    return [one for one in pieces(text, is_action) if isinstance(one, ActionBlock) and one.to]
+
+
+def mentions(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
+    """The variables of `known` that a text mentions as `$name`, in order of first mention."""
+    table = known if isinstance(known, Mapping) else dict.fromkeys(known)
+    return list(variables.mentions(text, table))
+
+
+def _action(index: int, block: Block) -> ActionBlock:
+    name, _, rest = block.info.partition(" ")
+    to, message = _addressed(block) if name in CALLS else ("", "")
+    return ActionBlock(index, name, rest.strip(), block.body, to, message)
+
+
+def _addressed(block: Block) -> tuple[str, str]:
+    taken = split(block.info)
+    if isinstance(taken, Mistake):
+        return "", ""
+    named = {argument.key or "name": argument.text for argument in reversed(taken[1])}
+    if "name" not in named:
+        return "", ""
+    return named["name"], block.body or named.get("message", "")

@@ -1,0 +1,102 @@
+"""What the gate would say to a call by a person's own agent, without making it: for administrators.
+
+No module is started, and nobody is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.errors import UsageError
+from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
+from core.gate.grant import Grant
+from core.gate.impact import SCRIPTS
+from core.gate.judge import judge_call
+from core.gate.level import level
+from core.gate.policy_file import Policies
+from core.gate.provenance import USER, Provenance
+from core.ports import JSON
+from core.session.catalogue import Known
+
+
+@dataclass(frozen=True, slots=True)
+class CallVerdict:
+    """A decision. `by`: which rule it is by; `impact`: of the call; `reason`: why, in a sentence or two."""
+
+    allow: bool
+    by: str
+    impact: float
+    reason: str
+
+
+def verdict_on(
+    function: str,
+    arguments: Mapping[str, JSON],
+    *,
+    body: str | None,
+    module: Known | None,
+    live: bool,
+    policies: Policies,
+    scope: str,
+    intent: float | str,
+) -> CallVerdict:
+    """Decide a call. `body`: the lines of its block; `live`: it works in a directory of the user's.
+
+    `module`: what the catalogue knows of the function's module; None where there is no sandbox to ask.
+
+    Raises:
+        UsageError: there is no such scope or intent.
+    """
+    about = _about(function, module)
+    given = {**arguments, **({about.body or "body": body} if body is not None else {})}
+    policy = policies.chosen(scope)
+    impact = judge_call(function, about.declared, given, live=live, believed=about.believed, policy=policy)
+    decision = consider(
+        CallRequest("/", function, arguments_digest(given, {})),
+        impact.level,
+        Grant(policy.scope(), level(intent, dict(policy.levels))),
+        policy,
+        arguments=given,
+        provenance=Provenance(dict.fromkeys(given, frozenset({USER}))),
+    )
+    match decision:
+        case Ticket():
+            return CallVerdict(True, "impact", impact.level, impact.why)
+        case Denial():
+            return CallVerdict(False, decision.by, impact.level, f"{decision.reason} {impact.why}")
+        case Question():
+            reason = f"A person would be asked. {decision.reason} {impact.why}"
+            return CallVerdict(False, decision.by, impact.level, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What is known of a function. `body`: the parameter that a block's lines bind to."""
+
+    declared: int
+    body: str
+    believed: bool
+
+
+def _about(function: str, module: Known | None) -> _About:
+    """Without a sandbox, or before its module ran once, only the shell is known."""
+    name = function.partition(".")[2]
+    found = module.manifest.function(name) if module is not None and module.manifest is not None else None
+    if module is not None and found is not None:
+        return _About(found.impact, found.body, name in module.approved)
+    if function in SCRIPTS:
+        return _About(1, SCRIPTS[function][0], believed=True)
+    return _About(2, "", believed=False)
+
+
+def module_of(function: str) -> str:
+    """The name of a function's module.
+
+    Raises:
+        UsageError: it is no name of a function.
+    """
+    module, dot, name = function.partition(".")
+    if not dot or not name:
+        raise UsageError(f"{function!r} is not the name of a function; write it as module.function.")
+    return module
