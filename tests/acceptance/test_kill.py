@@ -68,6 +68,7 @@ class Chain:
     acked: dict[int, str] = field(default_factory=dict)
     hits: Counter[str] = field(default_factory=Counter)
     said: int = 0
+    _looked: tuple[tuple[int, ...], bool] = ((), False)
 
     def next_text(self) -> str:
         self.said += 1
@@ -97,6 +98,12 @@ class Chain:
 
     def rests(self) -> bool:
         """Whether all that was said is answered, so that nothing more will happen."""
+        state = (len(self.acked), *(journal.stat().st_size for journal in self.product.journals()))
+        if state != self._looked[0]:  # it is asked again and again, and to read a journal takes time
+            self._looked = state, self._answered()
+        return self._looked[1]
+
+    def _answered(self) -> bool:
         records = [record for journal in self.product.journals() for record in read_journal(journal).records]
         told = [
             record.kind
