@@ -272,12 +272,15 @@ def _given(layout: Layout, header: Mapping[str, JSON]) -> tuple[dict[str, object
 
 def _written(layout: Layout, value: object) -> dict[str, JSON]:
     found: dict[str, JSON] = {}
+    whole = layout.whole
     for field in layout.fields:
-        one = getattr(value, field.name)
+        one, default = getattr(value, field.name), field.default
+        if one is default and not whole:  # most fields of most records, told without comparing
+            continue
         if field.group is not None:
             if one is not None:
                 found.update(_written(field.group, one))
-        elif layout.whole or one != field.default or type(one) is not type(field.default):
+        elif whole or one != default or type(one) is not type(default):
             found[field.key] = one if field.write is None else field.write(one)
     return found
 

@@ -590,7 +590,13 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             agent.guards.resume(record.at)
             for one in tree.subtree(agent.path):
                 plan_fold.paused(tree, one, record)
-        case Cancel() if agent.plan is not None:
+        case Cancel(by=by):
+            ends = by == "user" or agent.plan is not None  # the core tells a plan alone, and why
+            expect(
+                tree, record, ends and (by == "core") == bool(record.body), "says who did it other than why"
+            )
+            if agent.plan is None:
+                return
             plan_fold.cancelled(tree, agent, record, said)
         case Inject() if agent.plan is not None and agent.plan.machine is not None:
             tree.said.append(record.body)

@@ -47,7 +47,6 @@ FREE: Final = {
     "first_ms": "likewise",
     "cut": "what was cut off was never read",
     "finish": "what a limit cut off matters only in an action that was begun",
-    "discard.reason": "for people",
     "discard.body": "what was stopped enters no context",
     "compress.usage": "it counts on a budget that was never short here",
     "control inject.mode": "when a message is read shows in the turn that took it",
@@ -137,7 +136,7 @@ def test_these_sessions_use_most_kinds(sessions: list[Told]) -> None:
 
 
 MISSING: Final = {
-    "Adopt", "Cancel", "Declassify", "Draft", "Fork", "Lockdown", "Migrate", "Recall", "Restore", "SetPolicy",
-    "StartPlan", "State", "Wake",
+    "Adopt", "Declassify", "Fork", "Lockdown", "Migrate", "Recall", "Restore", "SetPolicy",
+    "StartPlan", "State",
 }  # fmt: skip
 """Kinds that no session here records; their rules have tests of their own."""
