@@ -23,6 +23,8 @@ MARK: Final = "IACT_CALL"
 
 _SUPERVISOR: Final = str(Path(__file__).with_name("supervisor.py"))
 _END_WITHIN: Final = 7.0
+_LAST_OUTPUT: Final = 0.5
+"""Seconds after a supervisor's death without a word in which what was written before is still read."""
 _READ: Final = 64 * 1024
 
 
@@ -100,7 +102,7 @@ class Process:
         reader, report = asyncio.StreamReader(limit=_READ), _Report(mark)
         process = cls(supervisor, control, mark, reader, report)
         try:
-            await _connect(output, asyncio.StreamReaderProtocol(reader))
+            report.output = await _connect(output, asyncio.StreamReaderProtocol(reader))
             await _connect(report_pipe, report)
         except BaseException:
             # Cancelled on the way: nobody else would end it.
@@ -142,10 +144,14 @@ class Process:
 
 
 class _Report(asyncio.Protocol):
-    """What the supervisor says at its end. If it died without a word, its orphans are killed by their mark."""
+    """What the supervisor says at its end. If it died without a word, its orphans are killed by their mark.
+
+    One that got rid of the mark may hold the output open for as long as it likes: `output`, its pipe, is closed then.
+    """
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
+        self.output: asyncio.BaseTransport | None = None
         self.text = b""
         self.complete = asyncio.Event()
 
@@ -155,12 +161,15 @@ class _Report(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.text:
             kill_marked(self._mark)
+            if self.output is not None:
+                asyncio.get_running_loop().call_later(_LAST_OUTPUT, self.output.close)
         self.complete.set()
 
 
-async def _connect(descriptor: int, protocol: asyncio.BaseProtocol) -> None:
+async def _connect(descriptor: int, protocol: asyncio.BaseProtocol) -> asyncio.BaseTransport:
     pipe = os.fdopen(descriptor, "rb", buffering=0)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+    return transport
 
 
 async def _uncancelled(work: Coroutine[object, object, Status]) -> Status:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -238,6 +239,15 @@ def test_a_script_that_kills_its_supervisor_ends_too(shell: Bench, nap: str) -> 
     assert time.monotonic() - begun < 10
     assert done.data["exit_status"] == 137
     assert processes(nap) == []
+
+
+def test_nor_does_what_got_away_from_it_keep_the_call(shell: Bench, workspace: Path, nap: str) -> None:
+    """It has the output open and bears no mark; whose module this is ends it with the instance."""
+    script = f"echo begun; (echo $BASHPID > away; exec env -i setsid sleep {nap}) & sleep 0.2; kill -9 $PPID; sleep {nap}"
+    done = play(shell, script, timeout=20)
+    os.kill(int((workspace / "away").read_text()), signal.SIGKILL)
+    assert done.output.startswith("begun\n")
+    assert (done.data["exit_status"], done.data["timed_out"]) == (137, False)
 
 
 def test_processes_that_multiply_are_all_gone(shell: Bench, nap: str) -> None:
