@@ -207,9 +207,10 @@ def satisfied(tree: Tree, agent: Agent, pending: Pending) -> bool:
 
 def summarizer(tree: Tree, agent: Agent) -> str:
     """The role of the model that summarizes an agent's history: the "fast" one, if that can hold it."""
-    own, fast = tree.roles[agent.model], tree.roles.get("fast")
-    fits = fast is not None and fast.context >= own.context and {*own.takes} <= {*fast.takes}
-    return "fast" if fits else agent.model
+    own, fast = tree.roles.get(agent.model), tree.roles.get("fast")
+    if own is None or fast is None:
+        return agent.model
+    return "fast" if fast.context >= own.context and {*own.takes} <= {*fast.takes} else agent.model
 
 
 def compress(agent: Agent, summary: str | None) -> bool:

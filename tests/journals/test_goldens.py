@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,22 @@ def test_a_session_of_this_version_goes_on_without_a_migration(golden: Path, tmp
     assert go_on(golden, tmp_path, "Are you there?").verified_from == 1
 
 
+class Then:
+    """A clock that goes like ours, but began when a journal ended: else the time of its tasks would be over."""
+
+    def __init__(self, at: str) -> None:
+        self._behind = datetime.now(UTC) - datetime.fromisoformat(at)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) - self._behind
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_plan_of_an_older_version_goes_on_from_any_of_its_records(mode: str, tmp_path: Path) -> None:
     """Its steps were state in that format; from the migration on they follow from outcomes, and are verified."""
@@ -149,7 +167,8 @@ def test_a_plan_of_an_older_version_goes_on_from_any_of_its_records(mode: str, t
     async def main() -> None:
         for at in range(began + 1, len(records) - 2, 3):
             script = replies({"/": ["Done."] * 9, "/audit/reader": ["Read it."] * 9})
-            async with planning(tmp_path, script, answers=JUDGING) as opened:
+            clock = Then(records[at - 1].at)
+            async with planning(tmp_path, script, answers=JUDGING, clock=clock) as opened:
                 copy = await opened.open(await opened.fork(name, at))
                 answer = await copy.answer(at)
                 assert answer.body == "Done.", f"after record {at}"

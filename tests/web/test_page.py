@@ -370,19 +370,24 @@ def test_sessions_are_listed_searched_and_opened() -> None:
 def hostile_beside(session: FakeSession, text: str) -> None:
     """Content in every record that is shown beside a dialogue."""
     session.append(
-        "clearance", "/", op="ask", turn=1, action=0, function=text, reason=text, why=text, impact=text,
+        "clearance", "/", op="ask", turn=1, action=0, function=text, reason=text, why=text, impact=1,
         params={text: text}, provenance={text: [text]}, read=[text],
         attached={f"{text}2": {"media": text, "size": 1, "sha256": text}},
     )  # fmt: skip
     session.append(
-        "recall", "/", text, rows=[{"kind": text, "why": text, "agent": text, "untrusted": [text]}]
-    )
+        "recall", "/", text, rows=[
+            {
+                "id": text, "kind": "fact", "score": 1, "at": text, "session": text, "why": text, "agent": text,
+                "untrusted": [text],
+            }
+        ],
+    )  # fmt: skip
     step: JSON = {"id": text, "kind": text, "call": text, "after": [text]}
     session.append("plan", "/", version=1, reason=text, add=[step], drop=[], rewire=[])
     session.append("node", "/", node=text, version=1, to=text, detail=text)
     session.append("ask", "/", text, question=text, node=text)
     session.append("upload", "/", text, file=text, var=text, media=text, blob={"size": 1, "sha256": text})
-    session.append("clearance", "/", op="answer", ask=1, allow=True, by=text, reason=text)
+    session.append("clearance", "/", op="answer", ask=1, allow=True, by="user", reason=text)
 
 
 def test_hostile_content_does_nothing_anywhere() -> None:
@@ -392,8 +397,13 @@ def test_hostile_content_does_nothing_anywhere() -> None:
             page = await scene.page("s")
             for number, text in enumerate(HOSTILE.values()):
                 clean = text.replace("\ud800", "")
-                for kind in ("say", "turn", "result", "reply", "notice", "discard", "gate"):
-                    session.append(kind, body=clean, function=clean, status=clean, reason=clean, to="user")
+                session.append("say", body=clean)
+                session.append("turn", body=clean, model=clean)
+                session.append("result", body=clean, function=clean, status="ok", media=clean)
+                session.append("reply", body=clean, to="user", status="ok")
+                session.append("notice", body=clean, level="warning", code=clean)
+                session.append("discard", body=clean, reason="pause")
+                session.append("gate", function=clean, reason=clean)
                 path = f"/{'<b>x</b>' if number % 2 else 'javascript:'}{number}"
                 session.append("spawn", path, clean, caller=clean)
                 session.show(node("/"), node(path, "acting", doing=clean))

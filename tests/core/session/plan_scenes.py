@@ -10,7 +10,7 @@ from core.gate.policy_file import Policies
 from core.journal import read_journal
 from core.models.roles import Models
 from core.modules.door import Modules
-from core.ports import ChatMessage, ModelEvent, ModuleHost, StreamEnd, TextDelta, Usage, UsageReport
+from core.ports import ChatMessage, Clock, ModelEvent, ModuleHost, StreamEnd, TextDelta, Usage, UsageReport
 from core.records.parts import Bounds
 from core.records.record import Record
 from core.session.replay import replay
@@ -59,6 +59,7 @@ def runtime(
     world: World | None = None,
     bounds: Bounds | None = None,
     policy: str = "",
+    clock: Clock | None = None,
 ) -> Runtime:
     """As in `fakes`, with a real clock: a plan has timers."""
     it = world or World()
@@ -72,6 +73,7 @@ def runtime(
         models,
         FakeHost(),
         bounds=bounds,
+        clock=clock,
         open_modules=open_modules,
         policies=lambda: Policies.from_toml(policy),
     )
