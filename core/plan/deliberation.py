@@ -23,6 +23,7 @@ from core.plan.modes.base import Ask
 from core.plan.planner import Planner, Thinking
 from core.plan.recovery import Exhausted, RecoveryRefused
 from core.plan.seams import Question, QuestionKind
+from core.plan.states import TERMINAL
 from core.ports import JSON
 
 NO_REPLY = "No reply could be had from the model."
@@ -205,6 +206,9 @@ class Deliberation:
 
     def _interjection(self, node: str, message: str) -> Thinking:
         run, state = self._run, self._run.state
+        if state.nodes[node].state in TERMINAL:  # a person took it back
+            run.let_go()
+            return
         run.emit(node, "dispatched")
         run.mode.interjected()
         run.concluded = False

@@ -224,3 +224,19 @@ def test_random_plans_are_plans() -> None:
     assert any(node.join == "any_of" for node in nodes)
     assert any(node.refs for node in nodes)
     assert any(node.kind == "agent" for node in nodes)
+
+
+def test_a_message_that_was_taken_back_holds_nothing_up() -> None:
+    """Its step is cancelled while it waits for what runs: nobody thinks about it, and what waited goes on."""
+    steps = "steps:\n  - {id: a, call: f}\n  - {id: b, call: f, after: [a]}\n"
+    machine = PlanMachine(read_plan(steps, id="p"), asks=True)
+    machine.begin(0.0)
+    machine.interject("Look again.", 1.0)
+    machine.cancel_node("interjection-1", 2.0, reason="No.")
+    machine.take()
+    machine.attempt_ended("a", Success("x"), 3.0)
+    fired = [one.node.id for one in machine.take() if isinstance(one, Firing)]
+    assert fired == ["b"]
+    machine.attempt_ended("b", Success("y"), 4.0)
+    assert machine.over
+    assert machine.result().status == "concluded"
