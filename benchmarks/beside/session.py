@@ -9,6 +9,7 @@ The model is a script that answers after THINKS seconds; gate, journal, module, 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +26,6 @@ sys.path.insert(0, os.getcwd())
 
 from core.models.roles import Models
 from core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd, TextDelta
-from core.session import models
 from iact import wiring
 from iact.settings import Settings
 
@@ -72,7 +73,8 @@ class Script:
 async def measure(calls: int, where: str, backend: str, thinks: float) -> dict[str, object]:
     """Milliseconds from the end of a turn to the outcome of its call, by what was called; memory of its modules."""
     script = Script(thinks)
-    models.open_models = lambda endpoint, *, clock=None: Models({"smart": script})
+    maker = importlib.import_module("core.session.models" if find_spec("core.session") else "iact.wiring")
+    setattr(maker, "open_models", lambda *given, **options: Models({"smart": script}))  # noqa: B010 - of either commit
     with tempfile.TemporaryDirectory(prefix="iact-beside-") as folder:
         data, live = Path(folder) / "data", Path(folder) / "live"
         live.mkdir()
