@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
-from web.ports import InjectMode
+from core.records.control import InjectMode
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]

@@ -10,10 +10,11 @@ from collections.abc import AsyncIterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from core.errors import IactError
 from core.ports import JSON, Memory, ModuleSource
+from core.records.control import InjectMode
 from core.records.record import Record
 from core.session.catalogue import Known
 from core.session.effects import Settled
@@ -21,8 +22,6 @@ from core.session.events import Event
 from core.session.review import Row
 from core.session.store import SessionStore
 from core.session.view import NodeView, View
-
-InjectMode = Literal["queue", "deliver", "interrupt"]
 
 
 class SessionInfo(Protocol):

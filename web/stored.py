@@ -12,12 +12,13 @@ from typing import Final, NoReturn
 
 from core.errors import UsageError
 from core.ports import JSON
+from core.records.control import InjectMode
 from core.records.record import Record
 from core.session.events import Event
 from core.session.journals import journal_file, names_journal
 from core.session.replay import Replay, replay
 from core.session.view import NodeView
-from web.ports import Effects, InjectMode, Recorded, Runtime
+from web.ports import Effects, Recorded, Runtime
 
 EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
 

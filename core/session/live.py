@@ -14,10 +14,8 @@ from typing import Final, Literal
 
 from core.errors import IactError
 from core.journal.file import Journal
-from core.ports import JSON, Clock
-from core.records.codec import decode
+from core.ports import Clock
 from core.records.content import Content
-from core.records.kinds import Kind
 from core.records.parts import Blob
 from core.records.record import Record, timestamp
 from core.records.session import Close
@@ -56,9 +54,8 @@ class Live:
 
     def record(
         self,
-        said: Content | Kind,
+        content: Content,
         agent: str,
-        fields: Mapping[str, JSON] | None = None,
         body: str = "",
         blobs: Mapping[str, bytes] | None = None,
         *,
@@ -74,7 +71,7 @@ class Live:
         known = self.tree.agents.get(agent)
         step = known.step + 1 if known is not None else 1
         at = at or timestamp(self.clock.now())
-        record = self.journal.append(content_of(said, fields or {}), agent, step, at, body, blobs)
+        record = self.journal.append(content, agent, step, at, body, blobs)
         apply(self.tree, record)
         for tell in self.on_applied:
             tell(record)
@@ -175,15 +172,6 @@ class Live:
     def _wake(self) -> None:
         self.grew.set()
         self.grew = asyncio.Event()
-
-
-def content_of(said: Content | Kind, fields: Mapping[str, JSON]) -> Content:
-    """What a record says, where that is not known by its class."""
-    if isinstance(said, Content):
-        return said
-    content, extra = decode(said, fields)
-    assert not extra, f"a {said} record has no {', '.join(extra)}"
-    return content
 
 
 def _time(at: str) -> datetime:

@@ -83,7 +83,7 @@ class Planning:
         try:
             if plan.path in self._stopped:
                 self._stopped.discard(plan.path)
-                if run.machine is not None:
+                if run.running is not None:
                     self.live.record(Wake(reopened=True), plan.path)
             await running.to_its_end()
         except BaseExceptionGroup as group_error:
@@ -149,7 +149,9 @@ class _Running:
                 while plan.active and self._live.failure is None:
                     self.stirred.clear()
                     planning.write(plan)
-                    if run.over and plan.active:
+                    if run.over and plan.active and not plan.actions:
+                        if run.fault is not None:
+                            _LOG.error("The plan %s met a bug.", plan.path, exc_info=run.fault)
                         planning.end(plan)
                     elif plan.active:
                         self._attend()
@@ -297,11 +299,11 @@ class _Running:
                         answer.text += text
                         if question.kind in _FOR_PEOPLE:
                             self._live.publish(Delta(plan.path, text))
+                        if self._run.asking.get(thought) is not asking:
+                            return
                         if steps is not None and _completes(steps, text):
                             written = answer.text[len(asking.read) :]
                             self._live.record(Draft(thought=thought), plan.path, body=written)
-                            if self._run.asking.get(thought) is not asking:
-                                return
                     case StreamRestart():
                         answer.text = f"{answer.text}\n\n" if asking.read else ""
                         steps = StepReader() if steps is not None else None

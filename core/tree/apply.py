@@ -598,7 +598,7 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             if agent.plan is None:
                 return
             plan_fold.cancelled(tree, agent, record, said)
-        case Inject() if agent.plan is not None and agent.plan.machine is not None:
+        case Inject() if agent.plan is not None and agent.plan.running is not None:
             tree.said.append(record.body)
             plan_fold.interjected(tree, agent, record)
         case Inject():

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -107,10 +108,10 @@ def take_over(tree: Tree, plan: Agent, record: Record) -> None:
     if run.machine is not None:
         for pending in plan.actions:
             pending.stopped = pending.stopped or pending.node not in run.machine.run.attempts
-        for message in plan.mail.inbox:
-            run.machine.interject(message.text, run.machine.run.at)
-        plan.mail.inbox = []
-        follow(tree, plan)
+        heard, plan.mail.inbox = plan.mail.inbox, []
+        with _telling(tree, plan, run):
+            for message in heard:
+                run.machine.interject(message.text, run.machine.run.at)
 
 
 def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
@@ -135,10 +136,10 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
         return
     run.epoch = run.heard - machine.began
     run.machine = machine
-    machine.begin(machine.began)
-    if tree.latched(plan.path):
-        machine.pause(machine.began)
-    follow(tree, plan, going_on=bool(past.events))
+    with _telling(tree, plan, run, going_on=bool(past.events)):
+        machine.begin(machine.began)
+        if tree.latched(plan.path):
+            machine.pause(machine.began)
 
 
 class _Catalogue:
@@ -172,9 +173,9 @@ def run_of(plan: Agent, record: Record) -> PlanRun:
 
 def _machine_of(plan: Agent, record: Record) -> tuple[PlanRun, PlanMachine]:
     run = run_of(plan, record)
-    if run.machine is None or not plan.active:
+    if run.running is None or not plan.active:
         raise _mismatch(record, f"is about the plan {plan.path}, which does not run")
-    return run, run.machine
+    return run, run.running
 
 
 def _mismatch(record: Record, what: str) -> ReplayMismatch:
@@ -184,16 +185,31 @@ def _mismatch(record: Record, what: str) -> ReplayMismatch:
 # --- what the machine wants ---------------------------------------------------------------------------------
 
 
-def follow(tree: Tree, plan: Agent, *, going_on: bool = False) -> None:
+@contextmanager
+def _telling(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool = False) -> Iterator[None]:
+    """The machine is told something within; behind it, what it wants is noted.
+
+    A bug of ours in it ends the plan and nothing else (law 10): the record that it was told of is in the journal, and
+    the session must be read again. `going_on`: it begins where an older program stopped.
+    """
+    tree.stirred.add(plan.path)
+    try:
+        yield
+        _follow(tree, plan, run, going_on=going_on)
+    except Exception as error:
+        run.fault, run.invalid = error, f"An internal error ended this plan ({type(error).__name__})."
+        run.asking.clear()
+        for pending in plan.actions:
+            pending.stopped = True
+
+
+def _follow(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool) -> None:
     """Note what the machine wants: what is to be written, fired, stopped and asked.
 
-    `going_on`: it begins where an older program stopped, which may have left results that no step has yet.
+    Where it is `going_on`, there may be results that no step has yet.
     """
-    run = plan.plan
-    assert run is not None
     machine = run.machine
     assert machine is not None
-    tree.stirred.add(plan.path)
     while commands := machine.take():
         for command in commands:
             kind = type(command)
@@ -379,9 +395,9 @@ def conclusion(plan: Agent, run: PlanRun) -> tuple[Reply, str]:
     """What the reply of a plan says that has come to its end, and its message to the caller."""
     if run.cancelled:
         return Reply(to=plan.caller, status="cancelled"), run.cancelled
-    if run.machine is None:
+    if run.running is None:
         return Reply(to=plan.caller, status="failed"), run.invalid
-    ending = ending_of(run.machine.result(), run.machine.run.answer)
+    ending = ending_of(run.running.result(), run.running.run.answer)
     return reply_of(plan, ending), report(run, ending)
 
 
@@ -399,13 +415,12 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
     expected = answer_to(tree, thought, asking.question, ask.usage, failed)
     expect_said(tree, record, expected, "" if failed else record.body)
     at = run.at(record.at)
-    if asking.pieces and not failed:
-        rest = _rest_of(asking, record)
+    rest = _rest_of(asking, record) if asking.pieces and not failed else ""
+    run.asking.pop(thought)
+    with _telling(tree, plan, run):
         if rest:
             machine.piece(thought, rest, at)
-    machine.answered(thought, None if failed else record.body, failed, at)
-    run.asking.pop(thought, None)
-    follow(tree, plan)
+        machine.answered(thought, None if failed else record.body, failed, at)
 
 
 def answer_to(tree: Tree, thought: int, question: Question, usage: Tokens, failed: str) -> said.Ask:
@@ -435,8 +450,8 @@ def drafted(tree: Tree, plan: Agent, record: Record, draft: said.Draft) -> None:
     if not asking.pieces:
         raise _mismatch(record, "is a part of an answer that is read as a whole")
     asking.read += record.body
-    machine.piece(draft.thought, record.body, run.at(record.at))
-    follow(tree, plan)
+    with _telling(tree, plan, run):
+        machine.piece(draft.thought, record.body, run.at(record.at))
 
 
 def _asking_of(run: PlanRun, record: Record, thought: int) -> Asking:
@@ -455,14 +470,14 @@ def _rest_of(asking: Asking, record: Record) -> str:
 def cut_off(tree: Tree, plan: Agent, record: Record, discard: Discard) -> None:
     """An answer was stopped: it is asked for again, unless nobody wants it any more."""
     run = run_of(plan, record)
-    if run.machine is None:
+    if run.running is None:
         return
     again = discard.reason == "pause"
     if again != (discard.thought in run.asking) or (discard.thought and not again):
         raise _mismatch(record, "stops an answer that is asked for, or asks for one that is not")
     if again:
-        _cut_off(run, run.machine, discard.thought, run.at(record.at))
-        follow(tree, plan)
+        with _telling(tree, plan, run):
+            _cut_off(run, run.running, discard.thought, run.at(record.at))
 
 
 def _cut_off(run: PlanRun, machine: PlanMachine, thought: int, at: float) -> None:
@@ -474,56 +489,59 @@ def woken(tree: Tree, plan: Agent, record: Record, wake: said.Wake) -> None:
     """Its time has come, or the session goes on after it had stopped."""
     run, machine = _machine_of(plan, record)
     since, at = run.heard - run.epoch, run.at(record.at)
-    if wake.reopened:
+    on_time = wake.reopened or (machine.due is not None and machine.due <= at)
+    expect(tree, record, on_time, "comes before anything is due")
+    with _telling(tree, plan, run):
+        if not wake.reopened:
+            machine.wake(at)
+            return
         machine.stood_still(since, at)
         for thought in list(run.asking):
             _cut_off(run, machine, thought, at)
-    else:
-        expect(tree, record, machine.due is not None and machine.due <= at, "comes before anything is due")
-        machine.wake(at)
-    follow(tree, plan)
 
 
 def paused(tree: Tree, plan: Agent, record: Record) -> None:
     """A latch has closed, or opened, at the plan or above it."""
     run = plan.plan
-    if run is None or run.machine is None or not plan.active:
+    if run is None or run.running is None or not plan.active:
         return
-    (run.machine.pause if tree.latched(plan.path) else run.machine.resume)(run.at(record.at))
-    follow(tree, plan)
+    with _telling(tree, plan, run):
+        (run.running.pause if tree.latched(plan.path) else run.running.resume)(run.at(record.at))
 
 
 def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
     """All of it is to end, or one step."""
     run = run_of(plan, record)
-    if run.machine is None or not plan.active:
+    machine = run.running
+    if machine is None or not plan.active:
         return
     node, at = cancel.node, run.at(record.at)
-    if not node:
-        run.cancelled = record.body or _BY_USER
-        run.machine.cancel(at, abort=True, reason=run.cancelled)
-    elif node in run.state.nodes:
-        run.machine.cancel_node(node, at, reason=_STEP_BY_USER)
-    else:
+    if node and node not in run.state.nodes:
         raise _mismatch(record, f"cancels the step {node!r}, which there is not")
-    follow(tree, plan)
+    with _telling(tree, plan, run):
+        if node:
+            machine.cancel_node(node, at, reason=_STEP_BY_USER)
+        else:
+            run.cancelled = record.body or _BY_USER
+            machine.cancel(at, abort=True, reason=run.cancelled)
 
 
 def interjected(tree: Tree, plan: Agent, record: Record) -> None:
     """A person says something to the running plan."""
     run, machine = _machine_of(plan, record)
-    machine.interject(record.body, run.at(record.at))
-    follow(tree, plan)
+    with _telling(tree, plan, run):
+        machine.interject(record.body, run.at(record.at))
 
 
 def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
     """A call begins to wait for a person, or has its answer."""
     run = run_of(plan, record)
-    if run.machine is None:
+    machine = run.running
+    if machine is None:
         return
-    tell = run.machine.waits_for_person if pending.answer is None else run.machine.person_decided
-    tell(pending.node, run.at(record.at))
-    follow(tree, plan)
+    tell = machine.waits_for_person if pending.answer is None else machine.person_decided
+    with _telling(tree, plan, run):
+        tell(pending.node, run.at(record.at))
 
 
 def _read_all(plan: Agent, run: PlanRun) -> None:
@@ -587,12 +605,12 @@ def _settle(
     attempt = run.state.nodes[pending.node].attempts
     settled = Settled(pending.node, attempt, record.n, outcome, value, brought)
     run.settled[pending.index] = run.latest[pending.node] = settled
-    machine = run.machine
+    machine = run.running
     if machine is not None and plan.active and pending.node in machine.run.attempts:
         # What was stopped has no outcome, unless one came before it could be.
         stopped = machine.run.attempts[pending.node].ending and _is_cancelled(record)
-        machine.attempt_ended(pending.node, None if stopped else outcome, run.at(record.at))
-        follow(tree, plan)
+        with _telling(tree, plan, run):
+            machine.attempt_ended(pending.node, None if stopped else outcome, run.at(record.at))
 
 
 def _is_cancelled(record: Record) -> bool:

@@ -84,7 +84,7 @@ class PlanRun:
     `owed`: records to be written. `asking`: open questions, by the number of the thought. `asked`: answers so far.
     `fired`: firings so far; `firing`: node → action of its firing that has no outcome yet. `settled`: what came of
     them, by action; `latest`: of each node, the newest. `failures`: labels of what was said of those that failed.
-    `cancelled`: why somebody ended it.
+    `cancelled`: why somebody ended it. `fault`: the bug of ours that ended it, for the log.
     `epoch`: the time, in seconds, from which the plan's own is counted; `heard`: the time of the last record about it.
     """
 
@@ -96,6 +96,7 @@ class PlanRun:
     history: History = field(default_factory=History)
     invalid: str = ""
     cancelled: str = ""
+    fault: Exception | None = None
     epoch: float = 0.0
     heard: float = 0.0
     owed: deque[Owed] = field(default_factory=deque)
@@ -114,6 +115,11 @@ class PlanRun:
         return self.machine.run.state if self.machine is not None else self.history.state
 
     @property
+    def running(self) -> PlanMachine | None:
+        """The machine, as long as it can be told something."""
+        return None if self.invalid else self.machine
+
+    @property
     def over(self) -> bool:
         """Whether it has come to its end, and owes the journal nothing but its reply."""
         ended = self.machine is not None and self.machine.over
@@ -121,10 +127,11 @@ class PlanRun:
 
     @property
     def due(self) -> float | None:
-        """The time, in seconds, at which something is due by itself; None if nothing is."""
-        if self.machine is None or self.machine.over or self.machine.due is None:
+        """The time, in seconds, at which something is due by itself; None if nothing is, or while it is paused."""
+        machine = self.running
+        if machine is None or machine.over or machine.paused or machine.due is None:
             return None
-        return self.epoch + self.machine.due
+        return self.epoch + machine.due
 
     def at(self, time: str) -> float:
         """Seconds since the plan's start, by the time of a record; they never go back."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from core.errors import IactError, JournalLocked, UsageError
 from core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
+from core.records.control import InjectMode
 from core.records.kinds import BY_NAME
 from core.records.record import Record
 from core.session.catalogue import Known
@@ -28,7 +29,7 @@ from core.tree.pending import PendingChange
 from core.tree.tree import Tree
 from examples import EXAMPLES
 from tests.records import least, raw_record
-from web.ports import Finding, InjectMode, Prices, Recorded
+from web.ports import Finding, Prices, Recorded
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import UsageError
+from core.plan.machine import PlanMachine
+from core.plan.seams import Outcome
 from core.records.record import Record
 from core.session.replay import replay
 from core.session.session import Session
@@ -299,3 +301,43 @@ def test_verification_notices_a_step_that_moved_otherwise(tmp_path: Path) -> Non
     rewrite(session.journal, early)
     with pytest.raises(ReplayMismatch):
         replay(session.journal, verify=True)
+
+
+def test_a_bug_in_the_machine_costs_the_plan_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record that it was told of is in the journal: so it must be read again, also by a program with that bug."""
+    told = PlanMachine.attempt_ended
+
+    def breaks(machine: PlanMachine, node: str, outcome: Outcome | None, at: float) -> None:
+        if node == "a":
+            raise KeyError("a bug")
+        told(machine, node, outcome, at)
+
+    monkeypatch.setattr(PlanMachine, "attempt_ended", breaks)
+
+    async def main() -> Scene:
+        async with Scene(tmp_path, {"/": [plan(HELD), "Done.", "And more."]}) as scene:
+            assert (await scene.finish()).body == "Done."
+            await until(lambda: not scene.world.running)
+            assert (await scene.session.ask("More?")).body == "And more."
+        return scene
+
+    scene = asyncio.run(main())
+    assert "An internal error ended this plan (KeyError)." in heard(scene.session)
+    assert not replay(scene.session.journal, verify=True).tree.agents["/audit"].actions
+
+
+def test_while_a_plan_is_paused_its_time_writes_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
+            run = scene.session.state.agents["/audit"].plan
+            assert run is not None
+            assert run.due is not None
+            await scene.session.pause("/audit")
+            assert run.due is None
+            await scene.session.resume("/audit")
+            assert run.due is not None
+            assert (await scene.finish()).body == "Done."
+
+    asyncio.run(main())
