@@ -14,7 +14,7 @@ from core.ports import JSON
 from core.records.calls import ClearanceAnswer, ClearanceAsk
 from core.records.dialogue import Recall
 from core.records.parts import AttachedValue, Memory
-from core.records.plans import Ask, Node, Plan
+from core.records.plans import Ask, Node, Plan, Wake
 from web.render import NONE, Known, code_block, markdown, output, plain
 from web.visible import exact
 
@@ -137,7 +137,24 @@ def node_html(node: Node) -> str:
     )
 
 
+def draft_html(text: str) -> str:
+    """What a planner has written of its plan so far."""
+    return f'<details class="quiet"><summary>The planner wrote more of the plan </summary>{output(text)}</details>'
+
+
+def wake_html(wake: Wake) -> str:
+    """A plan goes on by itself."""
+    why = (
+        "The session was opened again, and the plan goes on."
+        if wake.reopened
+        else "A wait of the plan is over."
+    )
+    return f'<p class="aside">{why}</p>'
+
+
 def ask_html(ask: Ask, text: str) -> str:
     """What a model answered about a plan."""
     words = f"The model was asked: {ask.question}" + (f", about {ask.node}" if ask.node else "")
+    if ask.failed:
+        return f'<p class="aside">{plain(f"{words}. There is no answer: {ask.failed}")}</p>'
     return f'<details class="quiet"><summary>{plain(words)}</summary>{output(text)}</details>'

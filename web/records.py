@@ -36,11 +36,20 @@ from core.records.control import (
 from core.records.dialogue import Discard, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import Control
 from core.records.parts import Blob
-from core.records.plans import Ask, Node, Plan
+from core.records.plans import Ask, Draft, Node, Plan, Wake
 from core.records.record import Record
 from core.records.session import Adopt, Close, Fork, Module, Notice, Open
 from core.session.text import IsAction, calls, looks_like_action
-from web.audit import answer_html, ask_html, node_html, plan_html, question_html, recall_html
+from web.audit import (
+    answer_html,
+    ask_html,
+    draft_html,
+    node_html,
+    plan_html,
+    question_html,
+    recall_html,
+    wake_html,
+)
 from web.render import (
     NONE,
     Known,
@@ -178,6 +187,12 @@ def record_html(
             return node_html(node)
         case Ask() as ask:
             return ask_html(ask, record.body)
+        case Draft():
+            return draft_html(record.body)
+        case Wake() as wake:
+            return wake_html(wake)
+        case Cancel(by="core"):
+            return f'<p class="aside">Ended: {plain(record.body)}</p>'
         case Open() | Adopt() | Module() | Notice() | Fork() | Close() as event:
             return _event(event, record.body)
         case Inject() as inject:

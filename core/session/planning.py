@@ -2,23 +2,7 @@
 
 A plan is a node of the call tree with a path of its own. Its caller waits for it as for a child, its agent steps are
 its children, its tool steps go through the same gate and door as an agent's calls, and what models answer about it
-counts on its budget. Everything that happens to it is recorded:
-
-    spawn    agent = the plan's path; caller, plan {mode, options, thinks}
-    call     by the caller: function PLAN, to = the plan's path, budget (or `control` op plan, by a person)
-    plan     a version: version, parent, reason, add [step], drop [id], rewire [step]. A step: id, kind (tool, agent,
-             reflection, observer, micro_planner, interjection, aggregator), call, task, params, refs, after, join, …;
-             what has its default is left out
-    node     a step's state changed: node, version, cause, from, to, t (seconds since the plan's start), attempt,
-             detail (the error, or why); executed: validation, and output, or result = the record that holds it
-    fire     a step is carried out: node, attempt, action, function, to (a child's path)
-    gate, call, result of a step name the same action; the call of an agent step is a CALL of the plan
-    draft    a planner has written more of its plan, whose complete steps begin: thought
-    ask      a model answered: thought, question (plan, reflect, patch, …), node, role, model, digest, usage; body: the
-             answer; or failed: why there is none
-    wake     what was due by itself is done: a retry, the end of the plan's time; reopened: the session goes on
-    reply    the plan ended: plan (concluded, partial, failed), answer, missing {step: why}, ended_by, warnings;
-             body: the message to its caller
+counts on its budget. What is recorded of it: `core.records.plans`.
 
 So a plan drawn at any record is: nodes and edges (`after`, `refs`) from its `plan` records, states from its `node`
 records. What is decided is decided in the tree (`core.tree.apply_plan`), by records alone: here is only what the world

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from core.errors import ReplayMismatch
 from core.gate.provenance import join
 from core.language.actions import Registry
 from core.language.variables import Value, rename, text_value
@@ -42,6 +41,7 @@ from core.tree.agent import Agent, Pending
 from core.tree.checking import expect, expect_said
 from core.tree.interpret import result_value
 from core.tree.mail import Incoming
+from core.tree.mismatch import mismatch
 from core.tree.plan_aim import Functions
 from core.tree.plan_firing import fire
 from core.tree.plan_report import ending_from, ending_of, reply_of, report
@@ -74,7 +74,7 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
     """A plan begins, on its share of its caller's budget: `tokens`, as the record says."""
     plan = tree.agents.get(path)
     if plan is None or plan.plan is None or plan.active:
-        raise _mismatch(record, f"hands a plan to {path}, which waits for none")
+        raise mismatch(record, f"hands a plan to {path}, which waits for none")
     share = budget.share(tree, caller, plan, waits=True)
     expect(tree, record, share == tokens, f"reserves other than {share} tokens")
     budget.reserve(tree, caller, plan, tokens)
@@ -82,7 +82,7 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
     try:
         run.source = read_plan(text, id=plan.name)
     except PlanError as error:
-        raise _mismatch(record, f"holds a plan that can't be read: {error}") from error
+        raise mismatch(record, f"holds a plan that can't be read: {error}") from error
     plan.turn = record.n
     run.heard = seconds(record.at)
     return plan
@@ -167,19 +167,15 @@ class _Catalogue:
 def run_of(plan: Agent, record: Record) -> PlanRun:
     """The run of a plan that a record is about."""
     if plan.plan is None:
-        raise _mismatch(record, f"is about the plan {plan.path}, which is none")
+        raise mismatch(record, f"is about the plan {plan.path}, which is none")
     return plan.plan
 
 
 def _machine_of(plan: Agent, record: Record) -> tuple[PlanRun, PlanMachine]:
     run = run_of(plan, record)
     if run.running is None or not plan.active:
-        raise _mismatch(record, f"is about the plan {plan.path}, which does not run")
+        raise mismatch(record, f"is about the plan {plan.path}, which does not run")
     return run, run.running
-
-
-def _mismatch(record: Record, what: str) -> ReplayMismatch:
-    return ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
 
 
 # --- what the machine wants ---------------------------------------------------------------------------------
@@ -318,7 +314,7 @@ def written(tree: Tree, plan: Agent, record: Record) -> None:
     owed = run.owed.popleft() if run.owed else None
     if owed is None or record.kind != owed.content.KIND:
         says = repr(owed.content.KIND) if owed is not None else "nothing"
-        raise _mismatch(record, f"follows from nothing; the plan says {says} here")
+        raise mismatch(record, f"follows from nothing; the plan says {says} here")
     expect_said(tree, record, owed.content, owed.body)
 
 
@@ -346,17 +342,17 @@ def _written_then(tree: Tree, plan: Agent, run: PlanRun, record: Record) -> None
 def _fire_then(tree: Tree, plan: Agent, run: PlanRun, record: Record, fires: said.Fire) -> None:
     known = run.state.nodes.get(fires.node)
     if known is None or known.state not in ("running", "waiting_human") or known.node.id in run.firing:
-        raise _mismatch(record, f"fires {fires.node!r}, which is not to be fired")
+        raise mismatch(record, f"fires {fires.node!r}, which is not to be fired")
     node = known.node
     if fires.action != run.fired + 1 or fires.turn != plan.turn:
-        raise _mismatch(record, f"is not the firing {run.fired + 1} of this plan")
+        raise mismatch(record, f"is not the firing {run.fired + 1} of this plan")
     try:
         given = _arguments(record) if record.body else resolve(node, run.state.outputs, known.winner)
     except MissingField as error:
-        raise _mismatch(record, f"can't be fired: {error}") from error
+        raise mismatch(record, f"can't be fired: {error}") from error
     done = fire(tree, plan, run, Firing(plan.name, known.version, node, known.attempts, given, (), {}))
     if isinstance(done, Failure):
-        raise _mismatch(record, f"can't be fired: {done.message}")
+        raise mismatch(record, f"can't be fired: {done.message}")
     run.fired = run.firing[node.id] = done[0].index
     plan.actions.append(done[0])
 
@@ -367,7 +363,7 @@ def _arguments(record: Record) -> dict[str, JSON]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise _mismatch(record, "holds arguments that can't be read")
+        raise mismatch(record, "holds arguments that can't be read")
     return found
 
 
@@ -386,7 +382,7 @@ def end(tree: Tree, plan: Agent, record: Record, reply: Reply) -> str | None:
     elif run.cancelled or run.over:
         expect_said(tree, record, *conclusion(plan, run))
     else:
-        raise _mismatch(record, "ends a plan that is not at its end")
+        raise mismatch(record, "ends a plan that is not at its end")
     run.rest()
     return None
 
@@ -448,7 +444,7 @@ def drafted(tree: Tree, plan: Agent, record: Record, draft: said.Draft) -> None:
     run, machine = _machine_of(plan, record)
     asking = _asking_of(run, record, draft.thought)
     if not asking.pieces:
-        raise _mismatch(record, "is a part of an answer that is read as a whole")
+        raise mismatch(record, "is a part of an answer that is read as a whole")
     asking.read += record.body
     with _telling(tree, plan, run):
         machine.piece(draft.thought, record.body, run.at(record.at))
@@ -456,14 +452,14 @@ def drafted(tree: Tree, plan: Agent, record: Record, draft: said.Draft) -> None:
 
 def _asking_of(run: PlanRun, record: Record, thought: int) -> Asking:
     if thought not in run.asking:
-        raise _mismatch(record, f"answers question {thought}, which nobody asked")
+        raise mismatch(record, f"answers question {thought}, which nobody asked")
     return run.asking[thought]
 
 
 def _rest_of(asking: Asking, record: Record) -> str:
     """What an answer holds behind what was read of it while it was written."""
     if not record.body.startswith(asking.read):
-        raise _mismatch(record, "is another answer than what was read of it before")
+        raise mismatch(record, "is another answer than what was read of it before")
     return record.body[len(asking.read) :]
 
 
@@ -474,7 +470,7 @@ def cut_off(tree: Tree, plan: Agent, record: Record, discard: Discard) -> None:
         return
     again = discard.reason == "pause"
     if again != (discard.thought in run.asking) or (discard.thought and not again):
-        raise _mismatch(record, "stops an answer that is asked for, or asks for one that is not")
+        raise mismatch(record, "stops an answer that is asked for, or asks for one that is not")
     if again:
         with _telling(tree, plan, run):
             _cut_off(run, run.running, discard.thought, run.at(record.at))
@@ -517,7 +513,7 @@ def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
         return
     node, at = cancel.node, run.at(record.at)
     if node and node not in run.state.nodes:
-        raise _mismatch(record, f"cancels the step {node!r}, which there is not")
+        raise mismatch(record, f"cancels the step {node!r}, which there is not")
     with _telling(tree, plan, run):
         if node:
             machine.cancel_node(node, at, reason=_STEP_BY_USER)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from core.errors import ReplayMismatch
 from core.language import labels
 from core.language.actions import ActionSpec
 from core.ports import JSON
@@ -15,6 +14,7 @@ from core.records.codec import encode_fields
 from core.records.content import Content
 from core.records.record import Record
 from core.tree.agent import Agent, Pending
+from core.tree.mismatch import mismatch
 from core.tree.tree import Tree
 
 OfAction: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select
@@ -37,7 +37,7 @@ def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
         ReplayMismatch: it does not hold, in a strict tree.
     """
     if tree.strict and not holds:
-        raise ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
+        raise mismatch(record, what)
 
 
 def expect_content(tree: Tree, record: Record, expected: Content) -> None:
@@ -95,8 +95,7 @@ def agent_of(tree: Tree, record: Record) -> Agent:
     """
     agent = tree.agents.get(record.agent)
     if agent is None:
-        where = f"Record {record.n} ({record.kind}) differs"
-        raise ReplayMismatch(f"{where}: it is about {record.agent}, which nobody has called.", n=record.n)
+        raise mismatch(record, f"is about {record.agent}, which nobody has called")
     return agent
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
-from core.errors import ReplayMismatch
 from core.plan.forms import version_from_json
 from core.plan.model import PlanError, PlanVersion
 from core.plan.seams import QuestionKind, Success
@@ -17,6 +16,7 @@ from core.plan.state import NodeChange, PlanState
 from core.plan.states import IllegalTransition
 from core.records.plans import Ask, Node
 from core.records.record import Record
+from core.tree.mismatch import mismatch
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class History:
             version = version_from_json(record.fields)
             self.state.adopt(version)
         except (PlanError, KeyError) as error:
-            raise _mismatch(record, f"can't follow here: {error}") from error
+            raise mismatch(record, f"can't follow here: {error}") from error
         self.events.append(version)
         return version
 
@@ -47,13 +47,13 @@ class History:
             moved = NodeChange.from_json({**record.fields, "at": moves.t})
             if moves.result:
                 if result is None or result[0] != moves.result:
-                    raise _mismatch(record, f"takes record {moves.result} for a result of {moved.node}")
+                    raise mismatch(record, f"takes record {moves.result} for a result of {moved.node}")
                 moved = moved._replace(output=result[1].output, labels=result[1].labels)
             if moved.version != self.state.plan.version:
-                raise _mismatch(record, f"names version {moved.version}, not {self.state.plan.version}")
+                raise mismatch(record, f"names version {moved.version}, not {self.state.plan.version}")
             self.state.apply(moved)
         except (PlanError, IllegalTransition, KeyError) as error:
-            raise _mismatch(record, f"can't follow here: {error}") from error
+            raise mismatch(record, f"can't follow here: {error}") from error
         self.events.append(moved)
         return moved
 
@@ -61,9 +61,5 @@ class History:
         """A model answered a question about the plan."""
         kind = ask.question
         if kind not in get_args(QuestionKind):
-            raise _mismatch(record, f"answers a question of the unknown kind {kind!r}")
+            raise mismatch(record, f"answers a question of the unknown kind {kind!r}")
         self.answers.append((cast(QuestionKind, kind), record.body))
-
-
-def _mismatch(record: Record, what: str) -> ReplayMismatch:
-    return ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)

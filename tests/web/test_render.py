@@ -292,3 +292,20 @@ def test_chips_hold_nothing_but_a_name(text: str) -> None:
     for content in re.findall(r"<button[^>]*>.*?</button>", html, re.DOTALL):
         assert content in {f'<button class="chip">${name}</button>' for name in KNOWN}
     check(html.replace('<button class="chip">', "<span>").replace("</button>", "</span>"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "op", "fields", "body", "said"),
+    [
+        ("draft", "", {}, "steps: []", "The planner wrote more of the plan steps: []"),
+        ("wake", "", {}, "", "A wait of the plan is over."),
+        ("wake", "", {"reopened": True}, "", "The session was opened again, and the plan goes on."),
+        ("ask", "", {"question": "patch", "failed": "no budget"}, "", "The model was asked: patch. There is no answer: no budget"),
+        ("control", "cancel", {"op": "cancel", "by": "core"}, "Its caller had answered.", "Ended: Its caller had answered."),
+    ],
+)  # fmt: skip
+def test_what_becomes_of_a_plan_is_told_in_words(
+    kind: str, op: str, fields: dict[str, JSON], body: str, said: str
+) -> None:
+    told = check(record_html(raw_record(1, "", kind, "/", 1, body, {**least(kind, op), **fields}))).text
+    assert " ".join(told.split()) == said

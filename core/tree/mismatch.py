@@ -1,0 +1,11 @@
+"""What is said of a record that is not what the core would have written."""
+
+from __future__ import annotations
+
+from core.errors import ReplayMismatch
+from core.records.record import Record
+
+
+def mismatch(record: Record, what: str) -> ReplayMismatch:
+    """The error that names a record. `what`: the end of the sentence "it …"."""
+    return ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)
