@@ -110,13 +110,12 @@ class Grant:
 
     def narrow(self, *, patterns: Sequence[str] | None = None, intent: float | None = None) -> Grant:
         """This grant or less: only functions that match `patterns` too, at most `intent`."""
-        scope = self.scope
-        if patterns is not None:
-            wanted = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-            scope = replace(scope, allow=(*(scope.allow or ((),)), wanted))
-        return replace(
-            self, scope=scope, intent=min(self.intent, intent if intent is not None else self.intent)
-        )
+        lowest = self.intent if intent is None else min(self.intent, intent)
+        if patterns is None:
+            return self if lowest == self.intent else replace(self, intent=lowest)
+        wanted = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+        scope = replace(self.scope, allow=(*(self.scope.allow or ((),)), wanted))
+        return replace(self, scope=scope, intent=lowest)
 
     def terms(self) -> GrantTerms:
         """As it stands in a journal."""

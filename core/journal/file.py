@@ -18,7 +18,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
@@ -245,10 +245,10 @@ class Journal:
             raise self._failed
         if self._closed:
             raise JournalUnwritable("The session is closed.")
-        draft = Record(self._n + 1, at, agent, step, content, body, self._prev)
-        data, digest = encode(draft, self._sealer)
-        record = replace(draft, digest=digest)
-        self._n, self._prev = record.n, digest
+        n, prev = self._n + 1, self._prev
+        data, digest = encode(Record(n, at, agent, step, content, body, prev), self._sealer)
+        record = Record(n, at, agent, step, content, body, prev, digest)
+        self._n, self._prev = n, digest
         self._queue.append((record, data, blobs or {}))
         self._unwritten.update(blobs or {})
         self._begin_group()

@@ -30,7 +30,6 @@ _BYTES: Final = re.compile(
 _TYPES: Final[Mapping[str, type]] = {
     "n": int, "at": str, "kind": str, "agent": str, "step": int, "bytes": int, "prev": str,
 }  # fmt: skip
-_PROPER: Final = tuple(_TYPES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +184,16 @@ class Parser:
 
     def _header(self, text: bytes) -> dict[str, JSON]:
         try:
-            header = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite)
+            header = _HEADER.decode(text.decode())
             if b"\\ud" in text.lower():  # nothing that we show or send can hold half a character
                 json.dumps(header, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise self._bad("its header is not JSON") from error
         if not isinstance(header, dict):
             raise self._bad("its header is not an object")
-        if tuple(type(header.get(name)) for name in _TYPES) != _PROPER:
-            name = next(name for name, proper in _TYPES.items() if type(header.get(name)) is not proper)
-            raise self._bad(f"its header lacks a proper {name!r}")
+        for name, proper in _TYPES.items():
+            if type(header.get(name)) is not proper:
+                raise self._bad(f"its header lacks a proper {name!r}")
         if header["n"] != self._n + 1:
             raise self._bad(f"its number is {header['n']}, not {self._n + 1}")
         if header["prev"] != self._prev:
@@ -243,6 +242,9 @@ def _no_number(text: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     return number if math.isfinite(number) else _no_number(text)
+
+
+_HEADER: Final = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
 
 
 def _was_whole(buffer: bytes, head: _Head, end: int, digest: str) -> bool:

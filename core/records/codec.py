@@ -76,6 +76,8 @@ class Layout:
     own: Mapping[str, Field]
     required: frozenset[str]
     groups: tuple[Field, ...]
+    written: tuple[tuple[str, object, Field], ...]
+    """Each field with its name and its default at hand."""
 
 
 # --- made ready once ------------------------------------------------------------------------------------------
@@ -104,6 +106,7 @@ def _lay_out(cls: type) -> Layout:
         own,
         required,
         tuple(one for one in fields if one.group is not None),
+        tuple((one.name, one.default, one) for one in fields),
     )
 
 
@@ -273,8 +276,8 @@ def _given(layout: Layout, header: Mapping[str, JSON]) -> tuple[dict[str, object
 def _written(layout: Layout, value: object) -> dict[str, JSON]:
     found: dict[str, JSON] = {}
     whole = layout.whole
-    for field in layout.fields:
-        one, default = getattr(value, field.name), field.default
+    for name, default, field in layout.written:
+        one = getattr(value, name)
         if one is default and not whole:  # most fields of most records, told without comparing
             continue
         if field.group is not None:

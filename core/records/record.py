@@ -47,7 +47,8 @@ class Record:
     @property
     def fields(self) -> dict[str, JSON]:
         """What its header says beside what every header says, as JSON."""
-        return {**encode_fields(self.content), **self.extra}
+        fields = encode_fields(self.content)
+        return {**fields, **self.extra} if self.extra else fields
 
     def text(self, name: str) -> str:
         """Field `name` as a string; empty if it is absent or of another type."""
