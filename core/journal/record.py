@@ -26,6 +26,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from core.characters import HIDDEN
@@ -38,7 +39,7 @@ from core.records.record import Record
 HEAD: Final = b"<!-- iact "
 HEAD_END: Final = b" -->\n"
 """How the line of a record's header begins and ends."""
-_RESERVED: Final = ("n", "at", "kind", "agent", "step", "bytes", "prev", "wrapped", "seal")
+_RESERVED: Final = frozenset({"n", "at", "kind", "agent", "step", "bytes", "prev", "wrapped", "seal"})
 MAX_HEADER: Final = 4 << 20
 MAX_BODY: Final = 256 << 20
 _NAME: Final = 200
@@ -89,6 +90,7 @@ def _heading(record: Record, fields: Mapping[str, JSON]) -> str:
     return f"### {record.n} · {_escape(subject)}"
 
 
+@lru_cache(maxsize=4096)  # the same agents do the same things again and again
 def _escape(text: str) -> str:
     text = text if len(text) <= _NAME else text[: _NAME - 1] + "…"
     return _MARKUP.sub(r"\\\1", HIDDEN.sub("�", text.replace("\t", "�").replace("\n", "�")))
@@ -129,9 +131,9 @@ def encode(record: Record, sealer: Sealer | None = None) -> tuple[bytes, str]:
             surrogates, too long.
     """
     own = record.fields
-    clash = [name for name in _RESERVED if name in own]
-    if clash:
-        raise UsageError(f"A journal record can't have a field of its own named {clash[0]!r}.")
+    if not _RESERVED.isdisjoint(own):
+        clash = min(_RESERVED & own.keys())
+        raise UsageError(f"A journal record can't have a field of its own named {clash!r}.")
     wrapped = unbalanced(record.body)
     try:
         body = (_wrap(record.body) if wrapped else record.body).encode()
