@@ -147,7 +147,7 @@ async def _hello(client: Client, message: Hello) -> Fields:
 
 async def _say(client: Client, message: Say) -> Fields:
     session = await client.session()
-    record = await session.say(message.text)
+    record = await session.say(message.text, mode=message.mode, plan_first=message.plan_first)
     return {"n": record.n, "session": session.id}
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from core.records.control import InjectMode
+from core.records.ways import Way
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]
@@ -126,7 +127,14 @@ class ShowVariable(Message):
 
 
 class Say(Message):
+    """Speak to the root. In another `mode` than a dialogue, `text` is the goal of a plan, whose report is the reply.
+
+    `plan_first`: that plan is written, and then waits for a person.
+    """
+
     text: Text
+    mode: Way = "dialogue"
+    plan_first: bool = False
 
 
 class Inject(Message):

@@ -14,6 +14,7 @@ from core.errors import UsageError
 from core.ports import JSON
 from core.records.control import InjectMode
 from core.records.record import Record
+from core.records.ways import Way
 from core.session.events import Event
 from core.session.journals import journal_file, names_journal
 from core.session.replay import Replay, replay
@@ -87,7 +88,7 @@ class Stored:
         """A stream that ends at once: nothing happens here."""
         yield _nothing()
 
-    async def say(self, text: str) -> Record:
+    async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
         """Refused, as everything below."""
         _refuse()
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from core.ports import JSON
+from core.records.ways import PLAN_WAYS
 
 _DOTTED: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}")
 
@@ -128,9 +129,6 @@ SHOW: Final = ActionSpec(
     core=True,
 )
 
-PLAN_MODES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile", "auto")
-"""After which events a plan is judged; see `core.plan.modes`."""
-
 COMPRESS: Final = ActionSpec(
     name="COMPRESS",
     summary="Cut your history: the body is your own summary of all that must survive.",
@@ -166,7 +164,7 @@ PLAN: Final = ActionSpec(
         ["plan"],
         name={"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$"},
         plan=_TEXT,
-        mode={"type": "string", "enum": list(PLAN_MODES)},
+        mode={"type": "string", "enum": list(PLAN_WAYS)},
         n={"type": "integer", "minimum": 1, "maximum": 100},
         rounds={"type": "integer", "minimum": 1, "maximum": 100},
         scope=_TEXT,

@@ -7,6 +7,8 @@ is YAML, so one reader does for both. Only plain data is read: no tags, no ancho
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, cast
 
@@ -19,6 +21,9 @@ from core.ports import JSON
 MAX_BYTES: Final = 1 << 20
 MAX_STEPS: Final = 20_000
 ID: Final = r"^[A-Za-z0-9_][A-Za-z0-9_\-]{0,63}$"
+
+_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+"""What YAML does not take as it is."""
 
 StepId = Annotated[str, Field(pattern=ID)]
 
@@ -151,6 +156,12 @@ def read_plan(text: str, *, id: str) -> Plan:
     return make_plan(
         id, (node_of(step) for step in form.steps), goal=form.goal, contract=contract_of(form.contract)
     )
+
+
+def goal_text(goal: str) -> str:
+    """A plan of which there is only the goal, as `read_plan` reads it."""
+    quoted = json.dumps({"goal": goal}, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
 
 
 def node_of(step: StepForm) -> Node:

@@ -10,6 +10,7 @@ from core.ports import JSON
 from core.records.content import Content
 from core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
 from core.records.parts import Blob, Memory, PlanTerms, Seen, Tokens
+from core.records.ways import Way
 
 DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
 """Why a generation was stopped: a latch closed, a person or a cancel ended it, its endpoint began again, or the
@@ -28,6 +29,11 @@ class Say(Content):
 
     KIND: ClassVar[str] = "say"
     BODY: ClassVar[Mark | None] = OUTCOME
+
+    mode: Annotated[Outcome[Way], Since("1.2")] = "dialogue"
+    """How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply."""
+    plan_first: Annotated[Outcome[bool], Since("1.2")] = False
+    """The plan waits for a person before it begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +116,7 @@ class Reply(Content):
     """Why this was the agent's last turn, which it was told."""
     generation: Annotated[Generation | None, Group()] = None
     plan: Derived[Literal["", "concluded", "partial", "failed"]] = ""
-    """How a plan ended that ended by itself."""
+    """How a plan ended that ended by itself; of the root: the one whose report it passes on."""
     answer: Derived[JSON] = None
     """The plan's answer where a model gave one; else its last steps speak for themselves."""
     missing: Derived[Mapping[str, str] | None] = None

@@ -150,12 +150,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTerms:
-    """How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice."""
+    """How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice.
+
+    `first`: it is written, and then waits for a person.
+    """
 
     mode: str
     options: Mapping[str, str | int]
     thinks: bool = True
     chosen: str = ""
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.language.actions import PLAN_MODES, Registry
+from core.language.actions import Registry
 from core.modules.registry import Loaded, specs_of
 from core.plan.forms import read_plan
 from core.plan.limits import Limits
@@ -19,6 +19,7 @@ from core.plan.state import NodeRecord
 from core.plan.states import State
 from core.plan.validate import PlanInvalid, check, effective_impact, levels
 from core.ports import JSON
+from core.records.ways import PLAN_WAYS
 from core.session.catalogue import Known
 from core.tree.agent import Agent, AgentState
 from core.tree.plan_aim import Functions, way_of
@@ -26,7 +27,7 @@ from core.tree.plan_report import plan_json, result_json
 from core.tree.plan_run import PlanRun
 from core.tree.tree import Tree
 
-MODES: Final[tuple[str, ...]] = PLAN_MODES
+MODES: Final[tuple[str, ...]] = PLAN_WAYS
 """The modes in which a plan can run; "auto" chooses one."""
 
 CONCURRENCY: Final = Limits().concurrency

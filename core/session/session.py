@@ -30,6 +30,7 @@ from core.records.control import (
 from core.records.dialogue import Reply, Say, Spawn
 from core.records.parts import PlanTerms
 from core.records.record import Record
+from core.records.ways import WAYS, Way
 from core.session.actions import ActionExecutor
 from core.session.child_calls import ChildCalls
 from core.session.files import SessionFiles
@@ -141,9 +142,26 @@ class Session:
 
     # --- control --------------------------------------------------------------------------------
 
-    async def say(self, text: str) -> Record:
-        """The user speaks to the root."""
-        record = self._live.record(Say(), "/", body=_text(text))
+    async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
+        """The user speaks to the root.
+
+        In another mode than a dialogue, the message is the goal of a plan below the root, and its report is the root's
+        reply; `auto` chooses. `plan_first`: the plan is written, and then waits for a person.
+
+        Raises:
+            UsageError: there is no such mode, or no plan in it; or the root is at work, so that none can begin.
+        """
+        if mode not in WAYS:
+            raise UsageError(f"There is no way of working {mode!r}; there are {', '.join(WAYS)}.")
+        if mode == "dialogue" and plan_first:
+            raise UsageError(
+                "There is no plan to see first in a dialogue; choose another way of working with it."
+            )
+        if mode != "dialogue" and self._find("/").active:
+            raise UsageError(
+                "The root is at work, so this can't begin as a plan. Wait for its answer, or say it in the mode dialogue."
+            )
+        record = self._live.record(Say(mode=mode, plan_first=plan_first), "/", body=_text(text))
         self._scheduler.drive("/")
         return await self._live.durable(record)
 
@@ -303,13 +321,13 @@ class Session:
             await self._modules.halt(_anybody, most=-math.inf, idle=True)
         return await self._live.durable(record)
 
-    async def ask(self, text: str) -> Record:
+    async def ask(self, text: str, *, mode: Way = "dialogue") -> Record:
         """Say something and wait for the root's answer; the `reply` record tells how it went.
 
         Raises:
             IactError: the session stopped before.
         """
-        said = await self.say(text)
+        said = await self.say(text, mode=mode)
         return await self.answer(said.n)
 
     async def answer(self, since: int) -> Record:

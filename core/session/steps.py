@@ -11,7 +11,7 @@ from core.session.planning import Planning
 from core.session.results import drop
 from core.session.scheduler import Ending, Scheduler
 from core.session.turns import Turns
-from core.tree.agent import Act, Agent, End, Execute, Step, Think
+from core.tree.agent import Act, Agent, End, Execute, Relay, Step, Think
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class StepExecutor:
                 self.scheduler.drive(pending.child)
             case Execute():
                 await self.planning.execute(agent)
+            case Relay():
+                self.turns.relay(agent)
             case End():
                 drop(self.live, agent, "skipped")
                 self.scheduler.cancel_children(agent)

@@ -14,7 +14,7 @@ from core.records.parts import Seen
 from core.session.generation import Generation
 from core.session.scheduler import Scheduler
 from core.session.session_memory import SessionMemory
-from core.tree import budget
+from core.tree import budget, errand
 from core.tree.agent import Agent, End, Think
 from core.tree.inputs import choose_notes, complete, compose, prepare
 from core.tree.interpret import KEPT, running_children, summarizer
@@ -94,6 +94,12 @@ class Turns:
         text = why.sentence + ("\n\nWhat it had so far:\n\n" + said[0] if said and agent.all_turns else "")
         reply = Reply(to=agent.caller, status="bound", bound=why.bound)
         self._live.record(reply, agent.path, body=text)
+
+    def relay(self, root: Agent) -> None:
+        """Answer with what the plan came back with that a person wanted."""
+        passed_on = errand.relay(root)
+        assert passed_on is not None
+        self._live.record(passed_on[0], root.path, body=passed_on[1])
 
     def _fail(self, agent: Agent, error: ModelError) -> None:
         self._live.record(Reply(to=agent.caller, status="failed"), agent.path, body=str(error))

@@ -76,7 +76,7 @@ def _come_to_rest(tree: Tree, agent: Agent) -> None:
             for message in agent.mail.inbox:
                 agent.mail.parts += show(tree, agent, message, agent.table)
         agent.mail.feedback = [*parts, labels.note(_TOLD)]
-    agent.mail.inbox, agent.actions = [], []
+    agent.mail.inbox, agent.actions, agent.errand = [], [], None
     if agent.active:
         agent.active, agent.rest = False, "cancelled"
     if agent.plan is not None:

@@ -68,6 +68,30 @@ class Pending:
     stopped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a plan came back with: how its reply says that it went, and the message."""
+
+    status: Literal["ok", "failed", "cancelled", "bound"]
+    plan: Literal["", "concluded", "partial", "failed"]
+    text: str
+
+
+@dataclass(slots=True)
+class Errand:
+    """What a person wants worked on as a plan; see `core.tree.errand`. `said`: the record of the message.
+
+    `mode`: of the plan; `why`: if the core chose it. `first`: it waits for a person before it begins. `report`: what it
+    came back with.
+    """
+
+    said: int
+    mode: str
+    why: str = ""
+    first: bool = False
+    report: Report | None = None
+
+
 @dataclass(slots=True)
 class Agent:
     """One agent. `active`: it owes its caller a reply. `rest`: how it came to rest if it does not.
@@ -76,7 +100,7 @@ class Agent:
     (`core.tree.origin`). `actions`: those of its last reply without an outcome; `turn`: the record of that reply.
     `all_turns`: how many turns it ever had. `step`: how many records it wrote, the last of them `record`.
     `directory`: where its last call left it. `plan`: it is a plan and not an agent; it has no turns, and its actions
-    are the firings under way.
+    are the firings under way. `errand`: what the root has a plan for, in place of turns of its own.
     """
 
     path: str
@@ -102,6 +126,7 @@ class Agent:
     directory: str = ""
     usage: Usage = field(default_factory=Usage)
     plan: PlanRun | None = None
+    errand: Errand | None = None
 
     @property
     def name(self) -> str:
@@ -155,4 +180,9 @@ class Execute:
     """Next step of a plan: run it to its end."""
 
 
-Step = Think | Act | End | Execute
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Next step: pass on what the plan came back with that a person wanted."""
+
+
+Step = Think | Act | End | Execute | Relay

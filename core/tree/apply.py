@@ -58,9 +58,10 @@ from core.tree import apply_session as fold_session
 from core.tree import apply_shared as fold_shared
 from core.tree import apply_turn as turns
 from core.tree import budget, effects, loops, offers, origin, uploads
+from core.tree import errand as errands
 from core.tree.adoption import adopt
-from core.tree.agent import Agent, Pending
-from core.tree.checking import NOT_RUN, agent_of, expect, is_gated, pending_of
+from core.tree.agent import Agent, Pending, Report
+from core.tree.checking import NOT_RUN, agent_of, expect, expect_said, is_gated, pending_of
 from core.tree.inputs import choose_notes, documented, heard, labels_shown, receive, show
 from core.tree.interpret import (
     advance,
@@ -75,6 +76,7 @@ from core.tree.interpret import (
     summarizer,
 )
 from core.tree.mail import Incoming
+from core.tree.plan_run import BUG
 from core.tree.recall import lines_in, untrusted_in
 from core.tree.shape import STUMBLES, damaged
 from core.tree.spawning import expect_spawn
@@ -184,8 +186,8 @@ def _take(tree: Tree, record: Record) -> None:
             _select(tree, record, select)
         case Draw() as drawn:
             _draw(tree, record, drawn)
-        case Say():
-            _say(tree, record)
+        case Say() as say:
+            _say(tree, record, say)
         case Recall() as recall:
             _recall(tree, record, recall)
         case Discard() as discard:
@@ -232,10 +234,24 @@ def _take(tree: Tree, record: Record) -> None:
             _control(tree, record, said)
 
 
-def _say(tree: Tree, record: Record) -> None:
+def _say(tree: Tree, record: Record, say: Say) -> None:
     tree.said.append(record.body)
-    said = Incoming(record.n, "say", "the user", record.body, labels=origin.WRITTEN)
-    _deliver(tree, tree.root, said, record.at)
+    said, root = Incoming(record.n, "say", "the user", record.body, labels=origin.WRITTEN), tree.root
+    errand = errands.take(record, say).errand
+    expect(tree, record, errand is None or not root.active, "begins a plan while the root is at work")
+    expect(
+        tree, record, say.mode != "dialogue" or not say.plan_first, "wants to see a plan that there is not"
+    )
+    if errand is None or root.active:
+        _deliver(tree, root, said, record.at)
+        return
+    root.mail.task = said.text
+    root.mail.feedback.append(_hear(tree, root, said))
+    _activate(root, record.at)
+    errands.begin(root, errand, said.text)
+    advance(tree, root)
+    if not root.actions:
+        root.errand = None
 
 
 def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
@@ -284,11 +300,15 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     expect(
         tree, record, reply.to == agent.caller, f"is for {reply.to[:_LONGEST_PATH]}, and not for its caller"
     )
-    if agent.plan is None:
+    passed_on = errands.relay(agent)
+    if passed_on is not None and status != "cancelled" and record.body != BUG:
+        expect_said(tree, record, *passed_on)
+    elif agent.plan is None:
         plain = Reply(
             to=reply.to, status=status, bound=reply.bound, last=reply.last, generation=reply.generation
         )
         expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
+    agent.errand = None
     blocks: Sequence[Block] | None = None
     if reply.generation is not None:
         blocks = turns.take_turn(tree, agent, record, reply.generation, last=reply.last)
@@ -301,7 +321,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
     if status == "cancelled":
         agent.mail.inbox, agent.mail.feedback = [], _left_behind(tree, agent)
-    elif reply.generation is not None and agent.mail.wakes:
+    elif (reply.generation is not None or passed_on is not None) and agent.mail.wakes:
         _activate(agent, record.at)
     if agent.plan is not None:
         said = plan_fold.end(tree, agent, record, reply)
@@ -355,6 +375,8 @@ def _return(
         return
     caller.actions.remove(waiting)
     caller.mail.feedback.append(_hear(tree, caller, reply))
+    if caller.errand is not None and isinstance(record.content, Reply):
+        errands.came_back(caller, Report(record.content.status, record.content.plan, record.body))
     if waiting.bound is not None:
         loops.watch(caller, waiting.spec.name, digest_of(waiting.bound), record.body)
     advance(tree, caller)
@@ -490,6 +512,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
             origin.read(agent, join(tree.shared.named.values()))
     elif result.status in ("ok", "error"):
         origin.read(agent, origin.of_call(tree, agent, pending))
+    agent.errand = None  # its plan could not be begun: the root answers itself
     _judge(agent, pending, record, result)
     if result.state is not None and (shifted := offers.shift(tree, agent, result.function, result.state)):
         agent.mail.feedback.append(shifted)

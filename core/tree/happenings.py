@@ -43,6 +43,8 @@ def happening(tree: Tree, record: Record) -> Happening | None:
         case Result(function=function, status="error") if "." in function:
             shown = " ".join(record.body.split())[:_FAILURE]
             return _made(tree, record, "failure", f"{function} failed: {shown}")
+        case Reply(plan=plan) if plan and record.agent == "/":
+            return None  # the plan itself said it
         case Reply(status=status):
             ok = status == "ok"
             return _made(tree, record, "reply" if ok else "failure", record.body)

@@ -15,6 +15,7 @@ from core.plan.modes.registry import make_mode
 from core.plan.seams import FunctionInfo
 from core.plan.validate import check
 from core.ports import JSON
+from core.records.ways import Way
 from core.tree.agent import Agent, Pending
 from core.tree.tree import Tree
 
@@ -60,6 +61,14 @@ def way_of(mode: str, plan: Plan) -> tuple[str, str]:
     return choice.way, choice.reason
 
 
+def choose_way(way: Way, text: str) -> tuple[str, str]:
+    """How a message is worked on that a person wants worked on in this way, and why, where `auto` chose it."""
+    if way != "auto":
+        return way, ""
+    choice = choose(text)
+    return ("dialogue" if choice.way == "plain" else choice.way), choice.reason
+
+
 def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> str | None:
     """Note where in the tree a PLAN will stand; a sentence if it can't be run."""
     if agent.depth + 1 > tree.bounds.depth:
@@ -96,10 +105,13 @@ def check_plan(text: str, registry: Registry, mode: str) -> str:
 def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
     """What the `spawn` record of a plan says of it and of its grant, as its PLAN asks for."""
     way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), read_plan(text, id="plan"))
+    reason = str(bound.arguments.get("chosen", reason))
     options = {name: bound.arguments[name] for name in ("n", "rounds") if name in bound.arguments}
     plan: dict[str, JSON] = {"mode": way, "options": options}
     if reason:
         plan["chosen"] = reason
+    if bound.arguments.get("first") is True:
+        plan["first"] = True
     fields: dict[str, JSON] = {"plan": plan}
     scope, intent = bound.arguments.get("scope"), bound.arguments.get("intent")
     if isinstance(scope, str):

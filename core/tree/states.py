@@ -73,6 +73,10 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         Transition(rest, "message", "latched", "paused", "a message wakes it behind a closed latch")
         for rest in _RESTS
     ),
+    *(
+        Transition(rest, "message", "action", "acting", "a message is the goal of a plan")
+        for rest in _RESTS
+    ),
     Transition("idle", "message", "plan", "acting", "a plan is handed over"),
     Transition("acting", "reply", "ok", "done", "a plan ended by itself"),
     Transition("acting", "reply", "cancelled", "cancelled", "it is cancelled"),
@@ -165,7 +169,9 @@ def guard_of(event: Event, record: Record, tree: Tree, agent: Agent) -> Guard:
     """What decides where an event leads, read from the tree behind the record."""
     match event:
         case "message":
-            return "latched" if tree.latched(agent.path) else "plan" if agent.plan is not None else "open"
+            if tree.latched(agent.path):
+                return "latched"
+            return "plan" if agent.plan is not None else "action" if agent.actions else "open"
         case "pause":
             return ""
         case "reply":

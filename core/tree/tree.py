@@ -20,7 +20,7 @@ from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
 from core.records.kinds import FORMAT
 from core.records.parts import Bounds
-from core.tree.agent import Act, Agent, AgentState, End, Execute, Step, Think
+from core.tree.agent import Act, Agent, AgentState, End, Execute, Relay, Step, Think
 from core.tree.pending import LiveFolder, PendingChange
 from core.tree.prepared import Foreseen, Stamp
 from core.tree.roles import Role
@@ -182,7 +182,9 @@ class Tree:
             return Execute()
         if agent.guards.ended:
             return End("loop", agent.guards.ended)
-        return Act(agent.actions[0]) if agent.actions else Think()
+        if agent.actions:
+            return Act(agent.actions[0])
+        return Relay() if agent.errand is not None else Think()
 
     def state(self, agent: Agent) -> AgentState:
         """An agent's state, for people."""

@@ -18,6 +18,7 @@ from core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
 from core.records.control import InjectMode
 from core.records.kinds import BY_NAME
 from core.records.record import Record
+from core.records.ways import Way
 from core.session.catalogue import Known
 from core.session.effects import Settled
 from core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
@@ -189,7 +190,7 @@ class FakeSession:
 
     # --- what the server asks
 
-    async def say(self, text: str) -> Record:
+    async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
         self._note("say", text)
         return self.append("say", body=text)
 

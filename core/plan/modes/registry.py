@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from core.errors import UsageError
 from core.plan.modes.analyze import Analyze
@@ -13,8 +12,7 @@ from core.plan.modes.orchestrator import Orchestrator
 from core.plan.modes.profile import Profile
 from core.plan.modes.reflect import Reflect
 from core.plan.modes.static import Static
-
-NAMES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile", "auto")
+from core.records.ways import PLAN_WAYS
 
 
 def make_mode(name: str, options: Mapping[str, str | int] | None = None) -> Mode:
@@ -30,7 +28,7 @@ def make_mode(name: str, options: Mapping[str, str | int] | None = None) -> Mode
         return Analyze(_number(given, "rounds", 3))
     plain = {"static": Static, "reflect": Reflect, "orchestrator": Orchestrator, "profile": Profile}
     if name not in plain:
-        raise UsageError(f"There is no mode {name!r}; use one of {', '.join(NAMES)}.")
+        raise UsageError(f"There is no mode {name!r}; use one of {', '.join(PLAN_WAYS)}.")
     return plain[name]()
 
 

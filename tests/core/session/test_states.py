@@ -227,6 +227,40 @@ async def planned(data: Path) -> Path:
         return session.journal.parent
 
 
+class NoPlanner(Failing):
+    """Nobody ever answers a question about a plan."""
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        if len(messages) == 1:
+            await asyncio.Event().wait()
+        async for event in super().stream(messages, max_tokens=max_tokens):
+            yield event
+
+
+async def in_plan_modes(data: Path) -> Path:
+    """Messages in a plan mode reach a root at rest, however it came to that."""
+    script = replies({"/": ["Done."]})
+    model = NoPlanner(script)
+    async with runtime(data, script, model=model) as opened:
+        session = await opened.open()
+
+        async def cancelled() -> None:
+            await session.say("Look", mode="static")
+            assert session.tree()[0].state in ("acting", "waiting")
+            await session.cancel("/")
+
+        await cancelled()
+        await cancelled()
+        assert (await session.ask("Go")).text("status") == "failed"
+        await cancelled()
+        model.down = False
+        await session.ask("Go")
+        await cancelled()
+        return session.journal.parent
+
+
 @cache
 def observed() -> Counter[Row | LatchTransition]:
     """How often each change happened in all sessions together."""
@@ -240,6 +274,7 @@ def observed() -> Counter[Row | LatchTransition]:
             every_action,
             asking,
             planned,
+            in_plan_modes,
             *(partial(random_one, seed) for seed in SEEDS),
         ]
         for number, scene in enumerate(scenes):

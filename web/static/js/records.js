@@ -94,12 +94,13 @@
  * @property {string} [content]
  * @property {string} [target]
  *
- * How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice.
+ * How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice. `first`: it is written, and then waits for a person.
  * @typedef {object} PlanTerms
  * @property {string} mode
  * @property {Record<string, string|number>} options
  * @property {boolean} [thinks]
  * @property {string} [chosen]
+ * @property {boolean} [first]
  *
  * The model of one role: its name, its window in tokens, the digest of its static prompt, media that it takes. `static`: the prompt itself, if it is not the standard one.
  * @typedef {object} RoleTerms
@@ -127,6 +128,8 @@
  * The user says something to the root.
  * @typedef {object} SayRecord
  * @property {"say"} kind
+ * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply.
+ * @property {boolean} [plan_first] The plan waits for a person before it begins.
  *
  * The user hands over a file: an immutable variable of the root's. The body is what the root reads of it.
  * @typedef {object} UploadRecord
@@ -173,7 +176,7 @@
  * @property {Record<string, number>|(string)[]|null} [notes] Functions whose documentation came with the context, each with the message behind which it stood (0: feedback). In format 1.0 a list; all stood in front then.
  * @property {number} [full] How full its context is, in percent, if the agent was told so now.
  * @property {number} [cut] How many characters were cut off.
- * @property {""|"concluded"|"partial"|"failed"} [plan] How a plan ended that ended by itself.
+ * @property {""|"concluded"|"partial"|"failed"} [plan] How a plan ended that ended by itself; of the root: the one whose report it passes on.
  * @property {unknown} [answer] The plan's answer where a model gave one; else its last steps speak for themselves.
  * @property {Record<string, string>|null} [missing] Steps of the plan that came to nothing, and why.
  * @property {string} [ended_by] The bound that ended the plan.

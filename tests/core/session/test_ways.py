@@ -1,0 +1,143 @@
+"""Ways of working: what a person says in a plan mode is the goal of a plan, whose report is the root's reply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.errors import UsageError
+from core.journal import read_journal
+from core.records.dialogue import Reply, Say, Spawn
+from core.records.record import Record
+from core.session.replay import replay
+from core.session.session import Session
+from core.tree.plan_report import plan_json
+from tests.core.session.fakes import Script, World, replies
+from tests.core.session.plan_scenes import WRITTEN, Answers, changes, heard, runtime, until
+
+GOAL = 'Find out: "which" hosts\u2028 are * vulnerable \x7f\nand say so'
+CONCLUDES: Answers = {
+    "Plan the steps": WRITTEN,
+    "Decide whether": '{"achieved": true, "confidence": 0.9, "final_answer": "All is well."}',
+    "Answer from the results": "All is well.",
+}
+
+
+def say(
+    data: Path,
+    *said: tuple[str, str],
+    script: Script | None = None,
+    answers: Answers = CONCLUDES,
+    world: World | None = None,
+    plan_first: bool = False,
+) -> tuple[Session, list[Record], list[Record]]:
+    """Several messages, each in its mode and answered before the next; the answers and all records. It verifies."""
+
+    async def run() -> tuple[Session, list[Record]]:
+        async with runtime(data, script or replies({"/": ["Yes."]}), answers=answers, world=world) as opened:
+            session = await opened.open()
+            given = []
+            for text, mode in said:
+                record = await session.say(text, mode=mode, plan_first=plan_first)  # type: ignore[arg-type]
+                given.append(await session.answer(record.n))
+            return session, given
+
+    session, given = asyncio.run(run())
+    replay(session.journal, verify=True)
+    return session, given, list(read_journal(session.journal.parent).records)
+
+
+def test_a_message_in_a_plan_mode_is_a_plan_below_the_root_and_its_report_the_reply(tmp_path: Path) -> None:
+    world = World()
+    session, [answer], records = say(tmp_path, (GOAL, "analyze"), world=world)
+    assert "All is well." in answer.body
+    assert answer.agent == "/"
+    assert isinstance(answer.content, Reply)
+    assert (answer.content.status, answer.content.plan) == ("ok", "concluded")
+    assert [text for _, _, text in world.done] == ["one", "two"]
+    assert ("b", "executed") in changes(records, "/plan")
+    assert not [one for one in records if one.kind == "turn"], "the root's model was asked"
+    found = plan_json(session.state, session.state.agents["/plan"])
+    assert (found["goal"], found["mode"], found["caller"]) == (GOAL, "analyze", "/")
+    said = next(one.content for one in records if isinstance(one.content, Say))
+    assert (said.mode, said.plan_first) == ("analyze", False)
+
+
+def test_the_next_message_of_a_dialogue_knows_what_was_said_and_what_came_of_it(tmp_path: Path) -> None:
+    session, answers, records = say(tmp_path, ("Look around", "analyze"), ("And now?", "dialogue"))
+    assert answers[1].body == "Yes."
+    told = heard(session)
+    assert told.index("Look around") < told.index("All is well.") < told.index("And now?")
+    assert "kept as $plan" in told
+    assert len([one for one in records if one.kind == "reply" and one.agent == "/"]) == 2
+
+
+def test_two_messages_two_plans(tmp_path: Path) -> None:
+    _, answers, records = say(tmp_path, ("First", "static"), ("Second", "static"))
+    assert [one.content.plan for one in answers if isinstance(one.content, Reply)] == ["concluded"] * 2
+    assert [one.agent for one in records if isinstance(one.content, Spawn)] == ["/plan", "/plan-2"]
+
+
+def test_whether_a_person_wants_to_see_the_plan_first_is_in_the_journal(tmp_path: Path) -> None:
+    _, _, records = say(tmp_path, ("Look", "static"), plan_first=True)
+    spawned = next(one.content for one in records if isinstance(one.content, Spawn))
+    assert spawned.plan is not None
+    assert spawned.plan.first
+
+
+def test_a_dialogue_is_as_ever(tmp_path: Path) -> None:
+    _, [answer], records = say(tmp_path, ("Hello", "dialogue"))
+    assert answer.body == "Yes."
+    assert next(one.content for one in records if isinstance(one.content, Say)) == Say()
+
+
+def test_a_plan_to_see_first_needs_a_plan(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no plan to see first"):
+        say(tmp_path, ("Hello", "dialogue"), plan_first=True)
+    with pytest.raises(UsageError, match="no way of working 'hasty'; there are dialogue, auto, static"):
+        say(tmp_path, ("Hello", "hasty"))
+
+
+def running(data: Path, then: Callable[[Session], object], *, script: Script | None = None) -> list[Record]:
+    """A plan runs that never ends by itself, and something is done to it; the journal verifies."""
+
+    async def run() -> Session:
+        world = World(hold={"one": asyncio.Event()})
+        async with runtime(
+            data, script or replies({"/": ["Yes."]}), answers=CONCLUDES, world=world
+        ) as opened:
+            session = await opened.open()
+            said = await session.say("Look", mode="analyze")
+            await until(lambda: session.tree()[-1].doing)
+            await then(session)  # type: ignore[misc]
+            await session.answer(said.n)
+            return session
+
+    session = asyncio.run(run())
+    replay(session.journal, verify=True)
+    return list(read_journal(session.journal.parent).records)
+
+
+def test_no_second_plan_begins_while_the_root_is_at_work(tmp_path: Path) -> None:
+    async def then(session: Session) -> None:
+        with pytest.raises(UsageError, match="The root is at work"):
+            await session.say("More", mode="analyze")
+        await session.cancel("/")
+
+    records = running(tmp_path, then)
+    assert len([one for one in records if one.kind == "say"]) == 1
+
+
+def test_a_plan_that_is_cancelled_is_the_roots_answer(tmp_path: Path) -> None:
+    async def then(session: Session) -> None:
+        await session.cancel("/plan")
+
+    reply = running(tmp_path, then)[-2]
+    assert (reply.agent, reply.text("status"), reply.body) == (
+        "/",
+        "cancelled",
+        "The user cancelled this work.",
+    )
