@@ -93,12 +93,13 @@ class Seals:
                 "it has no seals of this installation: it was made elsewhere, or before seals were kept, or the key "
                 "of this data directory was lost or replaced"
             )
-        if self.adopted is not None and _sha256_of(file, self.adopted[0]) != self.adopted[1]:
+        if self.adopted is not None and sha256_of_start(file, self.adopted[0]) != self.adopted[1]:
             return "what it adopted is not what stands there now"
         return ""
 
 
-def _sha256_of(file: Path, size: int) -> str:
+def sha256_of_start(file: Path, size: int) -> str:
+    """The SHA-256, in hexadecimal digits, of the first `size` bytes of a file."""
     hasher = hashlib.sha256()
     with file.open("rb") as stream:
         while size > 0 and (chunk := stream.read(min(size, 1 << 20))):

@@ -4,12 +4,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from core.ports import JSON
 from core.records.content import Content
-from core.records.mark import OUTCOME, Derived, Mark, Outcome
-from core.records.parts import Listed
+from core.records.mark import OUTCOME, Derived, Mark, Outcome, Since
+from core.records.parts import Listed, PlanTerms
 
 By: TypeAlias = Literal["user"]
 """Who did it."""
@@ -117,6 +117,8 @@ class StartPlan(Content):
     BODY: ClassVar[Mark | None] = OUTCOME
 
     by: Outcome[By]
+    plan: Annotated[Outcome[PlanTerms | None], Since("1.2")] = None
+    """How they want it run: as its `spawn` says, the record before."""
     budget: Derived[int]
     """Tokens that are reserved for it."""
 

@@ -186,6 +186,10 @@ class Draw(Content):
 
     tokens: Derived[int]
     """How many."""
+    seen: Annotated[Outcome[Seen | None], Since("1.2")] = None
+    """Of an agent: what it would be shown of the world in the turn that begins."""
+    thought: Annotated[Outcome[int], Since("1.2")] = 0
+    """Of a plan: the question that is asked now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -242,7 +242,7 @@ class _Running:
         try:
             failed = ""
             try:
-                self._afford(asking.question.text)
+                self._afford(thought, asking.question.text)
                 await self._stream(thought, asking, answer)
             except ModelError as error:
                 failed = str(error)
@@ -294,13 +294,13 @@ class _Running:
                     case UsageReport(usage):
                         answer.counted = usage
 
-    def _afford(self, question: str) -> None:
+    def _afford(self, thought: int, question: str) -> None:
         """Draw what a question needs, as an agent does before its turn."""
         tree, plan = self._live.tree, self._plan
         cost = budget.cost_of_turn(estimate(question))
         tokens = budget.short(tree, plan, cost)
         if tokens:
-            self._live.record(Draw(tokens=tokens), plan.path)
+            self._live.record(Draw(tokens=tokens, thought=thought), plan.path)
         if plan.account.left * 2 < cost:
             raise ModelError("The budget of tokens is used up.")
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from core.errors import UsageError
+from core.errors import ReplayMismatch, UsageError
 from core.journal.file import FILE, Contents, read_blob, read_journal
-from core.journal.seal import Sealer
+from core.journal.reader import Reader
+from core.journal.seal import Sealer, sha256_of_start
 from core.ports import ChatMessage
 from core.records.dialogue import Generation, LastTurn, Reply, Turn
 from core.records.record import Record
+from core.records.session import Adopt
 from core.session.garbage_collection import collector_paused
 from core.session.view import View
 from core.tree.apply import migrated_at, read_tree
@@ -101,7 +103,29 @@ def replay(
         if not 1 <= last <= len(contents.records):
             raise UsageError(f"There is no record {at}; the journal has 1 to {len(contents.records)}.")
         tree = read_tree(contents.records[:last], lambda digest: read_blob(directory, digest), strict=verify)
+    if verify:
+        _expect_adopted(directory / FILE, contents.records[:last])
     return Replay(directory / FILE, contents, last, tree)
+
+
+def _expect_adopted(file: Path, records: Sequence[Record]) -> None:
+    """Compare what a journal adopted, byte by byte, with what its `adopt` record says of that: no other record tells.
+
+    Raises:
+        ReplayMismatch: something else stands there.
+    """
+    adopted = next((one for one in reversed(records) if isinstance(one.content, Adopt)), None)
+    if adopted is None or not isinstance(adopted.content, Adopt):
+        return
+    reader = Reader(file)
+    for record in reader.read():
+        if record.n == adopted.n - 1:
+            break
+    if sha256_of_start(file, reader.offset) != adopted.content.sha256:
+        raise ReplayMismatch(
+            f"Record {adopted.n} (adopt) differs: it adopted other bytes than those that stand before it.",
+            n=adopted.n,
+        )
 
 
 def view_of(records: Sequence[Record], blobs: Callable[[str], bytes]) -> View:

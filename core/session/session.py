@@ -352,7 +352,7 @@ class Session:
         terms = PlanTerms(mode=way, options={}, thinks=thinks)
         spawned = live.record(Spawn(caller="/", plan=terms), path)
         tokens = budget.share(tree, root, tree.agents[path], waits=True)
-        live.record(StartPlan(by="user", budget=tokens), path, body=text)
+        live.record(StartPlan(by="user", plan=terms, budget=tokens), path, body=text)
         self._scheduler.drive(path)
         return await self._reply(path, spawned.n)
 

@@ -59,7 +59,7 @@ class Turns:
         cost = budget.cost_of_turn(size)
         tokens = budget.short(tree, agent, cost)
         if tokens:
-            live.record(Draw(tokens=tokens), agent.path)
+            live.record(Draw(tokens=tokens, seen=seen), agent.path)
         window = tree.roles[agent.model].context
         share = size / (window - min(tree.bounds.reply_tokens, window // 8))
         bound = self._bound(agent, cost, now)

@@ -62,6 +62,7 @@ from core.tree import errand as errands
 from core.tree.adoption import adopt
 from core.tree.agent import Agent, Pending, Report
 from core.tree.checking import NOT_RUN, agent_of, expect, expect_said, is_gated, pending_of
+from core.tree.draws import draw
 from core.tree.inputs import choose_notes, documented, heard, labels_shown, receive, show
 from core.tree.interpret import (
     advance,
@@ -185,7 +186,7 @@ def _take(tree: Tree, record: Record) -> None:
         case Select() as select:
             _select(tree, record, select)
         case Draw() as drawn:
-            _draw(tree, record, drawn)
+            draw(tree, agent_of(tree, record), record, drawn)
         case Say() as say:
             _say(tree, record, say)
         case Recall() as recall:
@@ -556,13 +557,6 @@ def _judge(agent: Agent, pending: Pending, record: Record, result: Result) -> No
             loops.watch(agent, function, arguments, record.body)
 
 
-def _draw(tree: Tree, record: Record, draw: Draw) -> None:
-    """An agent takes more tokens from those above it before it asks its model."""
-    agent, tokens = agent_of(tree, record), draw.tokens
-    expect(tree, record, 0 < tokens <= budget.above(tree, agent), f"draws {tokens} tokens that are not there")
-    budget.draw(tree, agent, tokens)
-
-
 def _compress(tree: Tree, record: Record, cut: Compress) -> None:
     agent, right = agent_of(tree, record), summarizer(tree, agent_of(tree, record))
     known = tree.roles.get(cut.role)
@@ -630,6 +624,8 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             message = Incoming(record.n, kind, "the user", record.body, mode=said.mode, labels=origin.WRITTEN)
             _deliver(tree, agent, message, record.at)
         case StartPlan():
+            as_made = agent.plan is not None and said.plan == agent.plan.terms
+            expect(tree, record, as_made, "wants a plan other than the one that was made")
             _begin_plan(tree, tree.agents[agent.caller], agent.path, record.body, said.budget, record)
         case SetIntent():
             tree.grant = dataclasses.replace(tree.grant, intent=said.value)

@@ -67,7 +67,7 @@ _KNOWN: Final = frozenset(
 def made(spawn: Spawn) -> PlanRun | None:
     """The plan that a `spawn` record makes; None if it makes an agent."""
     terms = spawn.plan
-    return PlanRun(terms.mode, terms.options, terms.thinks) if terms is not None else None
+    return PlanRun(terms.mode, terms.options, terms.thinks, terms) if terms is not None else None
 
 
 def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> Agent:

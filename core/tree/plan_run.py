@@ -23,6 +23,7 @@ from core.plan.result import Status
 from core.plan.seams import Outcome, Question
 from core.plan.state import NodeRecord, PlanState
 from core.ports import JSON
+from core.records.parts import PlanTerms
 from core.records.plans import Fire, Node, Plan
 from core.records.session import Notice
 from core.tree.plan_history import History
@@ -77,7 +78,7 @@ class Asking:
 
 @dataclass(slots=True)
 class PlanRun:
-    """One plan. `thinks`: whether models are asked about it. `source`: as it was written, without steps if a planner
+    """One plan. `thinks`: whether models are asked about it. `terms`: as its `spawn` has them. `source`: as it was written, without steps if a planner
     writes them. `machine`: None before it is handed over, if it can't run (`invalid` says why), and while records
     of an older format are read, whose steps are in `history`.
 
@@ -91,6 +92,7 @@ class PlanRun:
     mode: str
     options: Mapping[str, str | int]
     thinks: bool = True
+    terms: PlanTerms | None = None
     source: Steps = field(default_factory=lambda: Steps("plan", {}))
     machine: PlanMachine | None = None
     history: History = field(default_factory=History)

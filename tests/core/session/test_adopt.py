@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ForeignSession, JournalError, UsageError
+from core.errors import ForeignSession, JournalError, ReplayMismatch, UsageError
 from core.journal import encode, read_journal
 from core.journal.file import FILE
 from core.journal.seal import KEY, Sealer
@@ -101,6 +101,20 @@ def test_a_foreign_session_is_shown_and_verified_but_not_opened_nor_forked(tmp_p
 
     asyncio.run(main())
     assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+
+
+def test_what_was_adopted_is_told_by_its_bytes(tmp_path: Path) -> None:
+    made = adopt(tmp_path / "b", elsewhere(tmp_path / "a", {"/": ["Hello."]}))
+    last = replay(made, verify=True).records[-1]
+    assert last.kind == "adopt"
+
+    def forge(records: list[Record]) -> list[Record]:
+        return [*records[:-1], with_fields(last, {**last.fields, "sha256": "0" * 64})]
+
+    rewritten(made, forge)
+    with pytest.raises(ReplayMismatch, match="it adopted other bytes") as raised:
+        replay(made, verify=True)
+    assert raised.value.n == last.n
 
 
 def test_an_adopted_session_has_the_words_and_nothing_of_the_say(tmp_path: Path) -> None:

@@ -210,6 +210,8 @@
  * @typedef {object} DrawRecord
  * @property {"draw"} kind
  * @property {number} tokens How many.
+ * @property {Seen|null} [seen] Of an agent: what it would be shown of the world in the turn that begins.
+ * @property {number} [thought] Of a plan: the question that is asked now.
  *
  * A model summarized an agent's history, which is cut to that. The body is the summary.
  * @typedef {object} CompressRecord
@@ -449,6 +451,7 @@
  * @property {"control"} kind
  * @property {"plan"} op
  * @property {"user"} by
+ * @property {PlanTerms|null} [plan] How they want it run: as its `spawn` says, the record before.
  * @property {number} budget Tokens that are reserved for it.
  *
  * The files of the workspace are put back to what they were.

@@ -1,0 +1,41 @@
+"""How much an agent or a plan draws from those above it: what it lacks for the turn, or the answer, that begins now.
+
+The record says what the turn would show of the world, or which question is asked. All else follows from the tree, so
+whoever verifies builds the same context and counts it again.
+"""
+
+from __future__ import annotations
+
+from core.context.tokens import estimate
+from core.records.dialogue import Draw
+from core.records.record import Record
+from core.tree import budget
+from core.tree.agent import Agent
+from core.tree.checking import expect
+from core.tree.inputs import choose_notes, compose
+from core.tree.tree import Tree
+
+
+def draw(tree: Tree, agent: Agent, record: Record, said: Draw) -> None:
+    """An agent takes more tokens from those above it before it asks its model."""
+    there = 0 < said.tokens <= budget.above(tree, agent)
+    expect(tree, record, there, f"draws {said.tokens} tokens that are not there")
+    if tree.strict:
+        lacks = budget.short(tree, agent, _cost(tree, agent, record, said))
+        expect(tree, record, said.tokens == lacks, f"draws {said.tokens} tokens where {lacks} are missing")
+    budget.draw(tree, agent, said.tokens)
+
+
+def _cost(tree: Tree, agent: Agent, record: Record, said: Draw) -> int:
+    """What the turn or the answer costs before which this is drawn."""
+    if agent.plan is not None:
+        asking = agent.plan.asking.get(said.thought)
+        expect(
+            tree, record, asking is not None and said.seen is None, "draws for a question that nobody asked"
+        )
+        return budget.cost_of_turn(estimate(asking.question.text)) if asking is not None else 0
+    expect(tree, record, said.seen is not None and not said.thought, "does not say what its turn would see")
+    if said.seen is None:
+        return 0
+    composed = compose(tree, agent, said.seen, notes=choose_notes(tree, agent))
+    return budget.cost_of_turn(tree.tokens(agent, composed.newest))

@@ -1,0 +1,201 @@
+"""Sessions that between them have what few others have: whatever a person does to one, and what happens around it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from core.gate.gate import Ticket
+from core.gate.policy_file import Policies
+from core.journal import read_journal
+from core.models.roles import Models
+from core.modules.client import OnArtifact, Outcome
+from core.modules.door import FunctionCall, Modules
+from core.modules.manifest import Manifest
+from core.modules.outcome import StateChange
+from core.ports import CatalogueEntry, Memory, ModuleHost, Report
+from core.records.calls import ClearanceAsk, Result
+from core.session.runtime import Runtime
+from core.session.session import Session
+from sandbox.versions import GitVersions
+from tests.core.session import test_adopt
+from tests.core.session.fakes import FakeHost, Script, ScriptedModel, TickingClock, replies, runtime
+from tests.core.session.memories import POISON, WISH, FakeMemory
+from tests.core.session.test_control import until
+from tests.core.session.test_offers import MACHINE, House
+from tests.sealing import give_key, seal
+
+POLICY = '[scope.default]\nfunctions = ["*"]\nclearance = ["house.leave"]'
+STEPS = "steps:\n  - {id: in, call: house.enter}\n  - {id: out, call: house.leave, after: [in]}\n"
+
+
+HOUSE = Manifest.model_validate(
+    {
+        **MACHINE.model_dump(),
+        "needs": {"workspace": "write"},
+        "functions": [
+            {
+                **one.model_dump(),
+                "impact": 0 if one.name == "look" else 1,
+                "schema_text": '{"type":"object","properties":{"text":{"type":"string"}}}',
+            }
+            for one in MACHINE.functions
+        ],
+    }
+)
+"""The house, in which one leaves traces."""
+
+
+class Moving(House):
+    """A house whose door falls shut some time after somebody waited: it comes to another state by itself."""
+
+    async def call(
+        self,
+        ticket: Ticket,
+        call: FunctionCall,
+        *,
+        on_output: Callable[[str], None],
+        on_artifact: OnArtifact,
+        report: Report,
+    ) -> Outcome:
+        outcome = await super().call(
+            ticket, call, on_output=on_output, on_artifact=on_artifact, report=report
+        )
+        if call.request.function == "house.wait" and call.on_state is not None:
+            change = StateChange("outside", ("enter",), "The door fell shut.")
+            self._door = asyncio.ensure_future(call.on_state(change))  # as by whoever listens to a module
+        return outcome
+
+
+class Street(FakeHost):
+    """A catalogue with the house, of which a person takes it away and puts it back."""
+
+    empty = False
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        there = CatalogueEntry("house", "0" * 64, "shipped", "A house.", HOUSE.to_proto())
+        return [] if self.empty else [there]
+
+
+def opened(
+    data: Path,
+    script: Script,
+    *,
+    policy: str = "",
+    memory: Memory | None = None,
+    host: FakeHost | None = None,
+) -> Runtime:
+    def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
+        return Moving()
+
+    give_key(data)
+    return Runtime(
+        data,
+        Models({"smart": ScriptedModel(script, chunk=10_000)}),
+        host or Street(),
+        clock=TickingClock(),
+        open_modules=open_modules,
+        policies=lambda: Policies.from_toml(policy),
+        memory=memory,
+        versions=GitVersions(),
+    )
+
+
+TURNS = [
+    "```house.enter\n```\n```RECALL\nspaces\n```\n```REMEMBER kind=fact\nThe hall is dark.\n```",
+    "```VAR hall\n$enter_1\n```",
+    "I am inside.",
+    "```house.look\n```",
+    "Locked.",
+    "```house.wait\n```",
+    "It fell shut.",
+    "I see.",
+    "And now?",
+    "```house.leave text=$hall\n```",
+    "Still here.",
+    "```house.leave text=$hall\n```",
+    "So it is.",
+]
+
+
+def everything(data: Path) -> list[Path]:
+    """What a person does with a session, what memory and a module do by themselves; and a fork of it. Their directories."""
+    script, memory, host = replies({"/": TURNS}), FakeMemory((WISH, POISON), means=("house.enter",)), Street()
+
+    async def main() -> list[Path]:
+        async with opened(data, script, memory=memory, host=host) as it:
+            session = await it.open(intent=2)
+            (session.journal.parent / "workspace").mkdir(exist_ok=True)
+            await session.ask("Go in.")
+            await session.declassify("/", "hall")
+            await session.declassify("/")
+            await session.lockdown(True)
+            await session.ask("Look around.")
+            await session.lockdown(False)
+            await session.ask("Wait.")
+            await until(lambda: any(one.kind == "state" for one in session.records()))
+            await session.ask("What happened?")
+            await session.set_intent(1)
+            await restored(session)
+            await session.run_plan(STEPS, name="mine", thinks=False)
+            host.empty = True
+            await session.refresh_modules()
+            host.empty = False
+            await session.refresh_modules()
+        async with opened(data, script, policy=POLICY, memory=memory) as it:
+            again = await it.open(session.id)
+            last = await again.ask("Are you there?")
+            await leave(again, False)
+            name = await it.fork(session.id, last.n)
+        async with opened(data, script, policy=POLICY, memory=memory) as it:
+            forked = await it.open(name)
+            await leave(forked, True)
+            await leave(forked, False)
+        return [again.journal.parent, forked.journal.parent]
+
+    return asyncio.run(main())
+
+
+async def leave(session: Session, allow: bool) -> None:
+    """The root wants to go out, which a person allows or not."""
+    said = await session.say("Leave.")
+    await until(lambda: asked(session, said.n))
+    await session.clear(asked(session, said.n)[0], allow)
+    await session.answer(said.n)
+
+
+def asked(session: Session, since: int) -> list[int]:
+    return [one.n for one in session.records(since) if isinstance(one.content, ClearanceAsk)]
+
+
+async def restored(session: Session) -> None:
+    """The files are put back to the version after a call that may have written."""
+    versions = [one.content.version for one in session.records() if isinstance(one.content, Result)]
+    await session.restore(next(version for version in versions if version))
+
+
+def adopted(data: Path) -> Path:
+    """A session from elsewhere that goes on here."""
+    script = {"/": ["```CALL a\nTask.\n```", "Done."], "/a": ["```READ\nx\n```", "A done."]}
+    made = test_adopt.adopt(data / "here", test_adopt.elsewhere(data / "there", script))
+    turns = [*script["/"], "```t.destroy\nall\n```\n```CALL b\nTask.\n```", "Over."]
+    say = replies({"/": turns, "/b": ["```READ\ny\n```", "B done."]})
+
+    async def main() -> Path:
+        async with runtime(data / "here", say, policy=test_adopt.POLICY) as it:
+            session = await it.open(made.name)
+            await session.ask("And now?")
+            return session.journal.parent
+
+    return asyncio.run(main())
+
+
+def migrated(data: Path, golden: Path) -> Path:
+    """A session of an older version that goes on."""
+    target = data / "sessions" / read_journal(golden).records[0].text("session")
+    shutil.copytree(golden, target)
+    seal(target)
+    test_adopt.go_on(data, target.name)
+    return target
