@@ -103,7 +103,7 @@ async def _loop(group: str, world: World, mind: Mind, clock: Clock, until: float
     if group == "G0":
         head += f"{_CAREFUL}\n\n"
     if group == "G2":
-        asked = Question("plan", "smart", questions.plan(goal, catalogue.all()))
+        asked = Question("plan", questions.plan(goal, catalogue.all()))
         head += "Plan:\n" + "".join([piece async for piece in mind.ask(asked)]) + "\n\n"
     history: list[str] = []
     while clock.monotonic() < until and mind.meter.tokens < TOKENS:

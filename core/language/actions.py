@@ -167,10 +167,44 @@ PLAN: Final = ActionSpec(
         mode={"type": "string", "enum": list(PLAN_WAYS)},
         n={"type": "integer", "minimum": 1, "maximum": 100},
         rounds={"type": "integer", "minimum": 1, "maximum": 100},
+        report={"type": "boolean"},
         scope=_TEXT,
         intent={"type": "number", "minimum": 0},
     ),
     body="plan",
+    documentation="""For a task with several foreseeable steps, above all if some of them can run at the same time. It goes on by itself: what fails \
+is tried again, replaced or planned anew, within bounds. You get one summary; what each step gave is kept as $ID.
+
+    PLAN keys mode=reflect
+    goal: Say whether a mirror still serves our old key
+    constraints: [read only]
+    steps:
+      - {id: old, call: shell.run, params: {command: "cat key.txt"}, contract: {non_empty: true}}
+      - {id: one, call: web.fetch, params: {url: "https://a.example.org/key"}, timeout: 20, retries: 1}
+      - {id: two, call: web.fetch, params: {url: "https://b.example.org/key"}, timeout: 20}
+      - {id: same, agent: reader, model: fast, join: any_of, after: [one, two], task: "Is the key on the page?", \
+refs: {page: {step: "*"}, key: {step: old, field: stdout}}}
+      - {id: note, call: shell.run, refs: {command: {step: same, template: "echo '{}' >> report.txt"}}}
+
+A step has an id and either call (a function) with params, or agent (a name) with task, perhaps role and model. An agent \
+hears the goal and what it builds on. All steps start at once, but for those that name others in after or refs.
+- refs: {PARAMETER: {step: ID, field: a.b.0, template: "text {} text"}} puts in what another step gave: field picks a part, \
+template puts it into a text; without them it is the whole result.
+- join: any_of with after: [A, B]: a race. The first that succeeds lets the step begin, the others are stopped; \
+step: "*" in a ref is the winner. What can't be undone can't be raced.
+- contract: a step counts only if its result keeps it: {non_empty: true}, {regex: ...}, {schema: {...}}, {exit_status: 0}, or \
+{judgement: "a question that a model answers with yes"}.
+- retries: how often a failed step may be tried again; timeout: seconds. model: fast for an agent whose task needs no judgement.
+- goal: what it is for; constraints: what must hold. Both are told to all who write, judge or do a step. $name in the plan hands over a variable.
+With goal and no steps, a planner writes the steps. mode says when the results are judged, and pays when
+- static (the default): you know the steps, and results change none of them; nothing is judged.
+- reflect: each wave of results decides about the next.
+- nreflect n=4: there are many steps; every n results are judged, and nothing waits for that.
+- orchestrator: a single result may ask for more steps, or make others needless.
+- analyze rounds=3: the goal matters more than the way; it is planned anew until it is reached.
+- profile: regular work of which you know where it may break; it takes two or three model calls, however many steps there are.
+- auto: you can't tell.
+All but static end with a report in words; report=false leaves it out.""",
     core=True,
 )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from core.language.containers import Containers
-from core.models.objects import objects
+from core.objects import objects
 from core.ports import JSON
 
 TOOL: Final = "act"

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from core.errors import ModelGarbled, ModelRefused, StructuredFailed
 from core.models.failures import ContextTooLong
-from core.models.objects import objects
+from core.objects import objects
 from core.ports import (
     JSON,
     ChatMessage,

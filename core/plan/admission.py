@@ -45,17 +45,20 @@ class Admission:
         Raises:
             PlanError: they may not join.
         """
-        suffix = f"-v{self._state.plan.version + 1}"
-        return self.check(renamed(nodes, taken=self._state.nodes, suffix=suffix), known)
+        return self.check(renamed(nodes, taken=self._state.nodes, suffix=self._suffix), known)
 
-    def read(self, text: str) -> Checked:
-        """The steps in a reply that writes a plan; they may refer to what has run or runs.
+    @property
+    def _suffix(self) -> str:
+        return f"-v{self._state.plan.version + 1}"
+
+    def read(self, text: str) -> tuple[Node, ...]:
+        """The steps in a reply that writes a plan, under ids that are free; whether they may join is not looked at.
 
         Raises:
-            PlanError: there are none, or they may not join.
+            PlanError: there are none that can be read.
         """
         written = read_plan(answers.plan_text(text), id=self._state.plan.id).nodes.values()
-        return self.check_renamed(written, set(self._state.in_state(*DONE_OR_RUNNING)))
+        return renamed(written, taken=self._state.nodes, suffix=self._suffix)
 
     def read_rest(self, text: str) -> Checked | None:
         """The steps in a reply that the plan does not have yet; None if it has them all.

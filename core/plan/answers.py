@@ -1,33 +1,113 @@
-"""What models answer about a plan, read tolerantly, with a safe default for each.
+"""What models answer about a plan: the shape that each question asks for, and its reading, with a safe default for each.
 
-A reply is looked through for a JSON object, then read as YAML, then searched field by field. What still
-can't be read becomes the harmless answer: not achieved, contract not kept, go on, don't patch. A reply
-never raises.
+Whoever puts a question has its shape asked for and filled in (`core.models.structured`); what comes here is then one
+JSON object of that shape. An answer that could not be had in it is still read with tolerance: as JSON, as YAML, field by
+field. What can't be read becomes the harmless answer: not achieved, contract not kept, go on, don't patch. A reply never
+raises.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from core.objects import objects
 from core.plan.forms import read_data, read_step
 from core.plan.model import Node, PlanError
+from core.plan.seams import QuestionKind
 from core.ports import JSON
 
 VerdictKind = Literal["continue", "conclude", "replan"]
 
 
+# --- shapes ---------------------------------------------------------------------------------------------------------
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class WrittenStep(BaseModel):
+    """A step as a model writes it where it answers with data."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    id: str
+    call: str = Field("", description="A function; or leave it out, and give `agent` and `task`.")
+    params: dict[str, JsonValue] = Field(default_factory=dict)
+    refs: dict[str, dict[str, JsonValue]] = Field(
+        default_factory=dict,
+        description='Parameters that another step gives: {"NAME": {"step": "ID", "field": "a.b.0"}}.',
+    )
+    after: list[str] = Field(default_factory=list)
+
+
+class VerdictShape(_Shape):
+    decision: VerdictKind
+    reason: str = Field("", description="One or two sentences, in the language of the goal.")
+    progress: Literal["productive", "diminishing"] = "productive"
+    reached: bool = Field(True, description="If you conclude: whether the goal is reached.")
+    answer: str | None = Field(None, description="If you conclude: the result.")
+
+
+class ObservationShape(_Shape):
+    action: Literal["continue", "inject", "cancel", "reflect"]
+    reason: str = ""
+    steps: list[WrittenStep] = Field(default_factory=list, description="Those to inject.")
+    cancel: list[str] = Field(default_factory=list, description="Ids of planned steps.")
+
+
+class PatchShape(_Shape):
+    failure: str = Field("", description="What was observed.")
+    cause: str = Field("", description="The most likely cause.")
+    action: Literal["replace", "skip", "give_up"] | None = None
+    confidence: float | None = Field(None, description="In the cause and the action: 0 to 1.")
+    steps: list[WrittenStep] = Field(default_factory=list, description="If you replace it.")
+    skip: bool = Field(False, description="The goal can be reached without it.")
+    reason: str = ""
+
+
+class AnalysisShape(_Shape):
+    achieved: bool
+    confidence: float = Field(0.0, description="0 to 1.")
+    reasoning: str = Field("", description="Why; if it was not achieved, what is missing.")
+    final_answer: str | None = None
+
+
+class JudgementShape(_Shape):
+    holds: bool
+
+
+SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
+    "reflect": VerdictShape,
+    "interject": VerdictShape,
+    "observe": ObservationShape,
+    "patch": PatchShape,
+    "analyze": AnalysisShape,
+    "judge": JudgementShape,
+}
+"""What the answer to a question is to be, where it is data. Plans are read while they are written, in a form of their own."""
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A reflection's: what to do with the rest of the plan. `answer`: the result, if it concludes with one."""
+    """A reflection's: what to do with the rest of the plan.
+
+    `answer`: the result, if it concludes with one. `reached`: whether the goal is, if it concludes.
+    """
 
     decision: VerdictKind
     reason: str = ""
     diminishing: bool = False
     answer: str | None = None
+    reached: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +121,23 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Why a step failed and what is to be done: the failure, its cause, the action, how sure (Graph Harness, definition 6.4)."""
+
+    failure: str
+    cause: str
+    action: Literal["replace", "skip", "give_up"]
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Patch:
     """A micro-planner's: replacement steps, or to do without the failed one, or (neither) to leave it failed."""
 
     steps: tuple[Node, ...] = ()
     skip: bool = False
     reason: str = ""
+    diagnosis: Diagnosis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +152,18 @@ class Analysis:
 
 UNREADABLE: Final = "The reply could not be read."
 _FENCED: Final = re.compile(r"(?:```|~~~)[\w-]*\n(.*?)(?:```|~~~)", re.DOTALL)
+_YAML: Final = re.compile(r"^(?:steps|nodes):\s*$", re.MULTILINE)
+"""A list of steps in YAML, whose items may look like objects of their own."""
 _TRUE: Final = frozenset({"true", "yes", "1", "pass", "passed"})
+_SAID: Final = 500
+"""Characters of a sentence of a diagnosis that are kept."""
 
 
 def extract(text: str) -> dict[str, JSON]:
     """The mapping that a reply holds; {} if none can be found."""
-    for piece in (*_FENCED.findall(text), text):
-        found = _object(piece)
-        if found is not None:
-            return found
+    found = None if _YAML.search(text) else next((one for one in objects(text) if one), None)
+    if found is not None:
+        return found
     for piece in (*_FENCED.findall(text), text):
         try:
             data = read_data(piece)
@@ -103,6 +197,7 @@ def verdict(text: str, *, final: bool) -> Verdict:
         str(data.get("reason", "")) if said else UNREADABLE,
         str(data.get("progress", "")).lower() == "diminishing",
         answer if isinstance(answer, str) and answer else None,
+        _truth(data.get("reached", True)),
     )
 
 
@@ -129,10 +224,18 @@ def patch(text: str) -> Patch:
     """A micro-planner's reply. Default: leave it failed."""
     data = extract(text)
     steps = _steps(data)
-    reason = str(data.get("reason", ""))
-    if steps:
-        return Patch(steps, reason=reason)
-    return Patch(skip=_truth(data.get("skip")), reason=reason if data else UNREADABLE)
+    reason = str(data.get("reason", "")) or str(data.get("cause", ""))
+    skip = not steps and (_truth(data.get("skip")) or data.get("action") == "skip")
+    return Patch(steps, skip, reason if data else UNREADABLE, _diagnosis(data, bool(steps), skip))
+
+
+def _diagnosis(data: Mapping[str, JSON], replaces: bool, skips: bool) -> Diagnosis | None:
+    """The diagnosis in a reply; its action is what the reply really leads to. None if it tells neither failure nor cause."""
+    failure, cause = (str(data.get(name) or "")[:_SAID] for name in ("failure", "cause"))
+    if not failure and not cause:
+        return None
+    action: Literal["replace", "skip", "give_up"] = "replace" if replaces else "skip" if skips else "give_up"
+    return Diagnosis(failure, cause, action, _confidence(data.get("confidence")))
 
 
 def analysis(text: str) -> Analysis:
@@ -165,21 +268,6 @@ def _steps(data: Mapping[str, JSON]) -> tuple[Node, ...]:
         return tuple(read_step(one) for one in raw) if isinstance(raw, list) else ()
     except PlanError:
         return ()
-
-
-def _object(text: str) -> dict[str, JSON] | None:
-    """The first JSON object in `text` that can be read."""
-    decoder = json.JSONDecoder()
-    for attempt, found in enumerate(re.finditer(r"\{", text)):
-        if attempt > 20:
-            return None
-        try:
-            data, _ = decoder.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(data, dict):
-            return data
-    return None
 
 
 def _field(text: str, name: str) -> str:

@@ -47,6 +47,10 @@ class Deliberation:
         self._messages: list[tuple[str, str]] = []
         self._numbers: dict[str, int] = {}
         self._fallback: str | None = None
+        self._assessment = ""
+        """What was thought of the evidence last."""
+        self._reported: tuple[str, frozenset[str]] | None = None
+        """The goal and the results that the newest report is about."""
 
     # --- starting thoughts ----------------------------------------------------------------------------
 
@@ -123,7 +127,7 @@ class Deliberation:
         if not run.asks or run.cancelled or not run.state.versions:
             return False
         ask = run.mode.at_rest(run.state)
-        if ask is not None and run.affordable:
+        if ask is not None and run.affordable and (ask.kind != "synthesize" or run.limits.report):
             self._think(ask)
             return True
         if run.mode.replans and not run.concluded and self._broken() and run.affordable:
@@ -137,7 +141,20 @@ class Deliberation:
                     partial(self._planner.replan, "some steps failed and what follows on them can't run")
                 )
                 return True
+        if self._report_due():
+            self._think(Ask("synthesize", final=True, reason=self._assessment))
+            return True
         return False
+
+    def _report_due(self) -> bool:
+        """Whether the plan is to be put into words: it is at its end, and nobody has said what it came to."""
+        run = self._run
+        if not (run.mode.reports and run.limits.report and run.affordable):
+            return False
+        return run.answer is None and bool(run.outputs()) and self._reported != self._subject()
+
+    def _subject(self) -> tuple[str, frozenset[str]]:
+        return self._run.goal, frozenset(self._run.outputs())
 
     def interject(self, text: str) -> None:
         """Put a person's message into the plan; everything that has not started waits behind it."""
@@ -198,9 +215,12 @@ class Deliberation:
     def _reflect(self, ask: Ask) -> Thinking:
         run, state = self._run, self._run.state
         node = self._thought("reflection", ask.reason or "what was found so far")
-        text = yield Question("reflect", "smart", questions.reflect(run.goal, state, ask.subject), node)
+        text = yield Question(
+            "reflect", questions.reflect(run.goal, state, ask.subject, briefing=run.briefing), node
+        )
         verdict = answers.verdict(text or "", final=ask.final)
         verdict = run.mode.decided(ask, verdict)
+        self._assessment = verdict.reason
         self._answered(node, text, {"decision": verdict.decision, "reason": verdict.reason})
         yield from self._follow(verdict, charge=True)
 
@@ -219,7 +239,8 @@ class Deliberation:
                 yield from self._follow(Verdict("replan", message), charge=False)
                 return
             done = [r.node.id for r in questions.work(state) if r.ended is not None]
-            asked = Question("interject", "smart", questions.reflect(run.goal, state, done, message), node)
+            said = questions.reflect(run.goal, state, done, message, run.briefing)
+            asked = Question("interject", said, node)
             text = yield asked
             verdict = answers.verdict(text or "", final=False)
             self._answered(node, text, {"decision": verdict.decision, "reason": verdict.reason})
@@ -234,6 +255,8 @@ class Deliberation:
         if run.cancelled or verdict.decision == "continue":
             return
         if verdict.decision == "conclude":
+            if not verdict.reached:
+                run.flags.append(f"The goal was not reached: {verdict.reason}")
             run.conclude(verdict.reason, verdict.answer)
             return
         try:
@@ -252,7 +275,7 @@ class Deliberation:
         node = self._thought("observer", f"the result of {seen}", spawned_by=seen)
         waiting = [r.node.id for r in questions.work(state) if r.state in NOT_STARTED]
         text = yield Question(
-            "observe", "fast", questions.observe(run.goal, state.nodes[seen], waiting), node
+            "observe", questions.observe(run.goal, state.nodes[seen], waiting, run.briefing), node
         )
         seen_as = answers.observation(text or "")
         self._answered(node, text, {"action": seen_as.action, "reason": seen_as.reason})
@@ -285,14 +308,17 @@ class Deliberation:
     def _analyze(self, ask: Ask) -> Thinking:
         run, state = self._run, self._run.state
         node = self._thought("reflection", "was the goal reached?")
-        text = yield Question("analyze", "smart", questions.analyze(run.goal, state), node)
+        text = yield Question("analyze", questions.analyze(run.goal, state, run.briefing), node)
         analysis = answers.analysis(text or "")
         verdict = run.mode.analyzed(analysis)
         self._fallback = analysis.final_answer or self._fallback
         self._answered(node, text, {"achieved": analysis.achieved, "confidence": analysis.confidence})
         if verdict.decision == "continue":
             run.flags.append(f"The goal was not reached: {analysis.reasoning}")
-            run.answer = pasted(run.outputs())
+            self._assessment = f"The goal was not reached. {analysis.reasoning}"
+            self._fallback = pasted(run.outputs())
+            if not self._report_due():
+                run.answer = self._fallback
         elif verdict.decision == "conclude":
             run.conclude(verdict.reason, verdict.answer)
         else:
@@ -300,14 +326,25 @@ class Deliberation:
 
     def _synthesize(self, ask: Ask) -> Thinking:
         run, state = self._run, self._run.state
+        self._reported = self._subject()
         node = self._thought("aggregator", "the answer")
-        asked = Question("synthesize", "smart", questions.synthesize(run.goal, state, ask.reason), node)
-        text = yield asked
+        text = yield Question(
+            "synthesize", questions.synthesize(run.goal, state, ask.reason, run.briefing, self._gaps()), node
+        )
         self._answered(node, text, text)
         if text is not None and not is_empty(text):
             run.answer = text
         else:
-            run.answer = self._fallback or run.answer or pasted(run.outputs())
+            run.answer = self._fallback or run.answer
+
+    def _gaps(self) -> list[str]:
+        """Steps that gave nothing, with why, but those that others stand in for."""
+        run = self._run
+        return [
+            f"{record.node.id} ({questions.step(record.node)}): {record.error or record.state}"
+            for record in questions.work(run.state)
+            if record.state in ("failed", "skipped", "cancelled") and record.node.id not in run.superseded
+        ]
 
     def _own(self, ask: Ask) -> Thinking:
         run, state = self._run, self._run.state
@@ -335,12 +372,11 @@ class Deliberation:
         node = self._thought("micro_planner", f"a replacement for {failed}", spawned_by=failed)
         family = {one for d in record.node.dependencies for one in (d, *state.nodes[d].serves)} - {failed}
         siblings = [state.nodes[one] for one in sorted(family)]
-        asked = Question("patch", "fast", questions.patch(run.goal, record, siblings, run.infos()), node)
-        text = yield asked
+        tried = questions.lineage(state, record)
+        asked = questions.patch(run.goal, record, siblings, run.infos(), tried, run.briefing)
+        text = yield Question("patch", asked, node)
         patch = answers.patch(text or "")
-        self._answered(
-            node, text, {"steps": [n.id for n in patch.steps], "skip": patch.skip, "reason": patch.reason}
-        )
+        self._answered(node, text, _patched(patch))
         if run.concluded or not (patch.steps or patch.skip):
             return
         try:
@@ -363,6 +399,12 @@ class Deliberation:
             return ()
         known = set(run.state.in_state(*DONE_OR_RUNNING))
         return tuple(run.admission.check_renamed(steps, known).nodes.values())
+
+
+def _patched(patch: answers.Patch) -> JSON:
+    """What a patch came to, as it stands in the journal: the diagnosis first, then what was done about it."""
+    found = dataclasses.asdict(patch.diagnosis) if patch.diagnosis is not None else {}
+    return {**found, "steps": [one.id for one in patch.steps], "skip": patch.skip, "reason": patch.reason}
 
 
 def pasted(outputs: dict[str, JSON]) -> str:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from core.plan.admission import NOT_STARTED, Admission
+from core.plan.answers import SHAPES
+from core.plan.briefing import NOTHING, Briefing
 from core.plan.commands import Command, Notice
 from core.plan.limits import Limits
 from core.plan.model import WORK, Node, Plan, PlanVersion
 from core.plan.modes.base import Mode
 from core.plan.recovery import Exhausted, Ladder, LadderBudget, Retry
 from core.plan.schedule import ReadyQueue
-from core.plan.seams import Catalogue, Failure, FunctionInfo
+from core.plan.seams import ROLES, Catalogue, Failure, FunctionInfo, Question
 from core.plan.state import NodeChange, PlanState
 from core.plan.states import TERMINAL, Cause
 from core.ports import JSON
@@ -48,10 +50,18 @@ class Execution:
     """The state of one run. Times in seconds since the plan's start."""
 
     def __init__(
-        self, plan: Plan, *, mode: Mode, limits: Limits, catalogue: Catalogue | None, asks: bool
+        self,
+        plan: Plan,
+        *,
+        mode: Mode,
+        limits: Limits,
+        catalogue: Catalogue | None,
+        asks: bool,
+        briefing: Briefing = NOTHING,
     ) -> None:
-        """`asks`: whether there is anybody to ask."""
+        """`asks`: whether there is anybody to ask. `briefing`: what those are told beside the goal."""
         self.limits = limits
+        self.briefing = briefing
         self.mode = mode
         self.catalogue = catalogue
         self.asks = asks
@@ -203,6 +213,11 @@ class Execution:
         if self.mode.max_calls is not None:
             bound = min(bound, self.mode.max_calls)
         return self.asks and self.calls < bound and not self.bound
+
+    def addressed(self, question: Question) -> Question:
+        """A question as it is put: to whom, and which form its answer is to have. Nobody else decides about either."""
+        role = self.limits.roles.get(question.kind) or ROLES[question.kind]
+        return replace(question, role=role, shape=question.shape or SHAPES.get(question.kind))
 
     def try_again(self, node: Node, failure: Failure) -> Retry | Exhausted:
         """Rung 1. An agent counts as one that writes, unless the plan says otherwise."""

@@ -69,6 +69,7 @@ class StepForm(_Form):
     retries: int | None = Field(None, ge=0, le=10)
     contract: ContractForm | None = None
     model: str = ""
+    simple: bool = False
     writes: tuple[str, ...] = ()
 
     @field_validator("id", mode="before")
@@ -85,8 +86,14 @@ class StepForm(_Form):
 
 class PlanForm(_Form):
     goal: str = ""
+    constraints: tuple[str, ...] = ()
     steps: tuple[StepForm, ...] = Field((), max_length=MAX_STEPS)
     contract: ContractForm | None = None
+
+    @field_validator("constraints", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
 
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -154,7 +161,11 @@ def read_plan(text: str, *, id: str) -> Plan:
     """
     form = read_form(text)
     return make_plan(
-        id, (node_of(step) for step in form.steps), goal=form.goal, contract=contract_of(form.contract)
+        id,
+        (node_of(step) for step in form.steps),
+        goal=form.goal,
+        contract=contract_of(form.contract),
+        constraints=form.constraints,
     )
 
 
@@ -192,7 +203,7 @@ def node_of(step: StepForm) -> Node:
         timeout=step.timeout,
         retries=step.retries,
         contract=contract_of(step.contract),
-        model=step.model,
+        model=step.model or ("fast" if step.simple and step.agent else ""),
         role=step.role,
         writes=step.writes,
     )
@@ -209,6 +220,19 @@ def contract_of(form: ContractForm | None) -> Contract:
         form.exit_status,
         form.judgement,
     )
+
+
+def step_of(node: Node) -> dict[str, JSON]:
+    """A tool or agent node as a step is written; what has its default is left out."""
+    out = node_to_json(node)
+    del out["kind"]
+    if node.kind == "agent":
+        out["agent"] = out.pop("call")
+    if isinstance(rules := out.get("contract"), dict):
+        out["contract"] = {"regex" if name == "pattern" else name: rule for name, rule in rules.items()}
+    for name in ("endpoint", "spawned_by"):
+        out.pop(name, None)
+    return out
 
 
 # --- as events stand in a journal -----------------------------------------------------------------
@@ -323,5 +347,5 @@ def _name_of(data: object, index: int) -> str:
 
 __all__ = [
     "NO_ERROR", "PlanForm", "StepForm", "contract_of", "node_from_json", "node_of", "node_to_json",
-    "read_data", "read_form", "read_plan", "read_step", "version_from_json", "version_to_json",
+    "read_data", "read_form", "read_plan", "read_step", "step_of", "version_from_json", "version_to_json",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.plan.schedule import Rate
+from core.plan.seams import QuestionKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +14,8 @@ class Limits:
     """Bounds of one plan. Times in seconds; None: none.
 
     `nodes`: tool and agent nodes over all versions. `tokens`: what runner and asker report together.
-    `rates`: by endpoint. `backoff`: before a first retry.
+    `rates`: by endpoint. `backoff`: before a first retry. `roles`: which model answers which question, where that is
+    not as in `core.plan.seams.ROLES`. `report`: whether a mode that judges ends with a report in words.
     """
 
     concurrency: int = 16
@@ -27,3 +29,5 @@ class Limits:
     replans: int = 2
     backoff: float = 0.5
     rates: Mapping[str, Rate] = field(default_factory=dict)
+    roles: Mapping[QuestionKind, str] = field(default_factory=dict)
+    report: bool = True

@@ -12,11 +12,12 @@ its end at once, so equal happenings in equal order lead to equal events. `take`
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.plan import answers, contracts, questions
 from core.plan.admission import NOT_STARTED
+from core.plan.briefing import NOTHING, Briefing
 from core.plan.commands import AskModel, Command, StopAsking, StopFiring
 from core.plan.deliberation import NO_REPLY, Deliberation
 from core.plan.dispatch import Dispatch
@@ -64,8 +65,10 @@ class PlanMachine:
         history: Sequence[NodeChange | PlanVersion] = (),
         answers: Sequence[tuple[QuestionKind, str]] = (),
         taken_up: Collection[str] = (),
+        briefing: Briefing = NOTHING,
     ) -> None:
         """`asks`: whether there is anybody to ask. `growing`: its steps are still being written; see `write`.
+        `briefing`: what whoever is asked is told beside the goal; the plan's own constraints are put into it.
 
         `history`: the events of an earlier run of this plan, as a journal of an older format has them; the plan goes
         on from there. What ran when they end counts as interrupted: it is fired again only if that is safe. Those
@@ -75,7 +78,12 @@ class PlanMachine:
             PlanInvalid: the plan can't run.
         """
         self.run: Final = Execution(
-            plan, mode=mode or Mode(), limits=limits or Limits(), catalogue=catalogue, asks=asks
+            plan,
+            mode=mode or Mode(),
+            limits=limits or Limits(),
+            catalogue=catalogue,
+            asks=asks,
+            briefing=replace(briefing, constraints=plan.constraints),
         )
         self.over = False
         self.paused = False
@@ -223,7 +231,7 @@ class PlanMachine:
         """Whether a model finds that the output keeps the node's contract; no answer means no."""
         node = attempt.node
         judgement = node.contract.judgement or ""
-        text = yield Question("judge", "fast", questions.judge(node, judgement, outcome.output), node.id)
+        text = yield Question("judge", questions.judge(node, judgement, outcome.output), node.id)
         attempt.judging = 0
         kept = text is not None and answers.judged(text)
         why = f"The result was judged not to hold: {judgement}"
@@ -337,6 +345,7 @@ class PlanMachine:
             except StopIteration:
                 self._end_thought(number)
                 return
+            question = run.addressed(question)
             thought.question, text = question, None
             if run.affordable:
                 break

@@ -9,7 +9,7 @@ forbids any change; a version that says what governed which action allows both).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -135,6 +135,8 @@ class Plan:
     parent_version: int | None = None
     reason: str = "planned"
     contract: Contract = NO_ERROR
+    constraints: tuple[str, ...] = ()
+    """What its author demands of whoever writes or carries out its steps, in words."""
 
     def revise(
         self,
@@ -175,7 +177,9 @@ class Plan:
         """The plan as `change` makes it."""
         nodes = {one: node for one, node in self.nodes.items() if one not in change.drop}
         nodes.update((node.id, node) for node in (*change.rewire, *change.add))
-        return Plan(self.id, nodes, self.goal, change.version, change.parent, change.reason, self.contract)
+        return replace(
+            self, nodes=nodes, version=change.version, parent_version=change.parent, reason=change.reason
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,14 @@ class PlanVersion:
         return PlanVersion(plan.version, plan.parent_version, plan.reason, tuple(plan.nodes.values()))
 
 
-def make_plan(id: str, nodes: Iterable[Node], *, goal: str = "", contract: Contract = NO_ERROR) -> Plan:
+def make_plan(
+    id: str,
+    nodes: Iterable[Node],
+    *,
+    goal: str = "",
+    contract: Contract = NO_ERROR,
+    constraints: Iterable[str] = (),
+) -> Plan:
     """Version 1 of a plan.
 
     Raises:
@@ -206,4 +217,4 @@ def make_plan(id: str, nodes: Iterable[Node], *, goal: str = "", contract: Contr
         if node.id in kept:
             raise PlanError(f"two steps have the id {node.id!r}; give each its own")
         kept[node.id] = node
-    return Plan(id, MappingProxyType(kept), goal, contract=contract)
+    return Plan(id, MappingProxyType(kept), goal, contract=contract, constraints=tuple(constraints))

@@ -6,17 +6,22 @@ Asking is yielding: a method that needs a model's answer is a generator of quest
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import dataclasses
+from collections.abc import Collection, Generator, Sequence
+from typing import Final
 
-from core.plan import questions
-from core.plan.admission import NOT_STARTED
+from core.plan import answers, questions
+from core.plan.admission import DONE_OR_RUNNING, NOT_STARTED
 from core.plan.execution import Execution
-from core.plan.forms import read_step
+from core.plan.forms import read_plan, read_step
 from core.plan.model import WORK, Node, PlanError
 from core.plan.seams import Question
 from core.plan.streaming import StepReader
-from core.plan.validate import PlanInvalid
+from core.plan.validate import Checked, PlanInvalid
 from core.ports import JSON
+
+_FITS: Final = 2
+"""How often the parameters of one set of steps are asked for again."""
 
 Thinking = Generator[Question, str | None, None]
 """A thought: it yields questions, and is sent what was answered."""
@@ -43,14 +48,16 @@ class Planner:
         if opening is not None:
             yield from self._open(opening)
             return
-        question = Question("plan", "smart", questions.plan(run.goal, run.infos()))
+        question = Question("plan", questions.plan(run.goal, run.infos(), run.briefing))
         self.reading = True
         text = yield question
         self.reading = False
         if text is None:
             run.warn("No plan could be had, so nothing was done.")
             return
-        if self._finish_reading():
+        reason, nodes = self._left()
+        joined = yield from self._join(reason, nodes)
+        if not joined:
             yield from self._corrected(question, text)
 
     def _open(self, question: Question) -> Thinking:
@@ -62,10 +69,10 @@ class Planner:
                 run.warn("No plan could be had, so nothing was done.")
                 return
             try:
-                self._run.add("profile", run.mode.opened(text, run.catalogue))
+                run.add("profile", run.mode.opened(text, run.catalogue))
             except PlanError as error:
                 run.warn(f"The plan could not be used: {error}")
-                question = Question("correct", "smart", questions.correct(question.text, text, [str(error)]))
+                question = Question("correct", questions.correct(question.text, text, [str(error)]))
             else:
                 return
 
@@ -77,19 +84,71 @@ class Planner:
             *self._problems,
             *([f"These steps run already, don't write them again: {', '.join(running)}."] if running else []),
         ]
-        rest = yield Question("correct", "smart", questions.correct(question.text, text, problems))
-        nodes = self._parsed(rest) if rest is not None else None
-        if nodes is None:
-            run.warn("The plan could not be used, also after one correction.", *self._problems)
-            return
-        self._run.add("corrected", nodes)
+        rest = yield Question("correct", questions.correct(question.text, text, problems))
+        first, self._problems = self._problems, []
+        nodes = self._parsed(rest) if rest is not None else ()
+        joined = yield from self._join("corrected", nodes)
+        if not joined:
+            run.warn("The plan could not be used, also after one correction.", *(self._problems or first))
+
+    def _join(self, reason: str, nodes: Sequence[Node]) -> Generator[Question, str | None, bool]:
+        """Let steps join the plan. Whether they could, and nothing else is wrong; if not, `_problems` say why."""
+        if nodes:
+            checked = yield from self._fitted(nodes, self._run.state.plan.nodes.keys())
+            if checked is not None:
+                self._run.add(reason, list(checked.nodes.values()))
+        return not self._problems
+
+    def _fitted(
+        self, nodes: Sequence[Node], known: Collection[str]
+    ) -> Generator[Question, str | None, Checked | None]:
+        """The steps as they may join; None and `_problems` if they may not. `known`: steps that they may refer to.
+
+        Where only parameters don't fit their functions, they are asked for again, with the functions' schemas: whoever
+        writes a plan has seen signatures, and no schemas. That leaves the correction of the plan's shape.
+        """
+        run, left = self._run, _FITS
+        while True:
+            try:
+                checked = run.admission.check(nodes, known)
+            except PlanError as error:
+                asked = self._misfit(nodes, error) if left else None
+                text = (yield asked) if asked is not None else None
+                again = self._refitted(nodes, text) if text is not None else None
+                if again is None:
+                    self._problems.extend(_problems_of(error))
+                    return None
+                nodes, left = again, left - 1
+            else:
+                run.warn(*checked.warnings)
+                return checked
+
+    def _misfit(self, nodes: Sequence[Node], error: PlanError) -> Question | None:
+        """Asks for other parameters, where nothing else is wrong."""
+        if not isinstance(error, PlanInvalid) or not error.shaped:
+            return None
+        wrong = [node for node in nodes if node.id in error.misfits]
+        return Question("correct", questions.fit(self._run.goal, wrong, self._run.infos(), error.problems))
+
+    def _refitted(self, nodes: Sequence[Node], text: str) -> tuple[Node, ...] | None:
+        """The steps with the parameters that `text` gives some of them; None if it can't be read."""
+        try:
+            found = read_plan(answers.plan_text(text), id=self._run.state.plan.id).nodes
+        except PlanError:
+            return None
+        return tuple(
+            dataclasses.replace(one, params=found[one.id].params, refs=found[one.id].refs)
+            if one.id in found
+            else one
+            for one in nodes
+        )
 
     def plan_on(self) -> Thinking:
         """The planner was cut off: what it wrote stands, and a step that it writes again is the one that stands."""
         run = self._run
         reason = "the plan was cut off while it was being written"
-        asked = questions.replan(run.goal, run.infos(), run.state, reason)
-        text = yield Question("plan", "smart", asked)
+        asked = questions.replan(run.goal, run.infos(), run.state, reason, run.briefing)
+        text = yield Question("plan", asked)
         if text is None:
             return
         try:
@@ -104,18 +163,20 @@ class Planner:
     def replan(self, reason: str) -> Thinking:
         """Ask for further steps in place of those that have not run; one corrected try."""
         run, state = self._run, self._run.state
-        question = Question("replan", "smart", questions.replan(run.goal, run.infos(), state, reason))
+        self._problems = []
+        question = Question("replan", questions.replan(run.goal, run.infos(), state, reason, run.briefing))
         text = yield question
-        nodes = self._parsed(text) if text is not None else None
-        if nodes is None and text is not None:
+        checked = (yield from self._replanned(text)) if text is not None else None
+        if checked is None and text is not None:
             correction = questions.correct(question.text, text, self._problems)
-            rest = yield Question("correct", "smart", correction)
-            nodes = self._parsed(rest) if rest is not None else None
-        if nodes is None or run.cancelled:
+            rest = yield Question("correct", correction)
+            checked = (yield from self._replanned(rest)) if rest is not None else None
+        if checked is None or run.cancelled:
             run.warn("No usable new plan could be had; the old one stands.")
             return
         run.superseded.update(state.work_in("failed"))
         gone = state.work_in(*NOT_STARTED, "failed_retryable")
+        nodes = tuple(checked.nodes.values())
         run.adopt(state.plan.revise(f"replan: {reason}", add=nodes, drop=gone, finished=[]))
 
     def break_off(self) -> bool:
@@ -127,15 +188,20 @@ class Planner:
             self._held.clear()
         return begun
 
-    def _parsed(self, text: str) -> tuple[Node, ...] | None:
-        """The valid steps in a reply, with ids of their own; None and `_problems` if it has none."""
+    def _replanned(self, text: str) -> Generator[Question, str | None, Checked | None]:
+        """The further steps in a reply; they may refer to what has run or runs."""
+        nodes = self._parsed(text)
+        if not nodes:
+            return None
+        return (yield from self._fitted(nodes, self._run.state.in_state(*DONE_OR_RUNNING)))
+
+    def _parsed(self, text: str) -> tuple[Node, ...]:
+        """The steps in a reply, under ids that are free; none and `_problems` if none can be read."""
         try:
-            checked = self._run.admission.read(text)
+            return self._run.admission.read(text)
         except PlanError as error:
             self._problems = _problems_of(error)
-            return None
-        self._run.warn(*checked.warnings)
-        return tuple(checked.nodes.values())
+            return ()
 
     # --- a plan that is still being written -------------------------------------------------------------
 
@@ -147,8 +213,17 @@ class Planner:
     def written(self) -> None:
         """The writer is done; what is wrong goes into the warnings."""
         self.growing = False
-        if self._finish_reading():
-            self._run.warn(*self._problems)
+        run = self._run
+        reason, nodes = self._left()
+        if nodes:
+            try:
+                checked = run.admission.check(nodes, run.state.plan.nodes.keys())
+            except PlanError as error:
+                self._problems.extend(_problems_of(error))
+            else:
+                run.warn(*checked.warnings)
+                run.add(reason, list(checked.nodes.values()))
+        run.warn(*self._problems)
 
     def _arrived(self, raw: JSON) -> None:
         """Hold a complete step until what it depends on has arrived; then it may run."""
@@ -178,27 +253,17 @@ class Planner:
         self._run.add("written", [node])
         return True
 
-    def _finish_reading(self) -> bool:
-        """Take what is left, with dangling references pruned. Whether something is wrong."""
+    def _left(self) -> tuple[str, Sequence[Node]]:
+        """The steps of what was read that wait still, and how they come into the plan."""
         run = self._run
         for raw in self._reader.close():
             self._arrived(raw)
         begun = any(node.kind in WORK for node in run.state.plan.nodes.values())
         if not begun and not self._held and not self._problems:
-            nodes = self._parsed(self._reader.text)
-            if nodes is not None:
-                self._run.add("planned", nodes)
-            return nodes is None
-        if self._held:
-            try:
-                checked = run.admission.check(self._held.values(), run.state.plan.nodes.keys())
-            except PlanError as error:
-                self._problems.extend(_problems_of(error))
-                return True
-            run.warn(*checked.warnings)
-            self._held.clear()
-            self._run.add("written", list(checked.nodes.values()))
-        return bool(self._problems)
+            return "planned", self._parsed(self._reader.text)
+        nodes = tuple(self._held.values())
+        self._held.clear()
+        return "written", nodes
 
 
 def _problems_of(error: PlanError) -> list[str]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel
 
 from core.plan.model import Node
 from core.ports import JSON
@@ -73,17 +75,28 @@ QuestionKind = Literal[
 ]  # fmt: skip
 
 
+ROLES: Final[Mapping[QuestionKind, str]] = {
+    "plan": "smart", "correct": "smart", "replan": "smart", "profile": "smart", "repair": "smart",
+    "analyze": "smart", "reason": "smart",
+    "reflect": "fast", "interject": "fast", "observe": "fast", "patch": "fast", "judge": "fast", "synthesize": "fast",
+}  # fmt: skip
+"""Which model answers which question, unless the plan's limits say otherwise. What invents steps, or judges the whole of
+a goal, asks for the better model; what only looks at evidence does not (KAIJU, section 6; DAG mode, model roles)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One self-contained model call over task-focused evidence.
 
-    `node`: id of the node that stands for it in the plan, "" if none. `role`: which model.
+    `node`: id of the node that stands for it in the plan, "" if none. `role`: which model; the plan's run decides it
+    when the question is put. `shape`: what the answer is to be, where it is data and not prose.
     """
 
     kind: QuestionKind
-    role: Literal["smart", "fast"]
     text: str
     node: str = ""
+    role: str = ""
+    shape: type[BaseModel] | None = None
 
 
 # --- what there is -----------------------------------------------------------------------------------
@@ -94,6 +107,7 @@ class FunctionInfo:
     """A function of the caller's scope. `schema`: JSON Schema of its parameters, already found safe.
 
     `impact`: as the policy believes it. `writes`: resources that it writes. `endpoint`: whose rate limit counts.
+    `body`: the parameter that is written as a block where an agent calls it.
     """
 
     name: str
@@ -105,6 +119,7 @@ class FunctionInfo:
     endpoint: str = ""
     resolves: Mapping[str, str] | None = None
     """Auto-resolution rules: parameter → expression, see `profile`."""
+    body: str = ""
 
 
 class Catalogue(Protocol):

@@ -25,12 +25,27 @@ MAX_NODES: Final = 256
 
 
 class PlanInvalid(PlanError):
-    """The plan can't run. `problems`: one sentence each, every one with the step and the remedy."""
+    """The plan can't run. `problems`: one sentence each, every one with the step and the remedy.
 
-    def __init__(self, problems: Collection[str], *, cycle: Collection[str] = ()) -> None:
+    `misfits`: those of them that are about parameters which a function does not take, by step.
+    """
+
+    def __init__(
+        self,
+        problems: Collection[str],
+        *,
+        cycle: Collection[str] = (),
+        misfits: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
         self.problems = tuple(problems)
         self.cycle = tuple(cycle)
+        self.misfits = dict(misfits or {})
         super().__init__(" ".join(self.problems))
+
+    @property
+    def shaped(self) -> bool:
+        """Whether nothing is wrong but parameters: its author knew what to do, and not how to say it."""
+        return sum(map(len, self.misfits.values())) == len(self.problems)
 
 
 @dataclass(slots=True)
@@ -67,13 +82,18 @@ def check(
     present = {*plan.nodes, *known}
     for node in plan.nodes.values():
         checked.nodes[node.id] = _pruned(node, present, checked.warnings)
+    misfits: dict[str, list[str]] = {}
     for node in checked.nodes.values():
         problems.extend(_faults(node, plan.nodes[node.id], checked.nodes, catalogue, agents))
+        found = list(_misfits(node, catalogue))
+        if found:
+            misfits[node.id] = found
+            problems.extend(found)
     cycle = find_cycle(checked.nodes)
     if cycle:
         problems.append(f"The steps {' → '.join((*cycle, cycle[0]))} wait for each other; break the circle.")
     if problems:
-        raise PlanInvalid(problems, cycle=cycle)
+        raise PlanInvalid(problems, cycle=cycle, misfits=misfits)
     return checked
 
 
@@ -216,8 +236,12 @@ def _call_faults(node: Node, info: FunctionInfo | None, catalogue: Catalogue) ->
         close = difflib.get_close_matches(node.call, [one.name for one in catalogue.all()], 1, 0.6)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         yield f"Step {node.id!r} calls {node.call!r}, which is not a function that you have{hint}"
-        return
-    if info.schema is not None:
+
+
+def _misfits(node: Node, catalogue: Catalogue | None) -> Iterable[str]:
+    """How the parameters of a call don't fit its function."""
+    info = catalogue.find(node.call) if catalogue is not None and node.kind == "tool" else None
+    if info is not None and info.schema is not None:
         yield from parameter_faults(node, info.schema)
 
 

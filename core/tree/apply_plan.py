@@ -16,7 +16,7 @@ from typing import Final
 
 from core.gate.provenance import join
 from core.language.actions import Registry
-from core.language.variables import Value, rename, text_value
+from core.language.variables import Value, mentions, rename, text_value
 from core.modules.reading import exit_status
 from core.plan.commands import AskModel, Notice, StopAsking, StopFiring
 from core.plan.forms import node_to_json, read_plan
@@ -46,6 +46,7 @@ from core.tree.plan_aim import Functions
 from core.tree.plan_firing import fire
 from core.tree.plan_report import ending_from, ending_of, reply_of, report
 from core.tree.plan_run import BUG, Asking, Owed, PlanRun, Settled, seconds, variable_of
+from core.tree.plan_telling import briefing_of, read_of_briefing
 from core.tree.tree import Tree
 
 _NEVER: Final = float("inf")
@@ -71,7 +72,10 @@ def made(spawn: Spawn) -> PlanRun | None:
 
 
 def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> Agent:
-    """A plan begins, on its share of its caller's budget: `tokens`, as the record says."""
+    """A plan begins, on its share of its caller's budget: `tokens`, as the record says.
+
+    It gets the variables that `text` mentions, as a child gets those of its message.
+    """
     plan = tree.agents.get(path)
     if plan is None or plan.plan is None or plan.active:
         raise mismatch(record, f"hands a plan to {path}, which waits for none")
@@ -85,6 +89,11 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
         raise mismatch(record, f"holds a plan that can't be read: {error}") from error
     plan.turn = record.n
     run.heard = seconds(record.at)
+    if tree.format == FORMAT:
+        run.given = mentions(text, caller.table)
+        for name, value in run.given.items():
+            plan.table.define(name, value)
+        origin.read(plan, read_of_briefing(tree, run.given))
     return plan
 
 
@@ -123,12 +132,18 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
             run.source,
             mode=make_mode(run.mode, run.options),
             # How long a person has is the gate's to say.
-            limits=Limits(wall_clock=tree.bounds.activation, node_timeout=None, human_timeout=_NEVER),
+            limits=Limits(
+                wall_clock=tree.bounds.activation,
+                node_timeout=None,
+                human_timeout=_NEVER,
+                report=bool(run.options.get("report", True)),
+            ),
             catalogue=_Catalogue(tree, plan.path),
             asks=run.thinks,
             history=tuple(past.events),
             answers=tuple(past.answers),
             taken_up=working,
+            briefing=briefing_of(tree, run),
         )
     except PlanError as error:
         run.invalid = str(error)

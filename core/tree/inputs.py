@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Final
 
 from core.context.embeds import MOST, embedded, part
 from core.context.tail import changes, tail
 from core.gate.provenance import Labels, join
 from core.language import labels
-from core.language.actions import CORE_ACTIONS, ActionSpec
+from core.language.actions import CORE_ACTIONS, PLAN, ActionSpec
 from core.language.scanner import scan
 from core.language.variables import Table, Value, rename, text_value
 from core.ports import Part
@@ -23,7 +22,7 @@ from core.records.dialogue import LastTurn
 from core.records.parts import Seen
 from core.tree.agent import Agent
 from core.tree.mail import Incoming
-from core.tree.offers import is_offered
+from core.tree.offers import asks_for_steps, is_offered, touches
 from core.tree.prepared import Composed, Prepared, newest_message
 from core.tree.tree import Tree
 
@@ -57,26 +56,27 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
     to nothing is repeated with what arrived since, and what was sent must not move.
     """
     unknown = undocumented(tree, agent)
-    found: dict[str, int] = {}
-    waiting = [
-        (0, " ".join(agent.mail.feedback)),
-        *((message.n, message.text) for message in agent.mail.inbox),
-    ]
-    for n, text in waiting if unknown else ():
-        lower = text.lower()
-        words = set(_WORDS.findall(lower))
-        for spec in unknown:
-            if _touches(spec, lower, words):
-                found.setdefault(spec.name, n)
     names = {spec.name for spec in unknown}
+    found: dict[str, int] = {}
+    waiting = [(0, " ".join(agent.mail.feedback), False)]
+    step = agent.caller in tree.agents and tree.agents[agent.caller].plan is not None
+    for message in agent.mail.inbox:
+        child = tree.agents.get(message.child)
+        if child is not None and child.plan is not None and PLAN.name in names:
+            found.setdefault(PLAN.name, message.n)
+        # The task of a step speaks of its plan; that is no reason to write one.
+        asks = message.kind in ("say", "intervention") or (message.kind == "caller" and not step)
+        waiting.append((message.n, message.text, asks))
+    for n, text, asks in waiting if unknown else ():
+        words = set(_WORDS.findall(text.lower()))
+        for spec in unknown:
+            if touches(spec, text, words) or (
+                asks and spec.name == PLAN.name and asks_for_steps(text, words)
+            ):
+                found.setdefault(spec.name, n)
     found.update((name, n) for name, n in agent.mail.meant.items() if name in names - found.keys())
     in_order = sorted(found.items(), key=lambda note: note[1])
     return dict(in_order[:_NOTES])
-
-
-def _touches(spec: ActionSpec, text: str, words: AbstractSet[str]) -> bool:
-    """Whether a text, in lower case, is about a function: a keyword, its name or its alias stands in it."""
-    return not words.isdisjoint(spec.keywords) or spec.name in text or (spec.alias or "\0").lower() in words
 
 
 def noted(notes: Mapping[str, int] | tuple[str, ...] | None) -> dict[str, int]:

@@ -8,13 +8,42 @@ else: what an agent reads must not tell a call that was denied from one whose mo
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set as AbstractSet
+from typing import Final
+
 from core.language import labels
-from core.language.actions import ActionSpec
+from core.language.actions import PLAN, ActionSpec
 from core.modules.manifest import Manifest
 from core.modules.outcome import StateChange
 from core.records.parts import ModuleState
 from core.tree.agent import Agent
 from core.tree.tree import Tree
+
+_ABOUT_PLANS: Final = frozenset({"plan", "plans", "planning", "workflow", "steps", "parallel"})
+_ITEM: Final = re.compile(r"^[ \t]*(?:[-*•‣]|\(?\d{1,2}[.)、:]|[①-⑨])[ \t]*\S", re.MULTILINE)
+_NUMBERED: Final = re.compile(r"(?:^|\s)\(?\d{1,2}[.)][ \t]*\D")
+_CODE: Final = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
+_PARTS: Final = re.compile(r";[ \t]+\w|[；。؛।]")
+_ACTION: Final = re.compile(r"\bPLAN\b")
+_SEVERAL: Final = 3
+"""So many items or parts make a task one of several steps."""
+
+
+def touches(spec: ActionSpec, text: str, words: AbstractSet[str]) -> bool:
+    """Whether a text is about a function: a keyword, its name or its alias stands in it. `words`: of it in lower case."""
+    lower = text.lower()
+    if spec.name == PLAN.name:
+        return _ACTION.search(text) is not None
+    return not words.isdisjoint(spec.keywords) or spec.name in lower or (spec.alias or "\0").lower() in words
+
+
+def asks_for_steps(text: str, words: AbstractSet[str]) -> bool:
+    """Whether a message is about plans, or tells a task of several foreseeable steps, in whatever language: a list of them."""
+    if not words.isdisjoint(_ABOUT_PLANS):
+        return True
+    said = _CODE.sub("", text)
+    return any(len(signs.findall(said)) >= _SEVERAL for signs in (_ITEM, _NUMBERED, _PARTS))
 
 
 def module_state(change: StateChange) -> ModuleState:

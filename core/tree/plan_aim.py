@@ -45,6 +45,7 @@ def _info(spec: ActionSpec) -> FunctionInfo:
         schema=spec.parameters,
         impact=spec.impact,
         idempotent=spec.idempotent or spec.impact == 0,
+        body=spec.body or "",
     )
 
 
@@ -107,6 +108,8 @@ def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
     way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), read_plan(text, id="plan"))
     reason = str(bound.arguments.get("chosen", reason))
     options = {name: bound.arguments[name] for name in ("n", "rounds") if name in bound.arguments}
+    if bound.arguments.get("report") is False:
+        options["report"] = 0
     plan: dict[str, JSON] = {"mode": way, "options": options}
     if reason:
         plan["chosen"] = reason

@@ -1,7 +1,7 @@
 """Steps that are fired: each becomes an action of its plan, like one that an agent wrote. Pure.
 
 What a step is fired with is not stored where it follows from its refs. Its arguments carry the labels of what their
-refs hand on; a child hears by name what the steps before it gave, and nothing of its content.
+refs hand on; what a child is told stands in `core.tree.plan_telling`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from core.gate.provenance import PICKED
 from core.language.actions import CALL, ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Value, text_value
-from core.plan.contracts import as_text
+from core.models.roles import FAST
 from core.plan.model import Node
 from core.plan.refs import MissingField, resolve
 from core.plan.seams import Failure, Firing
@@ -23,7 +23,8 @@ from core.ports import JSON
 from core.records.plans import Fire
 from core.tree import origin
 from core.tree.agent import Agent, Pending
-from core.tree.plan_run import Owed, PlanRun, variable_of
+from core.tree.plan_run import Owed, PlanRun
+from core.tree.plan_telling import task_of
 from core.tree.tree import Tree
 
 
@@ -68,7 +69,8 @@ def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> 
     refused = " ".join(parameter_faults(replace(node, params=arguments, refs={}), spec.parameters))
     if refused:
         return Failure("raised", refused)
-    bound = _bound(spec, node, arguments, {name: _of_ref(run, plan, node, name) for name in node.refs})
+    provenance = {name: _of_ref(run, plan, node, name) for name in node.refs}
+    bound = _bound(spec, node, arguments, provenance, run.given)
     return Pending(index, spec.name, "", "", spec, bound, node=node.id)
 
 
@@ -81,14 +83,23 @@ def _of_ref(run: PlanRun, plan: Agent, node: Node, name: str) -> frozenset[str]:
 
 
 def _bound(
-    spec: ActionSpec, node: Node, arguments: Mapping[str, JSON], provenance: Mapping[str, frozenset[str]]
+    spec: ActionSpec,
+    node: Node,
+    arguments: Mapping[str, JSON],
+    provenance: Mapping[str, frozenset[str]],
+    handed: Mapping[str, Value],
 ) -> Bound:
-    """Arguments as a dialogue's call has them: text that comes from another step is passed by value."""
+    """Arguments as a dialogue's call has them: text that comes from another step is passed by value.
+
+    `handed`: what the plan's caller handed over, by name; `$name` as the whole of a parameter stands for it.
+    """
     given: dict[str, JSON] = {}
     attached: dict[str, Value] = {}
     for name, value in arguments.items():
         if name in node.refs and isinstance(value, str) and _any_text(spec, name):
             attached[name] = text_value(value, labels=provenance[name], origin=node.refs[name].step)
+        elif name not in node.refs and isinstance(value, str) and value[:1] == "$" and value[1:] in handed:
+            attached[name] = handed[value[1:]]
         else:
             given[name] = value
     return Bound(given, attached, {name: provenance[name] for name in given if name in node.refs})
@@ -108,7 +119,8 @@ def _child(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) ->
     refused = _no_child(tree, plan, path, node)
     if refused:
         return Failure("raised", refused)
-    bound = _task(run, plan, node, firing.arguments)
+    refs = {name: _of_ref(run, plan, node, name) for name in node.refs}
+    bound = task_of(tree, run, plan, node, firing.arguments, refs)
     return Pending(index, node.call, "", "", CALL, bound, child=path, node=node.id)
 
 
@@ -116,37 +128,10 @@ def _no_child(tree: Tree, plan: Agent, path: str, node: Node) -> str:
     """Why an agent step can't be carried out; empty if it can."""
     if path in tree.agents:
         return f"{path} is a plan." if tree.agents[path].plan is not None else ""
-    if node.model and node.model not in tree.roles:
+    if node.model not in ("", FAST) and node.model not in tree.roles:
         return f"There is no model role {node.model!r}; there are {', '.join(sorted(tree.roles))}."
     if plan.depth + 1 > tree.bounds.depth:
         return f"Agents may be at most {tree.bounds.depth} deep."
     if len(tree.agents) >= tree.bounds.agents:
         return f"There are {tree.bounds.agents} agents, the most there may be."
     return ""
-
-
-def _task(run: PlanRun, plan: Agent, node: Node, arguments: Mapping[str, JSON]) -> Bound:
-    """The message to a child: its task, and by name what the steps before it gave; their content acts on nobody."""
-    names: list[str] = []
-    lines: list[str] = []
-    for name, value in arguments.items():
-        if name not in node.refs:
-            lines.append(f"{name}: {as_text(value)}")
-            continue
-        media = "text/plain" if isinstance(value, str) else "application/json"
-        labels = _of_ref(run, plan, node, name)
-        kept = text_value(as_text(value), media=media, labels=labels, origin=node.refs[name].step)
-        names.append(plan.table.receive(variable_of(name), kept))
-    for one in node.dependencies:
-        settled = run.latest.get(one)
-        if one in run.state.outputs and settled is not None and settled.value is not None:
-            names += [variable_of(one), *settled.brought]
-    if names:
-        lines.append("What you can use: " + ", ".join(f"${name}" for name in dict.fromkeys(names)) + ".")
-    message = "\n".join([node.task, *(["", *lines] if lines else [])])
-    given: dict[str, JSON] = {"name": node.call, "message": message}
-    if node.role:
-        given["role"] = node.role
-    if node.model:
-        given["model"] = node.model
-    return Bound(given, {})

@@ -80,7 +80,7 @@ class Asking:
 class PlanRun:
     """One plan. `thinks`: whether models are asked about it. `terms`: as its `spawn` has them. `source`: as it was written, without steps if a planner
     writes them. `machine`: None before it is handed over, if it can't run (`invalid` says why), and while records
-    of an older format are read, whose steps are in `history`.
+    of an older format are read, whose steps are in `history`. `given`: variables that its caller handed over.
 
     `owed`: records to be written. `asking`: open questions, by the number of the thought. `asked`: answers so far.
     `fired`: firings so far; `firing`: node → action of its firing that has no outcome yet. `settled`: what came of
@@ -94,6 +94,7 @@ class PlanRun:
     thinks: bool = True
     terms: PlanTerms | None = None
     source: Steps = field(default_factory=lambda: Steps("plan", {}))
+    given: Mapping[str, Value] = field(default_factory=dict)
     machine: PlanMachine | None = None
     history: History = field(default_factory=History)
     invalid: str = ""

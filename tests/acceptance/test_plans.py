@@ -77,15 +77,16 @@ def test_one_step_of_eight_fails(stage: Stage) -> None:
     assert "7 executed, 1 failed, 1 skipped" in ran.stdout
 
 
-def test_an_agent_step_gets_values_by_name(stage: Stage) -> None:
+def test_an_agent_step_knows_why_and_gets_short_values_in_full(stage: Stage) -> None:
     steps = [
         shell("kernel", "echo 6.1.0"),
-        "{id: cves, agent: researcher, task: Find CVEs., refs: {version: {step: kernel, field: stdout}}}",
+        shell("log", "seq 1 500"),
+        "{id: cves, agent: researcher, task: Find CVEs., after: [log], refs: {version: {step: kernel, field: stdout}}}",
         "{id: kept, call: shell.run, refs: {command: {step: cves, template: 'echo {} > found'}}}",
     ]
     endpoint = stage.endpoint(
         {
-            "/": [plan(*steps), "Done."],
+            "/": [plan(*steps, goal="Is our kernel safe?\nconstraints: Change nothing."), "Done."],
             "/audit/researcher": ["```shell.run\necho known to $((40+2))\n```", "CVE-1"],
         }
     )
@@ -93,10 +94,16 @@ def test_an_agent_step_gets_values_by_name(stage: Stage) -> None:
     done = product.ask("Is our kernel safe?")
     opening = next(one.last for one in endpoint.requests if one.agent == "/audit/researcher")
     assert "You are agent /audit/researcher, called by /audit." in opening
-    assert "with $version (text/plain, 6 B)" in opening
-    assert "6.1.0" not in opening, "a value is passed by name"
+    assert "Message from your caller /audit, with $version (text/plain, 6 B)" in opening
+    assert "Find CVEs.\n\nThis is one step of a plan. The goal of the plan: Is our kernel safe?" in opening
+    assert "What the caller demands of it:\n- Change nothing." in opening
+    assert "- $version (text/plain, 6 B):\n    6.1.0" in opening, "a short value is told in full"
+    assert "- $log (" in opening, "a long one by its name"
+    assert "499" not in opening
     assert (done.workspace / "found").read_text() == "CVE-1\n"
-    assert states(replayed(product, done.journal)) == dict.fromkeys(("kernel", "cves", "kept"), "executed")
+    assert states(replayed(product, done.journal)) == dict.fromkeys(
+        ("kernel", "log", "cves", "kept"), "executed"
+    )
 
 
 def test_a_plan_inside_a_child_agent_with_a_planner(stage: Stage) -> None:

@@ -42,13 +42,14 @@ class Mode:
     """The policy that never judges; the others override what they do differently.
 
     `patches`, `replans`: whether the ladder's upper rungs are there. `on_interjection`: what a person's
-    message leads to. `max_calls`: bound on the engine's own model calls, None for the plan's. `max_replans`: likewise.
+    message leads to. `reports`: whether a report in words ends it. `max_calls`: bound on the engine's own model calls, None for the plan's. `max_replans`: likewise.
     """
 
     name = "static"
     patches = True
     replans = True
     agents = True
+    reports = False
     on_interjection: Literal["reflect", "replan"] = "reflect"
     max_calls: int | None = None
     max_replans: int | None = None
@@ -78,6 +79,11 @@ class Mode:
         return Verdict(
             "conclude" if analysis.achieved else "continue", analysis.reasoning, answer=analysis.final_answer
         )
+
+    @property
+    def assumed(self) -> Sequence[str]:
+        """What its steps take for granted, in sentences, as far as their author said so."""
+        return ()
 
     def interjected(self) -> None:
         """A person's message has changed the task."""

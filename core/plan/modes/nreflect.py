@@ -12,6 +12,7 @@ class NReflect(Mode):
     """At most one reflection for every `n` ended nodes, and a last one over what remains."""
 
     name = "nreflect"
+    reports = True
     replans = False
 
     def __init__(self, n: int = 4) -> None:

@@ -17,6 +17,7 @@ class Orchestrator(Mode):
     """An observer per result; one reflection is always kept for the end."""
 
     name = "orchestrator"
+    reports = True
     replans = False
 
     def __init__(self) -> None:

@@ -329,9 +329,13 @@ class Profile(Mode):
         self._reported = False
         self._goal = ""
 
+    @property
+    def assumed(self) -> Sequence[str]:
+        return self.profile.assumptions if self.profile is not None else ()
+
     def opening(self, goal: str, infos: Sequence[FunctionInfo]) -> Question | None:
         text = f"Write the whole workflow for a task, and where it may break.\n\nTask: {goal}\n\n"
-        return Question("profile", "smart", f"{text}Functions:\n{questions.functions(infos)}\n\n{_FORM}")
+        return Question("profile", f"{text}Functions:\n{questions.functions(infos)}\n\n{_FORM}")
 
     def opened(self, text: str, catalogue: Catalogue | None) -> tuple[Node, ...]:
         self._openings += 1
@@ -431,13 +435,13 @@ class Profile(Mode):
         issues = "\n".join(f"- {one}" for one in self.verification.issues) or "- none"
         if ask.reason == "repair":
             return Question(
-                "repair", "smart",
+                "repair",
                 f"A workflow did not go well. Write a corrected one for what is still missing; use new ids; "
                 f"results below can be read by their ids. Do not answer the task.\n\nTask: {goal}\n\n{found}\n\n"
                 f"Problems:\n{issues}\n\nFunctions:\n{questions.functions(infos)}\n\n{_FORM}",
             )  # fmt: skip
         return Question(
-            "reason", "smart",
+            "reason",
             f"Answer the task from these results only. After each claim name its step in square brackets, like [a]. "
             f"Invent nothing; say what is missing.\n\nTask: {goal}\n\n{found}\n\nCaveats to pass on:\n{issues}",
         )  # fmt: skip

@@ -16,6 +16,7 @@ class Reflect(Mode):
     """A barrier after each wave. Two reflections running that see diminishing progress conclude."""
 
     name = "reflect"
+    reports = True
     replans = False
 
     def __init__(self) -> None:

@@ -69,17 +69,17 @@ def test_a_replan_keeps_what_is_done() -> None:
         }
     )
     result = run(made(Reflect(), asker).run())
-    assert asker.kinds == ["reflect", "replan", "reflect"]
+    assert asker.kinds == ["reflect", "replan", "reflect", "synthesize"]
     assert states(result)["c"] == "cancelled"
     assert result.nodes["ports"].output == {"x": "a"}
     assert result.nodes["a"].version == 1
-    assert result.versions[-2].reason == "replan: need ports"
+    assert "replan: need ports" in [one.reason for one in result.versions]
 
 
 def test_two_diminishing_reflections_conclude() -> None:
     asker = ScriptedAsker({"reflect": ['{"decision": "continue", "progress": "diminishing"}']})
     result = run(made(Reflect(), asker).run())
-    assert asker.kinds == ["reflect"] * 2
+    assert asker.kinds == ["reflect", "reflect", "synthesize"]
     assert states(result)["d"] == "skipped"
 
 
@@ -89,7 +89,7 @@ def test_nreflect_does_not_hold_running_branches() -> None:
     result = run(made(NReflect(2), asker, runner).run())
     assert started(result)["c"] == pytest.approx(1)
     assert started(result)["d"] == pytest.approx(2)
-    assert asker.kinds == ["reflect"] * 2
+    assert asker.kinds == ["reflect", "reflect", "synthesize"]
 
 
 def test_orchestrator_observers_inject_cancel_and_ask_for_reflection() -> None:
@@ -109,7 +109,7 @@ def test_orchestrator_observers_inject_cancel_and_ask_for_reflection() -> None:
     assert result.nodes["e"].node.spawned_by == "a"
     assert states(result)["d"] == "cancelled"
     assert asker.kinds.count("observe") == 4
-    assert asker.kinds[-1] == "reflect"
+    assert asker.kinds[-2:] == ["reflect", "synthesize"]
 
 
 @pytest.mark.parametrize("name", ["reflect", "nreflect", "orchestrator", "analyze"])
@@ -181,9 +181,41 @@ def test_analyze_stops_with_its_rounds_or_with_confidence(replies: list[str], an
     asker = ScriptedAsker({"analyze": replies, "replan": MORE})
     result = run(made(Analyze(3), asker).run())
     assert asker.kinds.count("analyze") == analyses
-    assert "synthesize" not in asker.kinds
-    assert "a: a" in str(result.result)
+    assert asker.kinds[-1] == "synthesize", "what there is is reported, whether or not the goal was reached"
+    assert "The goal was not reached." in asker.asked[-1].text
+    assert "a: a" in str(result.result), "nobody could report it"
     assert any("was not reached" in one for one in result.flags)
+
+
+@pytest.mark.parametrize("mode", [Reflect, NReflect, Orchestrator, Analyze])
+def test_a_report_ends_every_mode_that_judges(mode: Callable[[], Mode]) -> None:
+    replies = {"reflect": ['{"decision": "conclude"}'], "analyze": [no(0.9)], "synthesize": ["All is well."]}
+    asker = ScriptedAsker(replies, pieces=3)
+    recorder = Recorder()
+    engine = PlanEngine(
+        read_plan(WAVES, id="p"), runner=ScriptedRunner(), clock=VirtualClock(), asker=asker, mode=mode(),
+        observer=recorder,
+    )  # fmt: skip
+    assert run(engine.run()).result == "All is well."
+    assert asker.kinds.count("synthesize") == 1
+    assert len([text for kind, text in recorder.text if kind == "synthesize"]) > 3, "it is streamed"
+    assert "in the language of the goal" in asker.asked[-1].text
+
+
+@pytest.mark.parametrize("mode", [Reflect, NReflect, Orchestrator, Analyze])
+def test_a_report_can_be_switched_off(mode: Callable[[], Mode]) -> None:
+    asker = ScriptedAsker({"reflect": ['{"decision": "conclude"}'], "analyze": [YES]})
+    engine = PlanEngine(
+        read_plan(WAVES, id="p"), runner=ScriptedRunner(), clock=VirtualClock(), asker=asker, mode=mode(),
+        limits=Limits(report=False),
+    )  # fmt: skip
+    assert run(engine.run()).status == "concluded"
+    assert "synthesize" not in asker.kinds
+
+
+def test_a_conclusion_that_brings_its_answer_needs_no_report() -> None:
+    asker = ScriptedAsker({"reflect": ['{"decision": "conclude", "answer": "42"}'], "synthesize": ["43"]})
+    assert run(made(Reflect(), asker).run()).result == "42"
 
 
 def test_a_synthesis_that_fails_falls_back_on_the_analysis() -> None:

@@ -67,7 +67,10 @@ def test_agent_steps_are_children_with_dialogues(tmp_path: Path) -> None:
     assert "You know CVEs." in child
     assert "with $kernel (text/plain, 3 B)" in child
     assert session.state.agents["/audit/researcher"].table["kernel"].labels == {"tool:t.read", "model"}
-    assert "What you can use: $cves, $write_1." in child
+    assert "The goal of the plan: Ask somebody" in child, "a step knows what it is for"
+    assert "- $cves (text/markdown, 25 B), from agent researcher: Find CVEs." in child
+    assert "Three CVEs" not in child.split("And once more.")[1], "what comes from outside is told by name"
+    assert "- $write_1 (text/plain, 4 B):\n    note" in child, "what is short and our own is told in full"
     assert [text for _, function, text in world.done if function == "t.write"] == ["note", "Still three."]
     assert "- again (agent researcher): executed, $again" in heard(session)
     tree = session.state

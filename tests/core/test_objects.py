@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.models.objects import objects
+from core.objects import objects
 from core.ports import JSON
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
