@@ -153,22 +153,22 @@ async def _say(client: Client, message: Say) -> Fields:
 
 async def _inject(client: Client, message: Inject) -> Fields:
     session = await client.session()
-    return {"n": (await session.inject(message.path, message.text, message.mode)).n}
+    return {"n": (await session.inject(message.path, message.text, message.mode, message.step or "")).n}
 
 
 async def _pause(client: Client, message: OnAgent) -> Fields:
     session = await client.session()
-    return {"n": (await session.pause(message.path)).n}
+    return {"n": (await session.pause(message.path, message.step or "")).n}
 
 
 async def _resume(client: Client, message: OnAgent) -> Fields:
     session = await client.session()
-    return {"n": (await session.resume(message.path)).n}
+    return {"n": (await session.resume(message.path, message.step or "")).n}
 
 
 async def _cancel(client: Client, message: OnAgent) -> Fields:
     session = await client.session()
-    return {"n": (await session.cancel(message.path)).n}
+    return {"n": (await session.cancel(message.path, message.step or "")).n}
 
 
 async def _intent(client: Client, message: SetIntent) -> Fields:

@@ -17,6 +17,9 @@ Text = Annotated[str, StringConstraints(pattern=r"\S")]
 AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]
 
 
+StepId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+"""The id of a step of a plan."""
+
 MemoryId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
 
@@ -138,9 +141,12 @@ class Say(Message):
 
 
 class Inject(Message):
+    """The user writes into the dialogue of agent `path`; of a plan, to all of it, or about one `step`."""
+
     path: AgentPath
     text: Text
     mode: InjectMode = "deliver"
+    step: StepId | None = None
 
 
 class Upload(Message):
@@ -185,9 +191,10 @@ class ListExamples(Message):
 
 
 class OnAgent(Message):
-    """`pause`, `resume` and `cancel`."""
+    """`pause`, `resume` and `cancel`; of a plan, one `step` alone if it is named."""
 
     path: AgentPath
+    step: StepId | None = None
 
 
 class Remember(Message):

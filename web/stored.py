@@ -92,19 +92,19 @@ class Stored:
         """Refused, as everything below."""
         _refuse()
 
-    async def inject(self, path: str, text: str, mode: InjectMode) -> Record:
+    async def inject(self, path: str, text: str, mode: InjectMode, step: str = "") -> Record:
         """Refused."""
         _refuse()
 
-    async def pause(self, path: str) -> Record:
+    async def pause(self, path: str, step: str = "") -> Record:
         """Refused."""
         _refuse()
 
-    async def resume(self, path: str) -> Record:
+    async def resume(self, path: str, step: str = "") -> Record:
         """Refused."""
         _refuse()
 
-    async def cancel(self, path: str) -> Record:
+    async def cancel(self, path: str, step: str = "") -> Record:
         """Refused."""
         _refuse()
 

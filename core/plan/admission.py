@@ -18,6 +18,7 @@ from core.plan.validate import Checked, check
 
 DONE_OR_RUNNING: Final[tuple[State, ...]] = ("executed", "running", "waiting_human")
 NOT_STARTED: Final[tuple[State, ...]] = ("pending", "ready", "blocked")
+UNDER_WAY: Final[tuple[State, ...]] = ("running", "waiting_human")
 
 
 class Admission:

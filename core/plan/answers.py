@@ -100,14 +100,14 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
 class Verdict:
     """A reflection's: what to do with the rest of the plan.
 
-    `answer`: the result, if it concludes with one. `reached`: whether the goal is, if it concludes.
+    `answer`: the result, if it concludes with one. `reached`: whether the goal is, where it says so.
     """
 
     decision: VerdictKind
     reason: str = ""
     diminishing: bool = False
     answer: str | None = None
-    reached: bool = True
+    reached: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def verdict(text: str, *, final: bool) -> Verdict:
         str(data.get("reason", "")) if said else UNREADABLE,
         str(data.get("progress", "")).lower() == "diminishing",
         answer if isinstance(answer, str) and answer else None,
-        _truth(data.get("reached", True)),
+        _truth(data["reached"]) if data.get("reached") is not None else None,
     )
 
 

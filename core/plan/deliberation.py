@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from core.plan import answers, questions
-from core.plan.admission import DONE_OR_RUNNING, NOT_STARTED, graft, spawned
+from core.plan.admission import DONE_OR_RUNNING, NOT_STARTED, UNDER_WAY, graft, spawned
 from core.plan.answers import Verdict
 from core.plan.contracts import as_text, is_empty
 from core.plan.execution import Execution
@@ -27,6 +27,7 @@ from core.plan.states import TERMINAL
 from core.ports import JSON
 
 NO_REPLY = "No reply could be had from the model."
+NOT_REACHED = "The goal was not reached."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +119,17 @@ class Deliberation:
             return
         self._start(partial(self._patch, node))
 
+    def hear(self) -> bool:
+        """What ran has ended: think about the next message of a person. Whether there is one."""
+        if not self._messages or self._run.cancelled:
+            return False
+        self._start(partial(self._interjection, *self._messages.pop(0)))
+        return True
+
     def at_rest(self) -> bool:
         """Nothing runs and nothing can start. Whether a thought changes that."""
         run = self._run
-        if self._messages and not run.cancelled:
-            self._start(partial(self._interjection, *self._messages.pop(0)))
-            return True
-        if not run.asks or run.cancelled or not run.state.versions:
+        if not run.asks or run.cancelled or run.dismissed or not run.state.versions:
             return False
         ask = run.mode.at_rest(run.state)
         if ask is not None and run.affordable and (ask.kind != "synthesize" or run.limits.report):
@@ -156,12 +161,15 @@ class Deliberation:
     def _subject(self) -> tuple[str, frozenset[str]]:
         return self._run.goal, frozenset(self._run.outputs())
 
-    def interject(self, text: str) -> None:
+    def interject(self, text: str, *, at_once: bool) -> None:
         """Put a person's message into the plan; everything that has not started waits behind it."""
         node = self._thought("interjection", "a person's message", task=text, start=False)
         self._run.hold()
         self._run.gate_all()
-        self._messages.append((node, text))
+        if at_once:
+            self._start(partial(self._interjection, node, text, at_once=True))
+        else:
+            self._messages.append((node, text))
 
     def _broken(self) -> bool:
         """Whether a failure keeps something from being reached."""
@@ -224,39 +232,53 @@ class Deliberation:
         self._answered(node, text, {"decision": verdict.decision, "reason": verdict.reason})
         yield from self._follow(verdict, charge=True)
 
-    def _interjection(self, node: str, message: str) -> Thinking:
+    def _interjection(self, node: str, message: str, *, at_once: bool = False) -> Thinking:
         run, state = self._run, self._run.state
         if state.nodes[node].state in TERMINAL:  # a person took it back
             run.let_go()
             return
         run.emit(node, "dispatched")
-        run.mode.interjected()
-        run.concluded = False
         try:
-            if run.mode.on_interjection == "replan":
-                run.goal += f"\n\n[User follow-up]: {message}"
-                run.thought(node, {"decision": "replan"})
-                yield from self._follow(Verdict("replan", message), charge=False)
-                return
             done = [r.node.id for r in questions.work(state) if r.ended is not None]
             said = questions.reflect(run.goal, state, done, message, run.briefing)
             asked = Question("interject", said, node)
             text = yield asked
             verdict = answers.verdict(text or "", final=False)
+            if verdict.decision == "continue" and run.mode.on_interjection == "replan" and not run.concluded:
+                verdict = Verdict("replan", message)
             self._answered(node, text, {"decision": verdict.decision, "reason": verdict.reason})
-            run.goal += f"\n\n{message}"
+            if verdict.decision == "conclude":
+                self._end_for_person(verdict, at_once=at_once)
+                return
+            if verdict.decision == "replan":
+                # A person's word opens again what was concluded, and nobody else's.
+                run.concluded = run.dismissed = False
+                run.shortfall = ""
+                run.mode.interjected()
+            run.goal += f"\n\n[User follow-up]: {message}"
             yield from self._follow(verdict, charge=False)
         finally:
             self._run.let_go()
 
-    def _follow(self, verdict: Verdict, *, charge: bool) -> Thinking:
-        """Do what a verdict says."""
+    def _end_for_person(self, verdict: Verdict, *, at_once: bool) -> None:
+        """A person's message ends the plan; what it leaves undone counts as not reached, unless it is said to be."""
         run = self._run
-        if run.cancelled or verdict.decision == "continue":
+        undone = run.state.work_in(*NOT_STARTED, "failed_retryable", *(UNDER_WAY if at_once else ()))
+        if undone if verdict.reached is None else not verdict.reached:
+            run.shortfall = verdict.reason or "A message of the user ended the plan."
+        run.dismissed = True
+        run.conclude(verdict.reason, verdict.answer)
+        if at_once:
+            for one in run.state.work_in(*UNDER_WAY):
+                run.emit(one, "cancelled", detail="A message of the user ended the plan.")
+
+    def _follow(self, verdict: Verdict, *, charge: bool) -> Thinking:
+        """Do what a verdict says. What was concluded stays so, whoever says otherwise later."""
+        run = self._run
+        if run.cancelled or run.concluded or verdict.decision == "continue":
             return
         if verdict.decision == "conclude":
-            if not verdict.reached:
-                run.flags.append(f"The goal was not reached: {verdict.reason}")
+            run.shortfall = "" if verdict.reached is not False else verdict.reason or NOT_REACHED
             run.conclude(verdict.reason, verdict.answer)
             return
         try:
@@ -313,8 +335,11 @@ class Deliberation:
         verdict = run.mode.analyzed(analysis)
         self._fallback = analysis.final_answer or self._fallback
         self._answered(node, text, {"achieved": analysis.achieved, "confidence": analysis.confidence})
+        if run.concluded:
+            return
+        run.confidence = analysis.confidence
+        run.shortfall = "" if analysis.achieved else analysis.reasoning or NOT_REACHED
         if verdict.decision == "continue":
-            run.flags.append(f"The goal was not reached: {analysis.reasoning}")
             self._assessment = f"The goal was not reached. {analysis.reasoning}"
             self._fallback = pasted(run.outputs())
             if not self._report_due():
@@ -359,7 +384,7 @@ class Deliberation:
             return
         if answer is not None:
             run.answer = answer
-        if nodes:
+        if nodes and not run.concluded:
             run.superseded.update(state.work_in("failed", "skipped"))
             drop = state.work_in(*NOT_STARTED, "failed_retryable")
             run.adopt(state.plan.revise(ask.reason, add=nodes, drop=drop))

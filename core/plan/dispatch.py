@@ -26,6 +26,8 @@ class Dispatch:
         self._parked: dict[str, list[str]] = {}
         self._buckets = {one: TokenBucket(rate) for one, rate in run.limits.rates.items()}
         self._deadlines: dict[str, float] = {}
+        self._left: dict[str, float] = {}
+        """Seconds that attempts had left whose time stands still."""
         self._next_due = NEVER
 
     def next(self) -> None:
@@ -85,6 +87,7 @@ class Dispatch:
         """An attempt is over: what waited for what it held is tried again."""
         attempt = self._run.attempts.pop(node)
         self._deadlines.pop(node, None)
+        self._left.pop(node, None)
         if attempt.names:
             self._free(attempt.names, node)
 
@@ -154,13 +157,26 @@ class Dispatch:
         return limit if limit is not None else NEVER
 
     def limit(self, node: str, seconds: float) -> None:
-        """An attempt has so many seconds from now."""
+        """An attempt has so many seconds from now, or from when its time goes on."""
+        if node in self._left:
+            self._left[node] = seconds
+            return
         if seconds == NEVER:
             self._deadlines.pop(node, None)
             return
         due = self._run.at + seconds
         self._deadlines[node] = due
         self._watch(due)
+
+    def stand(self, node: str) -> None:
+        """The time of an attempt stands still."""
+        if node not in self._left:
+            self._left[node] = max(0.0, self._deadlines.pop(node, NEVER) - self._run.at)
+
+    def go_on(self, node: str) -> None:
+        """The time of an attempt goes on, where it stood still."""
+        if node in self._left:
+            self.limit(node, self._left.pop(node))
 
     def _watch(self, due: float) -> None:
         """One timer for the earliest time limit: one for each would cost more than the node."""

@@ -74,6 +74,10 @@ class Execution:
         self.warnings: list[str] = []
         self.flags: list[str] = []
         self.answer: str | None = None
+        self.shortfall = ""
+        """Why the goal counts as not reached, as whoever judged last said; empty where nobody says that."""
+        self.confidence: float | None = None
+        """Of who judged last whether the goal was reached."""
         self.bound = ""
         self.tokens = 0
         self.calls = 0
@@ -82,6 +86,8 @@ class Execution:
         self.holds = 0
         """Thoughts for whose verdict everything that has not started waits."""
         self.concluded = False
+        self.dismissed = False
+        """A person's message ended it: nobody needs to think about it any more."""
         self.cancelled = False
         self.goal = plan.goal
         self.at = 0.0
@@ -146,7 +152,9 @@ class Execution:
         """A node's join holds: it may be started, or waits for a verdict."""
         if self.state.nodes[node].node.kind not in WORK:
             return
-        if self.holds or not self.mode.admits(self.state, node):
+        if self.concluded:
+            self.emit(node, "concluded", detail="The plan has concluded.")
+        elif self.holds or not self.mode.admits(self.state, node):
             self.emit(node, "gated")
         else:
             self.queue.add(node)

@@ -29,7 +29,7 @@ from core.plan.planner import Planner, Thinking
 from core.plan.questions import excerpt
 from core.plan.recovery import Exhausted
 from core.plan.result import PlanResult, Status, gather
-from core.plan.seams import Catalogue, Failure, Outcome, Question, QuestionKind, Success
+from core.plan.seams import Catalogue, Decision, Failure, Outcome, Question, QuestionKind, Success
 from core.plan.state import NodeChange
 from core.plan.states import TERMINAL
 from core.plan.validate import check
@@ -94,7 +94,9 @@ class PlanMachine:
         self._counted = 0
         self._waiting: list[int] = []
         """Thoughts whose question is not put while the plan is paused."""
-        self._stood = self._stood_since = 0.0
+        self._stood = 0.0
+        self._still_since: float | None = None
+        """Since when the plan's own clock stands still, if it does."""
         self._history = tuple(history)
         self._answers = tuple(answers)
         self._unplanned = not plan.nodes and not any(kind in _PLANNING for kind, _ in answers)
@@ -201,12 +203,23 @@ class PlanMachine:
             self.run.emit(node, "needs_human")
             self._dispatch.limit(node, self.run.limits.human_timeout)
 
-    def person_decided(self, node: str, at: float) -> None:
-        """The person has decided; the attempt goes on."""
+    def person_decided(self, node: str, decision: Decision, at: float) -> None:
+        """The person has decided, and the attempt goes on; or their time is over, and it ends."""
         self.run.at = at
-        if node in self.run.attempts and self.run.state.nodes[node].state == "waiting_human":
-            self.run.emit(node, "approved")
+        if node not in self.run.attempts or self.run.state.nodes[node].state != "waiting_human":
+            return
+        if decision == "expired":
+            self._expired(node)
+            self._turn()
+        else:
+            self.run.emit(node, decision)
             self._dispatch.limit(node, self._dispatch.time_limit(self.run.state.nodes[node].node))
+
+    def _expired(self, node: str) -> None:
+        """Nobody decided in time. Agents never see the gate, so they are told what they are told of any denial."""
+        call = self.run.state.nodes[node].node.call
+        self.run.emit(node, "expired", detail=f"{call} did not complete.")
+        self._ended_work(node)
 
     def _overtime(self, attempt: Attempt) -> Failure:
         limit = self._dispatch.time_limit(attempt.node)
@@ -240,7 +253,7 @@ class PlanMachine:
     def _settle_attempt(self, attempt: Attempt, outcome: Outcome) -> None:
         """An attempt has its outcome: another try at once by a rule of the mode, or its node's end."""
         run, node = self.run, attempt.node
-        if isinstance(outcome, Failure) and not attempt.ending:
+        if isinstance(outcome, Failure) and not attempt.ending and not run.concluded:
             again = run.mode.recover(run.state, node.id, outcome, dict(attempt.arguments))
             if again is not None:
                 attempt.arguments = again
@@ -350,13 +363,14 @@ class PlanMachine:
             if run.affordable:
                 break
         run.calls += 1
-        if self.paused:
+        if self.paused or thought.judges in run.queue.held:
             self._waiting.append(number)
         else:
             self._put(number, question)
 
     def _put(self, number: int, question: Question) -> None:
-        self.run.out.append(AskModel(number, question, self._planner.reading))
+        pieces = self._planner.reading and question.kind == "plan"
+        self.run.out.append(AskModel(number, question, pieces))
 
     def _end_thought(self, number: int) -> None:
         thought = self._thoughts.pop(number)
@@ -392,8 +406,10 @@ class PlanMachine:
     def pause(self, at: float) -> None:
         """Start nothing and ask nothing until `resume`; what runs goes on, the plan's own clock stands still."""
         self.run.at = at
-        if not self.paused:
-            self.paused, self._stood_since = True, at
+        self.paused = True
+        for one in self.run.attempts:
+            self._dispatch.stand(one)
+        self._keep_time()
 
     def resume(self, at: float) -> None:
         """Go on."""
@@ -402,14 +418,55 @@ class PlanMachine:
         self._turn()
 
     def _unpause(self) -> None:
-        if self.paused:
-            self.paused = False
-            self._stood += self.run.at - self._stood_since
+        self.paused = False
+        for one in self.run.attempts.keys() - self.run.queue.held:
+            self._dispatch.go_on(one)
+        self._put_waiting()
+
+    def _put_waiting(self) -> None:
+        """Put the questions that waited, but those about the output of a step that is held."""
         waiting, self._waiting = self._waiting, []
         for number in waiting:
-            question = self._thoughts[number].question
-            assert question is not None
-            self._put(number, question)
+            thought = self._thoughts[number]
+            assert thought.question is not None
+            if self.paused or thought.judges in self.run.queue.held:
+                self._waiting.append(number)
+            else:
+                self._put(number, thought.question)
+
+    def pause_node(self, node: str, at: float) -> None:
+        """Start nothing at one step until `resume_node`; a call that runs there goes on, the rest of the plan too."""
+        self.run.at = at
+        self.run.queue.hold(node)
+        if node in self.run.attempts:
+            self._dispatch.stand(node)
+        self._turn()
+
+    def resume_node(self, node: str, at: float) -> None:
+        """Let a step go on."""
+        self.run.at = at
+        self.run.queue.let_go(node)
+        if node in self.run.attempts and not self.paused:
+            self._dispatch.go_on(node)
+        self._put_waiting()
+        self._turn()
+
+    @property
+    def still(self) -> bool:
+        """Whether nothing happens by itself: it is paused, or what is left of it is held."""
+        run = self.run
+        if self.paused or not run.queue.held:
+            return self.paused
+        goes_on = run.attempts.keys() - run.queue.held or run.queue or run.sleeping or self._busy
+        return bool(run.queue.aside or run.attempts) and not goes_on
+
+    def _keep_time(self) -> None:
+        """While the plan stands still, so does its own clock."""
+        if self.still:
+            self._still_since = self.run.at if self._still_since is None else self._still_since
+        elif self._still_since is not None:
+            self._stood += self.run.at - self._still_since
+            self._still_since = None
 
     def cancel(self, at: float, *, abort: bool = False, reason: str = "") -> None:
         """End the plan: what has not started is cancelled; what runs finishes, or is cancelled too (`abort`)."""
@@ -439,11 +496,14 @@ class PlanMachine:
             self.run.emit(node, "cancelled", detail=reason)
             self._turn()
 
-    def interject(self, text: str, at: float) -> None:
-        """A person's message to the running plan: what runs finishes, the rest waits for its reflection."""
+    def interject(self, text: str, at: float, *, at_once: bool = False) -> None:
+        """A person's message to the running plan: what runs finishes, the rest waits for its reflection.
+
+        `at_once`: the reflection does not wait for what runs, and what runs ends if the plan does.
+        """
         self.run.at = at
         if not self.over:
-            self._deliberation.interject(text)
+            self._deliberation.interject(text, at_once=at_once)
             self._turn()
 
     def write(self, piece: str, at: float) -> None:
@@ -475,7 +535,7 @@ class PlanMachine:
     def stood_still(self, since: float, at: float) -> None:
         """Nothing could happen since then: neither the plan's own clock went on nor that of what is under way."""
         self.run.at = at
-        if not self.paused:
+        if self._still_since is None:
             self._stood += at - since
         for one in self.run.attempts.values():
             if not one.ending and self.run.state.nodes[one.node.id].state == "running":
@@ -514,8 +574,7 @@ class PlanMachine:
     def _time_over(self, node: str) -> None:
         attempt = self.run.attempts[node]
         if self.run.state.nodes[node].state == "waiting_human":
-            self.run.emit(node, "expired", detail="Nobody decided in time.")
-            self._ended_work(node)
+            self._expired(node)
         elif not attempt.ending:
             attempt.ending = "timeout"
             self._end_attempt(attempt)
@@ -524,7 +583,7 @@ class PlanMachine:
         """The time of the whole plan is over, unless it stood still for some of it."""
         run = self.run
         left = (run.limits.wall_clock or 0.0) + self._stood - run.at
-        if self.paused or left > 0:
+        if self.still or left > 0:
             run.timer(run.at + max(left, 1.0), "late")
         else:
             self._hit("wall_clock")
@@ -541,12 +600,18 @@ class PlanMachine:
                 self._start()
             if thoughts.due:
                 self._begin_thoughts()
-            elif not run.stopped and (
-                run.attempts or run.queue or run.sleeping or self._busy or self.paused or not self._rest()
-            ):
+            elif not run.stopped and (self._goes_on or not self._rest()):
                 break
         if run.stopped:
             self._stop_stopped()
+        self._keep_time()
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether something is under way that will change what can be said of the plan, or it is paused."""
+        run = self.run
+        runs = run.attempts.keys() - run.queue.held if run.queue.held else run.attempts
+        return bool(runs or run.queue or run.sleeping or self._busy or self.paused)
 
     def _stop_stopped(self) -> None:
         run = self.run
@@ -566,6 +631,10 @@ class PlanMachine:
     def _rest(self) -> bool:
         """Nothing runs and nothing can start. True if there is something to start again."""
         run = self.run
+        if self._deliberation.hear():
+            return True
+        if run.attempts or run.queue.aside:  # a person holds them
+            return False
         if self._deliberation.at_rest():
             return True
         if run.state.in_state("blocked") and not run.holds:
@@ -604,7 +673,7 @@ class PlanMachine:
         result: JSON = run.answer if run.answer is not None else ends.result
         status: Status = "concluded"
         warnings = tuple(run.warnings)
-        if ends.missing or run.bound or not ends.any_done:
+        if ends.missing or run.bound or run.shortfall or not ends.any_done:
             status = "partial" if ends.any_done else "failed"
         if status == "concluded" and run.contract is not NO_ERROR:
             broken = contracts.violation(run.contract, Success(result))
@@ -613,7 +682,7 @@ class PlanMachine:
                 warnings += (f"The plan's own contract does not hold: {broken}",)
         return PlanResult(
             status, result, ends.missing, run.state.nodes, tuple(run.state.versions), tuple(run.trail),
-            run.calls, run.tokens, run.at, run.bound, warnings, tuple(run.flags),
+            run.calls, run.tokens, run.at, run.bound, warnings, tuple(run.flags), run.shortfall, run.confidence,
         )  # fmt: skip
 
 

@@ -85,6 +85,8 @@ class Planner:
             *([f"These steps run already, don't write them again: {', '.join(running)}."] if running else []),
         ]
         rest = yield Question("correct", questions.correct(question.text, text, problems))
+        if run.concluded:
+            return
         first, self._problems = self._problems, []
         nodes = self._parsed(rest) if rest is not None else ()
         joined = yield from self._join("corrected", nodes)
@@ -149,7 +151,7 @@ class Planner:
         reason = "the plan was cut off while it was being written"
         asked = questions.replan(run.goal, run.infos(), run.state, reason, run.briefing)
         text = yield Question("plan", asked)
-        if text is None:
+        if text is None or run.concluded:
             return
         try:
             checked = run.admission.read_rest(text)
@@ -171,7 +173,9 @@ class Planner:
             correction = questions.correct(question.text, text, self._problems)
             rest = yield Question("correct", correction)
             checked = (yield from self._replanned(rest)) if rest is not None else None
-        if checked is None or run.cancelled:
+        if run.concluded:  # meanwhile
+            return
+        if checked is None:
             run.warn("No usable new plan could be had; the old one stands.")
             return
         run.superseded.update(state.work_in("failed"))

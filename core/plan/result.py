@@ -19,6 +19,7 @@ class PlanResult:
 
     `result`: the answer, or what its last steps gave. `missing`: ids of last steps without a result, with
     why. `trail`: every event in order. `bound`: which bound ended it, "" if none. `flags`: caveats.
+    `shortfall`: why its goal counts as not reached. `confidence`: of who judged that, from 0 to 1.
     """
 
     status: Status
@@ -33,11 +34,16 @@ class PlanResult:
     bound: str = ""
     warnings: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    shortfall: str = ""
+    confidence: float | None = None
 
     def to_json(self) -> dict[str, JSON]:
         """As `iact plan run --json` prints it."""
         return {
             "status": self.status,
+            "achieved": self.status == "concluded",
+            "confidence": self.confidence,
+            "reason": self.shortfall,
             "result": self.result,
             "missing": dict(self.missing),
             "versions": versions_json(self.versions),

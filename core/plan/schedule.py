@@ -39,9 +39,11 @@ class TokenBucket:
 
 
 class ReadyQueue:
-    """Ids of ready nodes, smallest first; an id is in it once."""
+    """Ids of ready nodes, smallest first; an id is in it once. A node that is held waits outside, in `aside`."""
 
     def __init__(self) -> None:
+        self.held: set[str] = set()
+        self.aside: set[str] = set()
         self._heap: list[str] = []
         self._in: set[str] = set()
 
@@ -49,13 +51,30 @@ class ReadyQueue:
         return len(self._in)
 
     def add(self, node: str) -> None:
-        if node not in self._in:
+        if node in self.held:
+            self.aside.add(node)
+        elif node not in self._in:
             self._in.add(node)
             heapq.heappush(self._heap, node)
+
+    def hold(self, node: str) -> None:
+        """Let a node wait outside whenever it is ready, until `let_go`."""
+        self.held.add(node)
+        if node in self._in:
+            self._in.remove(node)
+            self.aside.add(node)
+
+    def let_go(self, node: str) -> None:
+        """It may start again as soon as it is ready."""
+        self.held.discard(node)
+        if node in self.aside:
+            self.aside.remove(node)
+            self.add(node)
 
     def remove(self, node: str) -> None:
         """Take it out, wherever it stands (its place in the heap is cleared when it comes up)."""
         self._in.discard(node)
+        self.aside.discard(node)
 
     def pop(self) -> str | None:
         while self._heap:

@@ -51,6 +51,9 @@ class Failure:
 
 Outcome = Success | Failure
 
+Decision = Literal["approved", "denied", "expired"]
+"""What came of asking a person about a call; expired: nobody decided in time."""
+
 
 class Firing(NamedTuple):
     """One attempt at one node. `arguments`: with every ref resolved. `labels`: where they come from.

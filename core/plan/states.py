@@ -27,7 +27,7 @@ State = Literal[
     "executed", "failed_retryable", "failed", "cancelled", "skipped",
 ]  # fmt: skip
 Cause = Literal[
-    "joined", "dispatched", "gated", "released", "ref_missing", "needs_human", "approved", "expired",
+    "joined", "dispatched", "gated", "released", "ref_missing", "needs_human", "approved", "denied", "expired",
     "succeeded", "transient", "broke", "interrupted", "retried", "exhausted",
     "lost_race", "join_failed", "dependency_failed", "concluded", "dropped", "cancelled",
 ]  # fmt: skip
@@ -116,6 +116,7 @@ ARROWS: Final[tuple[Arrow, ...]] = (
     Arrow("ready", "ref_missing", "failed"),
     Arrow("running", "needs_human", "waiting_human"),
     Arrow("waiting_human", "approved", "running"),
+    Arrow("waiting_human", "denied", "running"),
     Arrow("waiting_human", "expired", "failed"),
     Arrow("running", "succeeded", "executed", _contract_holds, "its contract holds"),
     Arrow("running", "transient", "failed_retryable"),

@@ -26,6 +26,8 @@ class Pause(Content):
     OP: ClassVar[str] = "pause"
 
     by: Outcome[By]
+    node: Outcome[str] = ""
+    """Of a plan: this step alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class Resume(Content):
     OP: ClassVar[str] = "resume"
 
     by: Outcome[By]
+    node: Outcome[str] = ""
+    """Of a plan: this step alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,8 @@ class Inject(Content):
 
     by: Outcome[By]
     mode: Outcome[InjectMode]
+    node: Outcome[str] = ""
+    """Of a plan: it is about this step alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

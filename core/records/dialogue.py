@@ -123,6 +123,10 @@ class Reply(Content):
     """Steps of the plan that came to nothing, and why."""
     ended_by: Derived[str] = ""
     """The bound that ended the plan."""
+    shortfall: Annotated[Derived[str], Since("1.2")] = ""
+    """Why the plan's goal counts as not reached, as whoever judged it said."""
+    confidence: Annotated[Derived[float | None], Since("1.2")] = None
+    """Of whoever judged whether the goal was reached, from 0 to 1."""
     warnings: Derived[tuple[str, ...]] = ()
     """What there is to know of the plan's end."""
 

@@ -140,6 +140,12 @@ class Live:
                 for shut, opened in above.guards.pauses
             ]
             path = above.caller
+            run = self.tree.agents[path].plan if path != "user" else None
+            for node, holds in run.holds.items() if run is not None else ():
+                if run is not None and run.state.nodes[node].node.call == above.name:
+                    spans += [
+                        (max(began, _time(shut)), _time(opened) if opened else now) for shut, opened in holds
+                    ]
         stood, until = 0.0, began
         for start, end in sorted(spans):
             stood += max(0.0, (end - max(start, until)).total_seconds())

@@ -63,7 +63,7 @@ class Monitor:
         while isinstance(decision.verdict, Question):
             assert decision.asked is not None
             await self._ask(agent, pending, decision, decision.asked)
-            if pending not in agent.actions or self._live.tree.latched(agent.path):
+            if pending not in agent.actions or self._live.tree.halted(agent, pending):
                 return None
             # What changed while the question stood open counts: the intent may be lower now.
             at, decision = self._look(agent, pending)
@@ -124,7 +124,7 @@ class Monitor:
             pending.seconds or self._authorities.seconds,
         )
         while pending in agent.actions and pending.answer is None:
-            latched, since = live.tree.latched(agent.path), loop.time()
+            latched, since = live.tree.halted(agent, pending), loop.time()
             try:
                 async with asyncio.timeout(None if latched else left):
                     await live.moved()

@@ -194,7 +194,7 @@ class _Running:
                 return
             while pending in plan.actions:
                 # Where a latch closed while it waited for leave, it is decided when that opens.
-                while self._live.tree.latched(plan.path):
+                while self._live.tree.halted(plan, pending):
                     await self._live.moved()
                 await actions.act(plan, pending)
         except asyncio.CancelledError:

@@ -50,6 +50,7 @@ from core.session.watch import Watcher
 from core.session.workspace import find_version
 from core.tree import budget
 from core.tree.agent import Agent
+from core.tree.apply_plan import called_by
 from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
 from core.tree.tree import Tree
 from core.tree.uploads import LARGEST, upload_content
@@ -176,19 +177,24 @@ class Session:
         upload, body, blobs = upload_content(self._live.tree.root, name, media, content)
         return await self._live.durable(self._live.record(upload, "/", body=body, blobs=blobs))
 
-    async def inject(self, path: str, text: str, mode: InjectMode = "deliver") -> Record:
-        """Put a message by the user into any agent's dialogue.
+    async def inject(self, path: str, text: str, mode: InjectMode = "deliver", step: str = "") -> Record:
+        """Put a message by the user into any agent's dialogue, or to a plan or one `step` of it.
 
         `queue`: at its next turn; `deliver`: before its next tool call; `interrupt`: at once, its
-        generation is stopped. The `took` field of the agent's next turn names this record.
+        generation is stopped. The `took` field of the agent's next turn names this record. Plans that run below
+        the agent are told, too: its message is thought about when what runs there has ended, or, as `interrupt`,
+        at once.
 
         Raises:
-            UsageError: there is no such agent or mode.
+            UsageError: there is no such agent, step or mode.
         """
-        agent = self._find(path)
         if mode not in get_args(InjectMode):
-            raise UsageError(f"There is no way {mode!r} to inject; there are queue, deliver and interrupt.")
+            raise UsageError(f"Unknown inject mode {mode!r}. Use queue, deliver or interrupt.")
         text = _text(text)
+        found = self._step(path, step)
+        if found is not None:
+            return await self._inject_step(*found, text, mode)
+        agent = self._find(path)
         if agent.plan is not None and not agent.active:
             raise UsageError(f"The plan {path} has ended; inject into its caller {agent.caller} instead.")
         if mode == "interrupt":
@@ -197,48 +203,87 @@ class Session:
         self._scheduler.drive(path)
         return await self._live.durable(record)
 
-    async def pause(self, path: str) -> Record:
+    async def _inject_step(self, plan: Agent, step: str, text: str, mode: InjectMode) -> Record:
+        """Say something about one step of a plan: to the agent that it calls, or to whoever judges the plan."""
+        child = called_by(self._live.tree, plan, step)
+        if child is not None and mode == "interrupt":
+            self._scheduler.stop(child, "interrupt")
+        record = self._live.record(Inject(by="user", mode=mode, node=step), plan.path, body=text)
+        if child is not None:
+            self._scheduler.drive(child.path)
+        return await self._live.durable(record)
+
+    async def pause(self, path: str, step: str = "") -> Record:
         """Close an agent's latch: below it, no model call and no tool call starts until `resume`.
 
-        Calls under way end as they do; what runs in the background of that part of the tree is ended.
+        Calls under way end as they do; what runs in the background of that part of the tree is ended. Of a plan, one
+        `step` can be paused by itself: it does not start, or the agent that it calls is paused; the others go on.
         """
-        self._find(path)
-        record = self._live.record(Pause(by="user"), path)
-        below = frozenset(agent.path for agent in self._live.tree.subtree(path))
-        for agent in self._live.tree.subtree(path):
-            self._scheduler.stop(agent, "pause")
+        found = self._step(path, step)
+        if found is None:
+            top: Agent | None = self._find(path)
+            record = self._live.record(Pause(by="user"), path)
+        else:
+            plan, node = found
+            top = called_by(self._live.tree, plan, node)
+            record = self._live.record(Pause(by="user", node=node), plan.path)
+        below = frozenset(one.path for one in self._live.tree.subtree(top.path)) if top is not None else ()
+        for one in below:
+            self._scheduler.stop(self._live.tree.agents[one], "pause")
         await self._modules.halt(below.__contains__, most=math.inf, idle=False)
         return await self._live.durable(record)
 
-    async def resume(self, path: str) -> Record:
-        """Open an agent's latch again."""
-        self._find(path)
-        record = self._live.record(Resume(by="user"), path)
-        for agent in self._live.tree.subtree(path):
+    async def resume(self, path: str, step: str = "") -> Record:
+        """Open an agent's latch again, or that of one `step` of a plan."""
+        found = self._step(path, step)
+        if found is None:
+            top: Agent | None = self._find(path)
+            record = self._live.record(Resume(by="user"), path)
+        else:
+            plan, node = found
+            record = self._live.record(Resume(by="user", node=node), plan.path)
+            top = called_by(self._live.tree, plan, node)
+        for agent in self._live.tree.subtree(top.path) if top is not None else ():
             self._scheduler.drive(agent.path)
         return await self._live.durable(record)
 
-    async def cancel(self, path: str) -> Record:
+    async def cancel(self, path: str, step: str = "") -> Record:
         """End the work of an agent and of all below it; its caller gets an error in place of a reply.
 
-        The path of a step, below its plan's, ends that step alone.
+        One `step` of a plan can be ended by itself; the rest is left to the plan.
         """
-        step = self._step(path)
-        if step is not None:
-            return await self._cancel_step(*step)
+        found = self._step(path, step)
+        if found is not None:
+            return await self._cancel_step(*found)
         agent = self._find(path)
         record = self._live.record(Cancel(by="user"), path)
         self._scheduler.cancel(path, "The user cancelled this work.")
         self._scheduler.drive(agent.caller)
         return await self._live.durable(record)
 
-    def _step(self, path: str) -> tuple[Agent, str] | None:
-        """The plan and the step that a path names, if it names no agent."""
-        above, _, step = path.rpartition("/")
+    def _step(self, path: str, step: str = "") -> tuple[Agent, str] | None:
+        """The plan and its step that are meant: by `step`, or by a path below the plan's that is no agent's.
+
+        Raises:
+            UsageError: there is no such step, or it has ended.
+        """
         agents = self._live.tree.agents
-        plan = agents.get(above) if path not in agents else None
-        if plan is None or plan.plan is None or step not in plan.plan.state.nodes:
-            return None
+        if not step:
+            if path in agents:
+                return None
+            above, _, step = path.rpartition("/")
+            plan = agents.get(above)
+            if plan is None or plan.plan is None or step not in plan.plan.state.nodes:
+                return None
+        else:
+            plan = self._find(path)
+        if plan.plan is None:
+            raise UsageError(f"{path} is no plan, so it has no step {step!r}.")
+        record = plan.plan.state.nodes.get(step)
+        if record is None:
+            raise UsageError(f"The plan {plan.path} has no step {step!r}.")
+        if plan.plan.running is None or not plan.active or record.ended is not None:
+            raise UsageError(f"The step {step!r} of {plan.path} has ended; it is {record.state}.")
         return plan, step
 
     async def _cancel_step(self, plan: Agent, step: str) -> Record:

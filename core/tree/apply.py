@@ -245,6 +245,7 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     )
     if errand is None or root.active:
         _deliver(tree, root, said, record.at)
+        _tell_plans(tree, root, record, at_once=False)
         return
     root.mail.task = said.text
     root.mail.feedback.append(_hear(tree, root, said))
@@ -253,6 +254,12 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     advance(tree, root)
     if not root.actions:
         root.errand = None
+
+
+def _tell_plans(tree: Tree, agent: Agent, record: Record, *, at_once: bool) -> None:
+    """What a person says to an agent reaches the plans that run below it: the agent itself waits for them."""
+    for plan in tuple(plan_fold.below(tree, agent)):
+        plan_fold.interjected(tree, plan, record, at_once=at_once)
 
 
 def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
@@ -446,7 +453,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
             origin.read(plan, origin.passed(pending.bound))
         _begin_plan(tree, agent, pending.child, text, call.budget or 0, record)
     elif pending.spec.name in ("CALL", "CALL_ASYNC"):
-        _address(tree, agent, pending.child, pending.bound, record, call)
+        _address(tree, agent, pending.child, pending.bound, record, call, pending.node)
 
 
 def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> None:
@@ -456,8 +463,13 @@ def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, re
     plan_fold.begin(tree, plan)
 
 
-def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record, call: Call) -> None:
-    """A CALL is under way: the child gets the message with the variables that it mentions, and its budget."""
+def _address(
+    tree: Tree, agent: Agent, path: str, bound: Bound, record: Record, call: Call, node: str
+) -> None:
+    """A CALL is under way: the child gets the message with the variables that it mentions, and its budget.
+
+    `node`: the step of a plan that it is, if it is one; what a person said to that step comes along.
+    """
     child = tree.agents.get(path)
     expect(tree, record, child is not None, f"calls {path}, which was not created")
     if child is not None:
@@ -472,6 +484,9 @@ def _address(tree: Tree, agent: Agent, path: str, bound: Bound, record: Record, 
             labels=origin.by(agent) | origin.passed(bound),
         )  # fmt: skip
         _deliver(tree, child, message, record.at)
+        if agent.plan is not None and node:
+            for note in agent.plan.notes.pop(node, ()):
+                _deliver(tree, child, note, record.at)
     started = next((one for one in agent.actions if one.call == record.n), None)
     if started is not None and started.spec.name == "CALL_ASYNC":
         agent.actions.remove(started)
@@ -593,10 +608,21 @@ def _notice(tree: Tree, record: Record, notice: Notice) -> None:
         plan_fold.written(tree, agent, record)
 
 
+def _intervene(tree: Tree, agent: Agent, record: Record, said: Inject) -> None:
+    """A person writes into the dialogue of an agent."""
+    message = plan_fold.intervention(record, said)
+    if agent.caller == "user":
+        message = dataclasses.replace(message, kind="say")
+    _deliver(tree, agent, message, record.at)
+    _tell_plans(tree, agent, record, at_once=said.mode == "interrupt")
+
+
 def _control(tree: Tree, record: Record, said: Content) -> None:
     """What a person does."""
     agent = agent_of(tree, record)
     match said:
+        case Pause(node=node) | Resume(node=node) if node:
+            plan_fold.paused_step(tree, agent, record, node, closes=isinstance(said, Pause))
         case Pause() if not agent.paused:
             agent.paused = True
             agent.guards.pause(record.at)
@@ -615,14 +641,17 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             if agent.plan is None:
                 return
             plan_fold.cancelled(tree, agent, record, said)
+        case Inject(node=node) if node:
+            tree.said.append(record.body)
+            child = plan_fold.told_step(tree, agent, record, said)
+            if child is not None:
+                _intervene(tree, child, record, said)
         case Inject() if agent.plan is not None and agent.plan.running is not None:
             tree.said.append(record.body)
-            plan_fold.interjected(tree, agent, record)
+            plan_fold.interjected(tree, agent, record, at_once=said.mode == "interrupt")
         case Inject():
-            kind: Final = "say" if agent.caller == "user" else "intervention"
             tree.said.append(record.body)
-            message = Incoming(record.n, kind, "the user", record.body, mode=said.mode, labels=origin.WRITTEN)
-            _deliver(tree, agent, message, record.at)
+            _intervene(tree, agent, record, said)
         case StartPlan():
             as_made = agent.plan is not None and said.plan == agent.plan.terms
             expect(tree, record, as_made, "wants a plan other than the one that was made")

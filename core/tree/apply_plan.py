@@ -26,11 +26,11 @@ from core.plan.model import WORK, Node, PlanError, PlanVersion
 from core.plan.modes.registry import make_mode
 from core.plan.refs import MissingField, resolve
 from core.plan.seams import Failure, FailureKind, Firing, FunctionInfo, Outcome, Question, Success
-from core.plan.state import NodeChange
+from core.plan.state import NodeChange, NodeRecord
 from core.ports import JSON
 from core.records import plans as said
-from core.records.calls import Result
-from core.records.control import Cancel
+from core.records.calls import ClearanceAnswer, Result
+from core.records.control import Cancel, Inject
 from core.records.dialogue import Discard, Reply, Spawn
 from core.records.kinds import FORMAT
 from core.records.parts import Tokens
@@ -527,8 +527,8 @@ def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
     if machine is None or not plan.active:
         return
     node, at = cancel.node, run.at(record.at)
-    if node and node not in run.state.nodes:
-        raise mismatch(record, f"cancels the step {node!r}, which there is not")
+    if node:
+        _step_of(run, record, node, "cancels")
     with _telling(tree, plan, run):
         if node:
             machine.cancel_node(node, at, reason=_STEP_BY_USER)
@@ -537,11 +537,77 @@ def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
             machine.cancel(at, abort=True, reason=run.cancelled)
 
 
-def interjected(tree: Tree, plan: Agent, record: Record) -> None:
+def paused_step(tree: Tree, plan: Agent, record: Record, node: str, *, closes: bool) -> None:
+    """A person pauses one step, or lets it go on."""
+    run, machine = _machine_of(plan, record)
+    _step_of(run, record, node, "pauses" if closes else "resumes")
+    if closes == run.held(node):
+        return
+    spans = run.holds.setdefault(node, [])
+    if closes:
+        spans.append((record.at, ""))
+    else:
+        spans[-1] = (spans[-1][0], record.at)
+    with _telling(tree, plan, run):
+        (machine.pause_node if closes else machine.resume_node)(node, run.at(record.at))
+    for pending in plan.actions:
+        if pending.node == node and pending.child in tree.agents:
+            for one in tree.subtree(pending.child):
+                paused(tree, one, record)
+
+
+def _step_of(run: PlanRun, record: Record, node: str, does: str) -> NodeRecord:
+    if node not in run.state.nodes:
+        raise mismatch(record, f"{does} the step {node!r}, which there is not")
+    return run.state.nodes[node]
+
+
+def interjected(tree: Tree, plan: Agent, record: Record, *, at_once: bool) -> None:
     """A person says something to the running plan."""
     run, machine = _machine_of(plan, record)
     with _telling(tree, plan, run):
-        machine.interject(record.body, run.at(record.at))
+        machine.interject(record.body, run.at(record.at), at_once=at_once)
+
+
+def told_step(tree: Tree, plan: Agent, record: Record, said: Inject) -> Agent | None:
+    """A person says something about one step: the child that hears it now, if it has one.
+
+    One that is still to be called hears it with its task. Nobody else can hear it at a tool: so whoever judges the
+    plan does.
+    """
+    run, machine = _machine_of(plan, record)
+    step = _step_of(run, record, said.node, "is about")
+    if step.node.kind != "agent":
+        with _telling(tree, plan, run):
+            text = f"About the step {said.node}: {record.body}"
+            machine.interject(text, run.at(record.at), at_once=said.mode == "interrupt")
+        return None
+    child = called_by(tree, plan, said.node)
+    if child is None:
+        run.notes.setdefault(said.node, []).append(intervention(record, said))
+    return child
+
+
+def intervention(record: Record, said: Inject) -> Incoming:
+    """What a person injects, as an agent below the root hears it."""
+    return Incoming(record.n, "intervention", "the user", record.body, mode=said.mode, labels=origin.WRITTEN)
+
+
+def called_by(tree: Tree, plan: Agent, node: str) -> Agent | None:
+    """The agent that works for a step of a plan now."""
+    calling = (one for one in plan.actions if one.node == node and one.call and one.child)
+    found = next(calling, None)
+    return tree.agents.get(found.child) if found is not None else None
+
+
+def below(tree: Tree, agent: Agent) -> Iterator[Agent]:
+    """The plans that run below an agent, but not those below another of them."""
+    for path in agent.children.values():
+        child = tree.agents[path]
+        if child.plan is None or not child.active:
+            yield from below(tree, child)
+        elif child.plan.running is not None and not child.plan.cancelled:
+            yield child
 
 
 def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
@@ -550,9 +616,14 @@ def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
     machine = run.running
     if machine is None:
         return
-    tell = machine.waits_for_person if pending.answer is None else machine.person_decided
+    at, answer = run.at(record.at), pending.answer
     with _telling(tree, plan, run):
-        tell(pending.node, run.at(record.at))
+        if answer is None:
+            machine.waits_for_person(pending.node, at)
+        elif isinstance(record.content, ClearanceAnswer) and record.content.by == "time":
+            machine.person_decided(pending.node, "expired", at)
+        else:
+            machine.person_decided(pending.node, "approved" if answer.allow else "denied", at)
 
 
 def _read_all(plan: Agent, run: PlanRun) -> None:

@@ -28,7 +28,10 @@ _SAYS: Final = {
 
 def ending_of(result: PlanResult, answer: JSON) -> Ending:
     """How a run ended. `answer`: what a model said the result is, None if nobody did."""
-    return Ending(result.status, answer, result.missing, result.bound, (*result.warnings, *result.flags))
+    warnings = (*result.warnings, *result.flags)
+    return Ending(
+        result.status, answer, result.missing, result.bound, warnings, result.shortfall, result.confidence
+    )
 
 
 def reply_of(plan: Agent, ending: Ending) -> Reply:
@@ -41,6 +44,8 @@ def reply_of(plan: Agent, ending: Ending) -> Reply:
         missing=dict(ending.missing) or None,
         ended_by=ending.bound,
         warnings=ending.warnings,
+        shortfall=ending.shortfall,
+        confidence=ending.confidence,
     )
 
 
@@ -48,7 +53,10 @@ def ending_from(reply: Reply) -> Ending | None:
     """How a plan ended; None if it did not end by itself."""
     if not reply.plan:
         return None
-    return Ending(reply.plan, reply.answer, reply.missing or {}, reply.ended_by, reply.warnings)
+    return Ending(
+        reply.plan, reply.answer, reply.missing or {}, reply.ended_by, reply.warnings, reply.shortfall,
+        reply.confidence,
+    )  # fmt: skip
 
 
 def report(run: PlanRun, ending: Ending) -> str:
@@ -59,6 +67,8 @@ def report(run: PlanRun, ending: Ending) -> str:
     head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}."
     if ending.bound:
         head += f" It was ended by the bound on {ending.bound.replace('_', ' ')}."
+    if ending.shortfall:
+        head += f" The goal counts as not reached: {ending.shortfall}"
     parts = [head, *_results(run, ending), "\n".join(["Steps:", *(_line(run, record) for record in work)])]
     if ending.missing:
         parts.append("Missing: " + ", ".join(ending.missing) + ".")
@@ -111,8 +121,18 @@ def plan_json(tree: Tree, plan: Agent) -> dict[str, JSON]:
         "goal": run.source.goal,
         "state": tree.state(plan),
         "status": run.ending.status if run.ending is not None else None,
+        **_judged(run.ending),
         "versions": versions_json(run.state.versions),
         "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
+    }
+
+
+def _judged(ending: Ending | None) -> dict[str, JSON]:
+    """Whether the goal counts as reached, how sure whoever judged it was, and why not."""
+    return {
+        "achieved": ending is not None and ending.status == "concluded",
+        "confidence": ending.confidence if ending is not None else None,
+        "reason": ending.shortfall if ending is not None else "",
     }
 
 
@@ -125,6 +145,7 @@ def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
         result = next(iter(last.values())) if len(last) == 1 else dict(last)
     return {
         "status": ending.status if ending is not None else "failed",
+        **_judged(ending),
         "result": result,
         "missing": dict(ending.missing) if ending is not None else {},
         "versions": versions_json(run.state.versions),

@@ -26,6 +26,7 @@ from core.ports import JSON
 from core.records.parts import PlanTerms
 from core.records.plans import Fire, Node, Plan
 from core.records.session import Notice
+from core.tree.mail import Incoming
 from core.tree.plan_history import History
 
 BUG: Final = "An internal error ended this agent's work; the log has it."
@@ -50,13 +51,18 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a plan ended, as its reply says. `answer`: a model's, None where its last steps speak for themselves."""
+    """How a plan ended, as its reply says. `answer`: a model's, None where its last steps speak for themselves.
+
+    `shortfall`: why its goal counts as not reached; `confidence`: of who judged that.
+    """
 
     status: Status
     answer: JSON
     missing: Mapping[str, str]
     bound: str
     warnings: tuple[str, ...]
+    shortfall: str = ""
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,8 @@ class PlanRun:
     `owed`: records to be written. `asking`: open questions, by the number of the thought. `asked`: answers so far.
     `fired`: firings so far; `firing`: node → action of its firing that has no outcome yet. `settled`: what came of
     them, by action; `latest`: of each node, the newest. `failures`: labels of what was said of those that failed.
-    `cancelled`: why somebody ended it. `fault`: the bug of ours that ended it, for the log.
+    `holds`: of steps that a person paused, from when to when, the last one open ("") while it is. `notes`: what a
+    person says to agent steps that have not called anybody yet. `cancelled`: why somebody ended it. `fault`: the bug of ours that ended it, for the log.
     `epoch`: the time, in seconds, from which the plan's own is counted; `heard`: the time of the last record about it.
     """
 
@@ -110,6 +117,8 @@ class PlanRun:
     settled: dict[int, Settled] = field(default_factory=dict)
     latest: dict[str, Settled] = field(default_factory=dict)
     failures: Labels = NOTHING
+    holds: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    notes: dict[str, list[Incoming]] = field(default_factory=dict)
     ending: Ending | None = None
 
     @property
@@ -128,11 +137,16 @@ class PlanRun:
         ended = self.machine is not None and self.machine.over
         return bool((ended or self.invalid) and not self.owed)
 
+    def held(self, node: str) -> bool:
+        """Whether a person has paused this step by itself."""
+        spans = self.holds.get(node)
+        return bool(spans and not spans[-1][1])
+
     @property
     def due(self) -> float | None:
-        """The time, in seconds, at which something is due by itself; None if nothing is, or while it is paused."""
+        """The time, in seconds, at which something is due by itself; None if nothing is, or while it stands still."""
         machine = self.running
-        if machine is None or machine.over or machine.paused or machine.due is None:
+        if machine is None or machine.over or machine.still or machine.due is None:
             return None
         return self.epoch + machine.due
 

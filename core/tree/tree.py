@@ -20,7 +20,7 @@ from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
 from core.records.kinds import FORMAT
 from core.records.parts import Bounds
-from core.tree.agent import Act, Agent, AgentState, End, Execute, Relay, Step, Think
+from core.tree.agent import Act, Agent, AgentState, End, Execute, Pending, Relay, Step, Think
 from core.tree.pending import LiveFolder, PendingChange
 from core.tree.prepared import Foreseen, Stamp
 from core.tree.roles import Role
@@ -152,7 +152,7 @@ class Tree:
             yield from self.subtree(child)
 
     def latched(self, path: str) -> bool:
-        """Whether the latch of this agent or of one above it is closed."""
+        """Whether the latch of this agent or of one above it is closed, or of a step of a plan that called one."""
         while True:
             agent = self.agents[path]
             if agent.paused:
@@ -160,6 +160,18 @@ class Tree:
             if agent.caller == "user":
                 return False
             path = agent.caller
+            caller = self.agents[path]
+            if (
+                caller.plan is not None
+                and caller.plan.holds
+                and any(one.child == agent.path and caller.plan.held(one.node) for one in caller.actions)
+            ):
+                return True
+
+    def halted(self, agent: Agent, pending: Pending) -> bool:
+        """Whether a latch keeps an action from being carried out: its agent's, or that of the step that it is."""
+        run = agent.plan
+        return self.latched(agent.path) or (run is not None and run.held(pending.node))
 
     def tokens(self, agent: Agent, newest: ChatMessage) -> int:
         """About how many tokens an agent's context has with `newest` as its last message."""

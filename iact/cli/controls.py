@@ -9,10 +9,11 @@ from iact.cli.options import Command, Commands, message
 from iact.settings import Settings
 
 _LATCHES: Final = {
-    "pause": "Stop an agent and all below it, until it is resumed.",
-    "resume": "Let a paused agent go on.",
-    "cancel": "End the work of an agent and all below it.",
+    "pause": "Stop an agent and all below it, or one step of a plan, until it is resumed.",
+    "resume": "Let a paused agent or step go on.",
+    "cancel": "End the work of an agent and all below it, or one step of a plan.",
 }
+_STEP: Final = "one step of the plan that --agent names"
 _MODES: Final = "at its next turn; before its next tool call (default); at once, stopping what it writes"
 
 
@@ -36,12 +37,14 @@ def add_controls(commands: Commands) -> None:
 
     one = control("inject", _inject, "Put a message by the user into the dialogue of any agent.")
     one.add_argument("--agent", metavar="PATH", default="/")
+    one.add_argument("--step", metavar="ID", help=_STEP)
     one.add_argument("--mode", choices=("queue", "deliver", "interrupt"), default="deliver", help=_MODES)
     one.add_argument("text", metavar="TEXT", help="the message; - reads it from standard input")
 
     for name, text in _LATCHES.items():
         one = control(name, _control, text)
         one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
+        one.add_argument("--step", metavar="ID", help=_STEP)
         one.set_defaults(control=name)
 
     one = control("clear", _clear, "Approve or deny a call that waits for clearance.")
@@ -83,6 +86,7 @@ def _inject(chosen: argparse.Namespace, settings: Settings) -> int:
         "path": chosen.agent,
         "text": message(chosen.text),
         "mode": chosen.mode,
+        "step": chosen.step,
     }
     return remote.control(settings, chosen.session, frame, as_json=chosen.json)
 
@@ -90,7 +94,7 @@ def _inject(chosen: argparse.Namespace, settings: Settings) -> int:
 def _control(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import remote
 
-    frame: remote.Frame = {"type": chosen.control, "path": chosen.agent}
+    frame: remote.Frame = {"type": chosen.control, "path": chosen.agent, "step": chosen.step}
     return remote.control(settings, chosen.session, frame, as_json=chosen.json)
 
 

@@ -29,6 +29,8 @@ from iact.settings import Settings
 from iact.wiring import open_runtime
 
 _LARGEST: Final = 1 << 20
+_PARTIAL: Final = 3
+"""The exit status of a plan that came back with some of its results, or did not reach its goal."""
 
 
 def read(path: str) -> WrittenPlan:
@@ -51,7 +53,7 @@ def read(path: str) -> WrittenPlan:
 
 
 def run(settings: Settings, path: str, *, mode: str, intent: str, scope: str | None, as_json: bool) -> int:
-    """Run a plan to its end; 0 if it concluded, or came back with some of its results."""
+    """Run a plan to its end; 0 if it concluded, 3 if it came back with some of its results, 1 if it failed."""
     return asyncio.run(_run(settings, read(path), mode, intent, scope, as_json))
 
 
@@ -77,7 +79,7 @@ async def _run(
             print(f"\n{reply.body}")
             print(f"journal: {session.journal}", file=sys.stderr)
         if report["status"] != "failed":
-            return 0
+            return _PARTIAL if report["status"] == "partial" else 0
         if as_json:
             return 1
         raise IactError("The plan failed.")

@@ -194,18 +194,18 @@ class FakeSession:
         self._note("say", text)
         return self.append("say", body=text)
 
-    async def inject(self, path: str, text: str, mode: InjectMode) -> Record:
-        self._note("inject", path, text, mode)
-        return self.append("control", path, text, op="inject", by="user", mode=mode)
+    async def inject(self, path: str, text: str, mode: InjectMode, step: str = "") -> Record:
+        self._note("inject", path, text, mode, *([step] if step else []))
+        return self.append("control", path, text, op="inject", by="user", mode=mode, node=step)
 
-    async def pause(self, path: str) -> Record:
-        return self._control("pause", path)
+    async def pause(self, path: str, step: str = "") -> Record:
+        return self._control("pause", path, step)
 
-    async def resume(self, path: str) -> Record:
-        return self._control("resume", path)
+    async def resume(self, path: str, step: str = "") -> Record:
+        return self._control("resume", path, step)
 
-    async def cancel(self, path: str) -> Record:
-        return self._control("cancel", path)
+    async def cancel(self, path: str, step: str = "") -> Record:
+        return self._control("cancel", path, step)
 
     async def set_intent(self, value: float) -> Record:
         self._note("intent", f"{value:g}")
@@ -269,11 +269,11 @@ class FakeSession:
                 return
             yield event
 
-    def _control(self, op: str, path: str) -> Record:
-        self._note(op, path)
+    def _control(self, op: str, path: str, step: str) -> Record:
+        self._note(op, path, *([step] if step else []))
         if path not in {view.path for view in self._nodes}:
             raise UsageError(f"There is no agent {path} in this session.")
-        return self.append("control", path, op=op, by="user")
+        return self.append("control", path, op=op, by="user", node=step)
 
     def _note(self, *call: str) -> None:
         if self.fail is not None:

@@ -296,7 +296,7 @@ class PlanEngine:
 
     def goes_on(self, node: str) -> None:
         """The person has decided."""
-        self._tell(lambda at: self.machine.person_decided(node, at))
+        self._tell(lambda at: self.machine.person_decided(node, "approved", at))
 
 
 class _Waiting:

@@ -75,6 +75,7 @@ WHERE_TO = {
     "ref_missing":       (_,          "failed",  _,         _,                  _,                  _),
     "needs_human":       (_,          _,         _,         "waiting_human",    _,                  _),
     "approved":          (_,          _,         _,         _,                  "running",          _),
+    "denied":            (_,          _,         _,         _,                  "running",          _),
     "expired":           (_,          _,         _,         _,                  "failed",           _),
     "succeeded":         (_,          _,         _,         "executed",         _,                  _),
     "transient":         (_,          _,         _,         "failed_retryable", _,                  _),

@@ -13,6 +13,7 @@ from core.modules.door import Modules
 from core.ports import ChatMessage, Clock, ModelEvent, ModuleHost, StreamEnd, TextDelta, Usage, UsageReport
 from core.records.parts import Bounds
 from core.records.record import Record
+from core.session.monitor import Authorities
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from core.session.session import Session
@@ -60,6 +61,7 @@ def runtime(
     bounds: Bounds | None = None,
     policy: str = "",
     clock: Clock | None = None,
+    authorities: Authorities | None = None,
 ) -> Runtime:
     """As in `fakes`, with a real clock: a plan has timers."""
     it = world or World()
@@ -74,6 +76,7 @@ def runtime(
         FakeHost(),
         bounds=bounds,
         clock=clock,
+        authorities=authorities,
         open_modules=open_modules,
         policies=lambda: Policies.from_toml(policy),
     )

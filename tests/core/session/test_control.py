@@ -258,7 +258,7 @@ def test_the_intent_is_the_users_to_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "mode", "said"),
-    [("/nobody", "queue", "There is no agent '/nobody'"), ("/", "shout", "There is no way 'shout'")],
+    [("/nobody", "queue", "There is no agent '/nobody'"), ("/", "shout", "Unknown inject mode 'shout'")],
 )
 def test_wrong_controls_are_refused_with_a_sentence(tmp_path: Path, path: str, mode: str, said: str) -> None:
     async def main() -> None:

@@ -51,7 +51,6 @@ FREE: Final = {
     "finish": "what a limit cut off matters only in an action that was begun",
     "discard.body": "what was stopped enters no context",
     "compress.usage": "it counts on a budget that was never short here",
-    "control inject.mode": "when a message is read shows in the turn that took it",
     "result.version": "which files are kept is for a person to go back to",
     "result.unkept": "likewise",
     "result.unchanged": "what an overlay saw counts with one alone",

@@ -180,6 +180,8 @@
  * @property {unknown} [answer] The plan's answer where a model gave one; else its last steps speak for themselves.
  * @property {Record<string, string>|null} [missing] Steps of the plan that came to nothing, and why.
  * @property {string} [ended_by] The bound that ended the plan.
+ * @property {string} [shortfall] Why the plan's goal counts as not reached, as whoever judged it said.
+ * @property {number|null} [confidence] Of whoever judged whether the goal was reached, from 0 to 1.
  * @property {(string)[]} [warnings] What there is to know of the plan's end.
  *
  * A generation that was stopped. What it wrote is for people, and never enters a context.
@@ -397,12 +399,14 @@
  * @property {"control"} kind
  * @property {"pause"} op
  * @property {"user"} by
+ * @property {string} [node] Of a plan: this step alone.
  *
  * The agent's latch opens.
  * @typedef {object} ResumeRecord
  * @property {"control"} kind
  * @property {"resume"} op
  * @property {"user"} by
+ * @property {string} [node] Of a plan: this step alone.
  *
  * A person writes into the agent's dialogue.
  * @typedef {object} InjectRecord
@@ -410,6 +414,7 @@
  * @property {"inject"} op
  * @property {"user"} by
  * @property {"queue"|"deliver"|"interrupt"} mode
+ * @property {string} [node] Of a plan: it is about this step alone.
  *
  * The work of the agent and of all below it ends. The body says why, where the core ends a plan.
  * @typedef {object} CancelRecord
