@@ -81,14 +81,15 @@ class Report:
 class Errand:
     """What a person wants worked on as a plan; see `core.tree.errand`. `said`: the record of the message.
 
-    `mode`: of the plan; `why`: if the core chose it. `first`: it waits for a person before it begins. `report`: what it
-    came back with.
+    `mode`: of the plan; `why`: if the core chose it. `first`: it waits for a person before it begins. `told`: the
+    person said more while it ran. `report`: what it came back with.
     """
 
     said: int
     mode: str
     why: str = ""
     first: bool = False
+    told: bool = False
     report: Report | None = None
 
 

@@ -244,7 +244,11 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
         tree, record, say.mode != "dialogue" or not say.plan_first, "wants to see a plan that there is not"
     )
     if errand is None or root.active:
-        _deliver(tree, root, said, record.at)
+        if root.errand is not None and any(plan_fold.below(tree, root)):
+            root.errand.told = True  # it is the plan's to answer; the root only knows of it
+            root.mail.feedback.append(_hear(tree, root, said))
+        else:
+            _deliver(tree, root, said, record.at)
         _tell_plans(tree, root, record, at_once=False)
         return
     root.mail.task = said.text
@@ -384,7 +388,8 @@ def _return(
     caller.actions.remove(waiting)
     caller.mail.feedback.append(_hear(tree, caller, reply))
     if caller.errand is not None and isinstance(record.content, Reply):
-        errands.came_back(caller, Report(record.content.status, record.content.plan, record.body))
+        said = plan_fold.message_of(child) or record.body
+        errands.came_back(caller, Report(record.content.status, record.content.plan, said))
     if waiting.bound is not None:
         loops.watch(caller, waiting.spec.name, digest_of(waiting.bound), record.body)
     advance(tree, caller)

@@ -44,7 +44,7 @@ from core.tree.mail import Incoming
 from core.tree.mismatch import mismatch
 from core.tree.plan_aim import Functions
 from core.tree.plan_firing import fire
-from core.tree.plan_report import ending_from, ending_of, reply_of, report
+from core.tree.plan_report import answer_of, ending_from, ending_of, reply_of, report
 from core.tree.plan_run import BUG, Asking, Owed, PlanRun, Settled, seconds, variable_of
 from core.tree.plan_telling import briefing_of, read_of_briefing
 from core.tree.tree import Tree
@@ -400,6 +400,12 @@ def end(tree: Tree, plan: Agent, record: Record, reply: Reply) -> str | None:
         raise mismatch(record, "ends a plan that is not at its end")
     run.rest()
     return None
+
+
+def message_of(plan: Agent) -> str:
+    """What a plan that came to its own end says to a person who wanted it; empty if it did not."""
+    run = plan.plan
+    return "" if run is None or run.ending is None else answer_of(run, run.ending)
 
 
 def conclusion(plan: Agent, run: PlanRun) -> tuple[Reply, str]:

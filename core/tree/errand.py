@@ -52,7 +52,8 @@ def begin(root: Agent, errand: Errand, goal: str) -> None:
 
 def came_back(root: Agent, report: Report) -> None:
     """The plan has ended. If somebody ended it who also said something since, the root answers that itself."""
-    if root.errand is not None and not (report.status == "cancelled" and root.mail.wakes):
+    said = root.errand is not None and (root.errand.told or root.mail.wakes)
+    if root.errand is not None and not (report.status == "cancelled" and said):
         root.errand.report = report
     else:
         root.errand = None

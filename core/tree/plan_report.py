@@ -59,22 +59,37 @@ def ending_from(reply: Reply) -> Ending | None:
     )  # fmt: skip
 
 
+def answer_of(run: PlanRun, ending: Ending) -> str:
+    """The same for a person who asked for it: the answer first, and then only what it lacks. The steps are seen beside it."""
+    if ending.status == "failed":
+        return report(run, ending)
+    parts = [as_text(ending.answer)] if ending.answer is not None else [*_results(run, ending)]
+    if ending.status == "partial":
+        parts.insert(0, f"This is not all that was asked for.{_shortfall(ending)}")
+    return "\n\n".join([*parts, *_lacks(ending)]) or report(run, ending)
+
+
 def report(run: PlanRun, ending: Ending) -> str:
     """The message to the caller: what concluded, what each step came to, what is missing and why."""
     work = [record for record in run.state.nodes.values() if record.node.kind in WORK]
     done = sum(record.state == "executed" for record in work)
     versions = f", {len(run.state.versions)} versions" if len(run.state.versions) > 1 else ""
-    head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}."
-    if ending.bound:
-        head += f" It was ended by the bound on {ending.bound.replace('_', ' ')}."
-    if ending.shortfall:
-        head += f" The goal counts as not reached: {ending.shortfall}"
-    parts = [head, *_results(run, ending), "\n".join(["Steps:", *(_line(run, record) for record in work)])]
+    head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}.{_shortfall(ending)}"
+    steps = "\n".join(["Steps:", *(_line(run, record) for record in work)])
+    return "\n\n".join([head, *_results(run, ending), steps, *_lacks(ending)])
+
+
+def _shortfall(ending: Ending) -> str:
+    """Why it is not all, as further sentences."""
+    bound = f" It was ended by the bound on {ending.bound.replace('_', ' ')}." if ending.bound else ""
+    return bound + (f" The goal counts as not reached: {ending.shortfall}" if ending.shortfall else "")
+
+
+def _lacks(ending: Ending) -> Iterator[str]:
     if ending.missing:
-        parts.append("Missing: " + ", ".join(ending.missing) + ".")
+        yield "Missing: " + ", ".join(ending.missing) + "."
     if ending.warnings:
-        parts.append("\n".join(["Notes:", *(f"- {_short(one)}" for one in ending.warnings)]))
-    return "\n\n".join(parts)
+        yield "\n".join(["Notes:", *(f"- {_short(one)}" for one in ending.warnings)])
 
 
 def _results(run: PlanRun, ending: Ending) -> Iterator[str]:

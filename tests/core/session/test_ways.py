@@ -53,7 +53,7 @@ def say(
 def test_a_message_in_a_plan_mode_is_a_plan_below_the_root_and_its_report_the_reply(tmp_path: Path) -> None:
     world = World()
     session, [answer], records = say(tmp_path, (GOAL, "analyze"), world=world)
-    assert "All is well." in answer.body
+    assert answer.body == "All is well.", "a person gets the answer, and sees the steps beside it"
     assert answer.agent == "/"
     assert isinstance(answer.content, Reply)
     assert (answer.content.status, answer.content.plan) == ("ok", "concluded")
@@ -141,3 +141,28 @@ def test_a_plan_that_is_cancelled_is_the_roots_answer(tmp_path: Path) -> None:
         "cancelled",
         "The user cancelled this work.",
     )
+
+
+def test_what_a_person_adds_while_the_plan_runs_is_the_plans_to_answer(tmp_path: Path) -> None:
+    """It reaches the plan; the root knows of it, and does not answer it once more."""
+    hold = asyncio.Event()
+    answers = {**CONCLUDES, "Judge the evidence": '{"decision": "continue"}'}
+
+    async def run() -> Session:
+        world = World(hold={"one": hold})
+        async with runtime(tmp_path, replies({"/": ["Yes."]}), answers=answers, world=world) as opened:
+            session = await opened.open()
+            said = await session.say("Look around", mode="reflect")
+            await until(lambda: bool(world.done))
+            await session.say("Only the west side.")
+            hold.set()
+            assert (await session.answer(said.n)).body
+            await session.ask("And now?")
+            return session
+
+    session = asyncio.run(run())
+    records = replay(session.journal, verify=True).records
+    assert [one.body for one in records if one.kind == "reply" and one.agent == "/"][1:] == ["Yes."]
+    told = heard(session)
+    assert told.index("Look around") < told.index("Only the west side.") < told.index("And now?")
+    assert ("interjection-1", "executed") in changes(records, "/plan")
