@@ -267,6 +267,8 @@ def _facts(result: Result) -> Iterator[str]:
         yield plain(f"exit {exits[0]}")
     if result.ms is not None:
         yield _duration(result.ms)
+    if result.beside:
+        yield f"its version holds what calls {', '.join(map(str, result.beside))} did, too"
 
 
 def _result_body(result: Result, text: str, known: Known) -> str:

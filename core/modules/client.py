@@ -194,11 +194,13 @@ class ModuleClient:
         invocation: Invocation,
         *,
         timeout: float,  # noqa: ASYNC109
+        told: float | None = None,
         on_output: OnText | None = None,
         on_progress: OnProgress | None = None,
         on_artifact: OnArtifact | None = None,
     ) -> Outcome:
-        """Run one function and wait for its end, `timeout` seconds at most.
+        """Run one function and wait for its end, `timeout` seconds at most. `told`: how long the module is told that
+        it has, if that is another time.
 
         Cancelling this cancels the call in the module. `on_output` and `on_progress` must return at once;
         without `on_artifact` the content of artifacts is dropped.
@@ -207,20 +209,20 @@ class ModuleClient:
             ModuleLost: the module died or can't be reached.
             ModuleFault: it broke the contract.
         """
-        request = await _serialized(invocation, timeout)
+        request = await _serialized(invocation, timeout if told is None else told)
         if len(request) > LARGEST_REQUEST:
             return Raised("BadArguments", _too_large(len(request)), "", "")
         begun = time.monotonic()
-        told = _Told(on_output, on_progress, on_artifact)
+        teller = _Told(on_output, on_progress, on_artifact)
         reading = Reading(self._limits)
         try:
             async with asyncio.timeout(timeout) as scope:
                 stream = await self._streams.take()
                 if stream is None:
-                    await self._invoke(request, reading, told, timeout)
+                    await self._invoke(request, reading, teller, timeout)
                     return reading.end()
                 reading = Reading(self._limits, call=invocation.call_id, before=stream.last)
-                await self._converse(stream, request, reading, told, invocation.call_id)
+                await self._converse(stream, request, reading, teller, invocation.call_id)
                 return reading.end()
         except TimeoutError:
             if not scope.expired():

@@ -36,6 +36,7 @@ from core.modules.quota import Quota, Room
 from core.modules.registry import Start
 from core.modules.rest import Rest
 from core.modules.scrub import Scrub, ScrubBytes
+from core.modules.whose import agent_of
 from core.ports import JSON, Clock, ModuleHost, Report, Right
 
 
@@ -55,16 +56,25 @@ class FunctionCall:
     start: Start = field(default_factory=Start)
     fills: Room | None = None
     exclusive: bool = False
-    """The module's exclusive calls of this agent follow each other, in whichever instance."""
+    """Such calls of the module under one name follow each other, in whichever instance."""
     states: Sequence[str] = ()
     """The states that the module's manifest names, the one in which it holds nothing first."""
     on_state: OnState | None = None
-    """Told of the states that the module comes to by itself later, once a call of this agent told of one."""
+    """Told of the states that the module comes to by itself later, once a call under this name told of one."""
+    told: float | None = None
+    """Seconds that the module is told it has; None: `timeout`."""
+    step: str = ""
+    """The name of the plan's step whose state in the module this is (`core.modules.whose`); empty: the agent's."""
 
     @property
     def module(self) -> str:
         """The module that serves the function."""
         return self.function.split(".", 1)[0]
+
+    @property
+    def whose(self) -> str:
+        """The name under which the module keeps what lasts from this call to the next."""
+        return self.step or self.agent
 
     @property
     def request(self) -> CallRequest:
@@ -120,6 +130,14 @@ OpenModules = Callable[[ModuleHost, str, Path], Modules]
 
 
 @dataclass(slots=True, eq=False)
+class _Turn:
+    """Whose turn it is among exclusive calls under one name. `waiting`: how many there are, the one that runs included."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+
+@dataclass(slots=True, eq=False)
 class _Underway:
     """A call that was let in. `scope`: ends it when its agent may do less."""
 
@@ -166,9 +184,9 @@ class Door:
         self._rest: Rest[Key] = Rest(clock, idle, self._restable, self._stop_resting)
         self._pulse: Pulse[Key] = Pulse(clock, self._instances.running.keys, self._instances.look_after)
         self._underway: set[_Underway] = set()
-        self._turns: dict[tuple[str, str], asyncio.Lock] = {}
+        self._turns: dict[tuple[str, str], _Turn] = {}
         self._carried: dict[tuple[str, str], bytes] = {}
-        """What each module wants to last for each agent."""
+        """What each module wants to last, under each name."""
         self._stopping: set[asyncio.Task[None]] = set()
 
     @property
@@ -220,12 +238,22 @@ class Door:
 
     @asynccontextmanager
     async def _turn(self, call: FunctionCall) -> AsyncIterator[None]:
-        """Let the exclusive calls of an agent follow each other, where several instances serve them."""
-        if call.exclusive and call.start.views:
-            async with self._turns.setdefault((call.module, call.agent), asyncio.Lock()):
-                yield
-        else:
+        """Let exclusive calls under one name follow each other: here, since several instances may serve them, and
+        since a call's time begins when its module has it.
+        """
+        if not call.exclusive:
             yield
+            return
+        key = call.module, call.whose
+        turn = self._turns.setdefault(key, _Turn())
+        turn.waiting += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.waiting -= 1
+            if not turn.waiting:
+                del self._turns[key]
 
     async def _run(
         self,
@@ -236,10 +264,10 @@ class Door:
         on_artifact: OnArtifact,
         report: Report,
     ) -> Outcome:
-        agent = call.agent
-        with self._rest.awake(key), self._observer.calling(key, agent):
+        with self._rest.awake(key), self._observer.calling(key, call.whose):
             running = await self._reach(key, report, call.start)
             self._instances.began(running)
+            running.served.add(call.whose)
             try:
                 outcome = await self._invoke(key, running, call, on_output, on_artifact)
                 if isinstance(outcome, Completed):
@@ -251,20 +279,20 @@ class Door:
     def _take(self, key: Key, running: Running, call: FunctionCall, outcome: Completed) -> None:
         """Take note of what a call left."""
         if outcome.carried is not None:
-            self._carried[call.module, call.agent] = outcome.carried
+            self._carried[call.module, call.whose] = outcome.carried
         if outcome.state is not None:
             initial = _checked(outcome.state, call.states)
-            self._holding.told(key, call.agent, outcome.state.state, initial)
-            self._observer.told(key, call.agent, outcome.state)
+            self._holding.told(key, call.whose, outcome.state.state, initial)
+            self._observer.told(key, call.whose, outcome.state)
             if call.on_state is not None:
-                states = self._watch(key, running, call.agent, call.states)
-                self._observer.listen(key, call.agent, states, call.on_state)
+                states = self._watch(key, running, call.whose, call.states)
+                self._observer.listen(key, call.whose, states, call.on_state)
 
     async def _watch(
-        self, key: Key, running: Running, agent: str, known: Sequence[str]
+        self, key: Key, running: Running, whose: str, known: Sequence[str]
     ) -> AsyncIterator[StateChange]:
-        async for change in running.client.watch(self._session, agent):
-            self._holding.told(key, agent, change.state, _checked(change, known))
+        async for change in running.client.watch(self._session, whose):
+            self._holding.told(key, whose, change.state, _checked(change, known))
             yield Scrub(running.instance.secrets).state(change)
 
     async def _invoke(
@@ -280,20 +308,22 @@ class Door:
         invocation = Invocation(
             call_id=f"{self._session}/{call.call}",
             session=self._session,
-            agent=call.agent,
+            agent=call.whose,
             function=call.function.split(".", 1)[1],
             arguments=dict(call.arguments),
             values=tuple(Attached(name, value.media, value.load()) for name, value in call.attached.items()),
-            carried=self._carried.get((call.module, call.agent), b""),
+            carried=self._carried.get((call.module, call.whose), b""),
         )
         try:
             if not secrets:
                 return await running.client.invoke(
-                    invocation, on_output=on_output, on_artifact=on_artifact, timeout=call.timeout
+                    invocation,
+                    on_output=on_output,
+                    on_artifact=on_artifact,
+                    timeout=call.timeout,
+                    told=call.told,
                 )
-            return await self._invoke_scrubbed(
-                running, invocation, scrub, call.timeout, on_output, on_artifact
-            )
+            return await self._invoke_scrubbed(running, invocation, scrub, call, on_output, on_artifact)
         except ModuleLost as error:
             why = await running.instance.why_lost()
             if self._instances.running.get(key) is running:
@@ -305,7 +335,7 @@ class Door:
         running: Running,
         invocation: Invocation,
         scrub: Scrub,
-        timeout: float,  # noqa: ASYNC109
+        call: FunctionCall,
         on_output: Callable[[str], None],
         on_artifact: OnArtifact,
     ) -> Outcome:
@@ -322,7 +352,8 @@ class Door:
                 invocation,
                 on_output=lambda text: on_output(scrub.feed(text)),
                 on_artifact=artifact,
-                timeout=timeout,
+                timeout=call.timeout,
+                told=call.told,
             )
         except ModuleFault as error:
             raise ModuleFault(scrub.text(str(error))) from error
@@ -389,11 +420,11 @@ class Door:
                 underway.end()
         for key, running in list(self._instances.running.items()):
             calls = [one for one in self._underway if one.key == key]
-            held = frozenset(filter(agents, self._holding.agents(key)))
+            held = frozenset(one for one in self._holding.held(key) if agents(agent_of(one)))
             if any(agents(one.agent) and one.impact > most for one in calls):
                 gone[key] = running
             elif key.right == "work" and (idle or running.start.views):
-                own = {key.agent} if key.agent and agents(key.agent) else frozenset[str]()
+                own = {key.agent, *running.served} if key.agent and agents(key.agent) else set[str]()
                 if calls and (held or own or idle):
                     asked.append((key, running, held | own))
                 elif not calls and (held or idle):
@@ -423,13 +454,13 @@ class Door:
         with suppress(SandboxError):  # the host removes what is left at the end of the session
             await self._instances.stop(running)
 
-    async def _end_background(self, key: Key, running: Running, agents: frozenset[str]) -> None:
+    async def _end_background(self, key: Key, running: Running, whose: frozenset[str]) -> None:
         """Have an instance end what it runs behind its calls; one that can't, and is in use, is ended whole."""
         running.ending = True
         held = self._holding.holds(key)
         await self._observer.forget(key)  # what it comes to by that is no news
-        for agent in agents:
-            if not await running.client.end_background(self._session, agent, _ENDING) and held:
+        for one in whose:
+            if not await running.client.end_background(self._session, one, _ENDING) and held:
                 await self._freeze(key, running)
                 return
         self._holding.forget(key)

@@ -1,4 +1,4 @@
-"""Which instances of modules are doing something for an agent that would be gone if they were stopped.
+"""Which instances of modules are doing something for somebody that would be gone if they were stopped.
 
 A module with states begins in its initial one, in which it holds nothing: no page is open, no app is served, no
 job runs. In any other it is in use, even if nobody calls it.
@@ -10,27 +10,27 @@ from core.modules.instances import Key
 
 
 class Holding:
-    """The agents for whom instances are not in their initial state."""
+    """The names (`core.modules.whose`) for which instances are not in their initial state."""
 
     def __init__(self) -> None:
-        self._agents: dict[Key, set[str]] = {}
+        self._held: dict[Key, set[str]] = {}
 
-    def told(self, key: Key, agent: str, state: str, initial: str) -> None:
-        """An instance told of the state that it is in for an agent. Without an `initial` one every state counts."""
-        agents = self._agents.setdefault(key, set())
+    def told(self, key: Key, whose: str, state: str, initial: str) -> None:
+        """An instance told of the state that it is in under a name. Without an `initial` one every state counts."""
+        held = self._held.setdefault(key, set())
         if state != initial:
-            agents.add(agent)
+            held.add(whose)
         else:
-            agents.discard(agent)
+            held.discard(whose)
 
     def forget(self, key: Key) -> None:
         """An instance was stopped, or what it held has ended."""
-        self._agents.pop(key, None)
+        self._held.pop(key, None)
 
-    def agents(self, key: Key) -> frozenset[str]:
+    def held(self, key: Key) -> frozenset[str]:
         """For whom it is in use."""
-        return frozenset(self._agents.get(key, ()))
+        return frozenset(self._held.get(key, ()))
 
     def holds(self, key: Key) -> bool:
         """Whether it is in use."""
-        return bool(self._agents.get(key))
+        return bool(self._held.get(key))

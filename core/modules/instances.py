@@ -45,6 +45,8 @@ class Running:
     """When it was last called, counted in calls of the session."""
     ending: bool = False
     """It is stopped as soon as no call is under way."""
+    served: set[str] = field(default_factory=set)
+    """The names under which it was called (`core.modules.whose`)."""
 
     async def well(self) -> bool:
         """Whether it can be called. It is asked, and at last its host, unless it has just answered."""

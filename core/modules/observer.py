@@ -1,4 +1,4 @@
-"""Listens to the changes of state that modules come to by themselves, between the calls of an agent."""
+"""Listens to the changes of state that modules come to by themselves, between the calls of an agent or a step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.modules.instances import Key
 from core.modules.outcome import StateChange
 
 _READ: Final = 10_000
-"""Changes of one module for one agent that are read at most; only the newest is told of."""
+"""Changes of one module under one name that are read at most; only the newest is told of."""
 _TOLD: Final = 200
 """Changes that are told of at most; then nobody listens any more."""
 
@@ -22,7 +22,9 @@ _Who = tuple[Key, str]
 
 
 class Observer:
-    """One listener for each instance and agent whose calls told of a state. What a call told of is no news."""
+    """One listener for each instance and name (`core.modules.whose`) whose calls told of a state. What a call told of
+    is no news.
+    """
 
     def __init__(self) -> None:
         self._tasks: dict[_Who, asyncio.Task[None]] = {}
@@ -31,24 +33,24 @@ class Observer:
         self._ended = asyncio.Event()
 
     @contextmanager
-    def calling(self, key: Key, agent: str) -> Iterator[None]:
+    def calling(self, key: Key, whose: str) -> Iterator[None]:
         """Changes are the call's own within."""
-        self._calls[key, agent] += 1
+        self._calls[key, whose] += 1
         try:
             yield
         finally:
-            self._calls[key, agent] -= 1
+            self._calls[key, whose] -= 1
             if self._tasks:  # only they wait for it
                 self._ended.set()
                 self._ended = asyncio.Event()
 
-    def told(self, key: Key, agent: str, state: StateChange) -> None:
-        """A call of `agent` told of this state."""
-        self._told[key, agent] = state
+    def told(self, key: Key, whose: str, state: StateChange) -> None:
+        """A call under this name told of this state."""
+        self._told[key, whose] = state
 
-    def listen(self, key: Key, agent: str, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
+    def listen(self, key: Key, whose: str, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
         """Tell `on_state` of what comes on `stream`, unless somebody listens there already."""
-        who = key, agent
+        who = key, whose
         if who not in self._tasks:
             self._tasks[who] = asyncio.create_task(self._listen(who, stream, on_state))
 

@@ -152,7 +152,13 @@ class Dispatch:
     # --- time limits ------------------------------------------------------------------------------------------
 
     def time_limit(self, node: Node) -> float:
-        """Seconds that an attempt may take."""
+        """Seconds that an attempt may take, as far as that is watched here.
+
+        A tool's time begins when its module has the call, behind all that it may have to wait for; so whoever fires it
+        keeps its limit, and says `timeout` of one that took longer. An agent is at work from its firing on.
+        """
+        if node.kind == "tool":
+            return NEVER
         limit = node.timeout if node.timeout is not None else self._run.limits.node_timeout
         return limit if limit is not None else NEVER
 

@@ -14,6 +14,7 @@ class Limits:
     """Bounds of one plan. Times in seconds; None: none.
 
     `nodes`: tool and agent nodes over all versions. `tokens`: what runner and asker report together.
+    `node_timeout`: of a step that says none (a tool step's is kept by whoever fires it).
     `rates`: by endpoint. `backoff`: before a first retry. `roles`: which model answers which question, where that is
     not as in `core.plan.seams.ROLES`. `report`: whether a mode that judges ends with a report in words.
     """

@@ -157,6 +157,8 @@ class Result(Content):
     """Milliseconds that it took."""
     version: Outcome[str] = ""
     """The version of the workspace behind a call that may have written."""
+    beside: Annotated[Derived[tuple[int, ...]], Since("1.2")] = ()
+    """The other calls that may have written since the version before: what they had done by then is in this one, too."""
     unkept: Outcome[bool] = False
     """It may have written, and no version could be kept."""
     unchanged: Outcome[int] = 0
@@ -205,6 +207,8 @@ class State(Content):
     function: Outcome[str]
     """The function by which the agent has to do with it."""
     state: Outcome[ModuleState]
+    node: Annotated[Outcome[str], Since("1.2")] = ""
+    """Of a plan: the step whose part of the module it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 from core.errors import (
     JournalUnwritable,
@@ -30,6 +30,7 @@ from core.modules.door import FunctionCall, Modules
 from core.modules.outcome import StateChange
 from core.modules.quota import Room
 from core.modules.registry import Start
+from core.modules.whose import step_of
 from core.records.calls import Call, Result, State
 from core.records.parts import Artifact, Blob
 from core.session.effects import Underway
@@ -40,8 +41,12 @@ from core.session.monitor import Monitor
 from core.session.results import record_result, result_of, settle
 from core.session.scheduler import Scheduler
 from core.tree.agent import Agent, Pending
+from core.tree.apply_shared import beside
 from core.tree.interpret import digest_of
 from core.tree.offers import module_state
+
+_LAST_WORDS: Final = 2.0
+"""Seconds beyond a step's own time limit that its module is told it has."""
 
 NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
@@ -134,6 +139,10 @@ class FunctionCalls:
     ) -> None:
         live, started = self._live, self._live.clock.monotonic()
         timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
+        told = None
+        if pending.limit is not None and pending.limit < timeout:
+            # A module that wants to say a last word before its time is over is not to begin with it too early.
+            timeout, told = pending.limit, pending.limit + _LAST_WORDS
         loaded = live.tree.modules.get(pending.spec.module or "")
         start = loaded.start if loaded is not None else Start()
         writes = ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write"
@@ -146,10 +155,12 @@ class FunctionCalls:
             bound.attached,
             timeout,
             start,
+            told=told,
             fills=self._room() if writes else None,
             exclusive=function is not None and function.exclusive,
             states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
-            on_state=partial(self._on_state, agent, pending.spec),
+            on_state=partial(self._on_state, agent, pending.spec, pending.step),
+            step=pending.step,
         )
         with Spool(live.journal.directory) as spool:
             await underway.begin()
@@ -162,9 +173,10 @@ class FunctionCalls:
                 self._monitor.took(pending.spec.name, taken, lost=lost)
             if await self._in_turn(agent, pending):
                 result = replace(
-                    result_of(agent, pending, "ok"), version=version, unkept=unkept, unchanged=unchanged
-                )
-                self._record_outcome(agent, result, took, outcome, spool)
+                    result_of(agent, pending, "ok"), version=version, unkept=unkept, unchanged=unchanged,
+                    beside=beside(live.tree, pending, version),
+                )  # fmt: skip
+                self._record_outcome(agent, result, took, outcome, spool, call.timeout)
 
     def _room(self) -> Room | None:
         """What calls that write fill, and may only so far; what becomes of the user's own disk is their business."""
@@ -172,21 +184,22 @@ class FunctionCalls:
             return Room(self._files.workspace.folder)
         return self._files.effects.room
 
-    async def _on_state(self, agent: Agent, spec: ActionSpec, change: StateChange) -> None:
+    async def _on_state(self, agent: Agent, spec: ActionSpec, step: str, change: StateChange) -> None:
         """Called from the task of whoever listens to a module."""
         await self._scheduler.supervise(
-            f"state of {spec.module}", partial(self._moved_by_itself, agent, spec, change)
+            f"state of {spec.module}", partial(self._moved_by_itself, agent, spec, step, change)
         )
 
-    async def _moved_by_itself(self, agent: Agent, spec: ActionSpec, change: StateChange) -> None:
+    async def _moved_by_itself(self, agent: Agent, spec: ActionSpec, step: str, change: StateChange) -> None:
         """A module came to another state outside of a call; recorded behind the outcomes of calls that ended before.
 
-        `spec`: the function by which its agent has to do with that.
+        `spec`: the function by which its agent has to do with that; `step`: the step of a plan, if it is one's.
         """
-        while any(one.call and one.spec.module == spec.module for one in agent.actions):
+        while any(one.call and one.spec.module == spec.module and one.step == step for one in agent.actions):
             await self._live.moved()
         with contextlib.suppress(JournalUnwritable):
-            self._live.record(State(function=spec.name, state=module_state(change)), agent.path)
+            said = State(function=spec.name, state=module_state(change), node=step_of(step))
+            self._live.record(said, agent.path)
 
     async def _keep_files(self, agent: Agent) -> tuple[str, bool]:
         """The version of the workspace after a call that may have written, and whether none could be kept."""
@@ -225,9 +238,17 @@ class FunctionCalls:
             return "incomplete"
 
     def _record_outcome(
-        self, agent: Agent, result: Result, took: int, outcome: Outcome | NotRun, spool: Spool
+        self,
+        agent: Agent,
+        result: Result,
+        took: int,
+        outcome: Outcome | NotRun,
+        spool: Spool,
+        limit: float,
     ) -> None:
-        """Record what a call came to. `result`: what it left in the files; `took`: milliseconds."""
+        """Record what a call came to. `result`: what it left in the files; `took`: milliseconds, with all that it
+        waited for; `limit`: seconds that its module had.
+        """
         match outcome:
             case Completed():
                 made = replace(result, ms=took, media=outcome.media, data=dict(outcome.data))
@@ -238,7 +259,7 @@ class FunctionCalls:
                 record_result(self._live, agent, raised, text)
             case TimedOut():
                 late = replace(result, status="error", ms=took, data={"type": "TimeoutError"})
-                text = f"{outcome.output}\nIt was stopped after {took / 1000:.0f} s, its time limit."
+                text = f"{outcome.output}\nIt was stopped after {limit:g} s, its time limit."
                 record_result(self._live, agent, late, text.lstrip("\n"))
             case status:  # it may have written before that
                 record_result(self._live, agent, replace(result, status=status))

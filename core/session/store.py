@@ -37,13 +37,17 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """A version of a session's files. `n`: the record after which they were so first; `what`: the call that wrote."""
+    """A version of a session's files. `n`: the record after which they were so first; `what`: the call that wrote.
+
+    `calls`: the records of all calls that ran since the version before, and may have a part in it.
+    """
 
     n: int
     at: str
     agent: str
     what: str
     version: str
+    calls: tuple[int, ...] = ()
 
 
 class SessionStore:
@@ -168,9 +172,14 @@ class SessionStore:
         found: list[KeptVersion] = []
         for record in versions_of(read_journal(self.path_of(session_id)).records):
             match record.content:
-                case Result(function=what, version=version) | Restore(OP=what, version=version):
-                    if not found or found[-1].version != version:
-                        found.append(KeptVersion(record.n, record.at, record.agent, what, version))
+                case Result(function=what, version=version) as result:
+                    calls = tuple(sorted({result.call, *result.beside}))
+                case Restore(OP=what, version=version):
+                    calls = ()
+                case _:
+                    continue
+            if not found or found[-1].version != version:
+                found.append(KeptVersion(record.n, record.at, record.agent, what, version, calls))
         return found
 
     def compare(self, session_id: str, old: str, new: str | None = None) -> str:

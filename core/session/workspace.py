@@ -32,17 +32,29 @@ class Workspace:
         self._store: Final = directory / STORE
         self._versions = versions
         self._using = asyncio.Lock()
+        self._asked = 0
+        """How often a version was asked for."""
+        self._kept = 0, ""
+        """The newest version, and up to which of those."""
 
     async def keep(self) -> str:
         """Keep what stands there now; gives the version's id, empty if none are kept.
+
+        One version is good for all who asked before it was begun.
 
         Raises:
             WorkspaceError: it could not be kept.
         """
         if self._versions is None:
             return ""
+        self._asked += 1
+        asked = self._asked
         async with self._using:
-            return await asyncio.to_thread(self._versions.keep, self.folder, self._store)
+            if self._kept[0] < asked:
+                until = self._asked
+                version = await asyncio.to_thread(self._versions.keep, self.folder, self._store)
+                self._kept = until, version
+            return self._kept[1]
 
     async def restore(self, version: str) -> None:
         """Make the files what they were.
@@ -53,6 +65,7 @@ class Workspace:
         if self._versions is None:
             raise WorkspaceError("No versions are kept of this workspace.")
         async with self._using:
+            self._kept = 0, ""
             await asyncio.to_thread(self._versions.restore, self.folder, self._store, version)
 
 

@@ -43,7 +43,9 @@ class Pending:
     `answer`: what they said. `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
     said last, and `verdict_impact` at which impact. `files_before`: the version of the workspace when it was
     dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared`).
-    `node`: the step of a plan that it is a firing of; `stopped`: the plan wants nothing of it any more.
+    `node`: the step of a plan that it is a firing of; `step`: the name under which it calls its module, if not the
+    plan's own (`core.modules.whose`); `limit`: seconds that the step allows it, from when its module has it;
+    `stopped`: the plan wants nothing of it any more.
     """
 
     index: int
@@ -65,6 +67,8 @@ class Pending:
     files_before: str = ""
     beside: Labels = NOTHING
     node: str = ""
+    step: str = ""
+    limit: float | None = None
     stopped: bool = False
 
 

@@ -20,6 +20,7 @@ from core.language.grammar import Bound
 from core.language.scanner import Block
 from core.language.variables import mentions
 from core.modules.reading import exit_status
+from core.modules.whose import of_step
 from core.records.calls import (
     Call,
     ClearanceAnswer,
@@ -501,7 +502,7 @@ def _address(
 
 def _state(tree: Tree, record: Record, said: State) -> None:
     agent, function = agent_of(tree, record), said.function
-    fold_shared.move(tree, agent, function, said.state)
+    fold_shared.move(tree, agent, function, said.state, of_step(agent.path, said.node) if said.node else "")
     shifted = offers.shift(tree, agent, function, said.state)
     if shifted and agent.plan is None:
         agent.mail.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
@@ -516,6 +517,9 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
         return
     expect(tree, record, result.call == pending.call, "names another call than its own")
     expect(tree, record, _kept(result) == _to_keep(pending, result), "remembers other than its action says")
+    if tree.format == FORMAT:
+        named = result.beside == fold_shared.beside(tree, pending, result.version)
+        expect(tree, record, named, "names other calls beside its own than those that ran")
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record, result)
         fold_shared.end(tree, agent, pending, result)

@@ -45,6 +45,7 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
         shared.held[holder] = shared.held.get(holder, NOTHING) | put
     if (call.impact or 0) > 0 and _may_write(tree, spec):
         shared.writing[record.n] = put
+        shared.since.add(record.n)
         pending.files_before = shared.version
 
 
@@ -52,11 +53,13 @@ def end(tree: Tree, agent: Agent, pending: Pending, result: Result) -> None:
     """A call has its outcome. What it touched carries its labels from here on."""
     shared = tree.shared
     if result.state is not None:
-        move(tree, agent, pending.spec.name, result.state)
+        move(tree, agent, pending.spec.name, result.state, pending.step)
     before, after = pending.files_before, result.version
+    put = shared.writing.pop(pending.call, None)
     if after or result.unkept:
         shared.version = after
-    put = shared.writing.pop(pending.call, None)
+    if after:
+        shared.since = set(shared.writing)
     if put is None:
         return
     if _touched(tree, agent, pending, result, before):
@@ -65,21 +68,30 @@ def end(tree: Tree, agent: Agent, pending: Pending, result: Result) -> None:
         _seen_meanwhile(tree, put)
 
 
-def move(tree: Tree, agent: Agent, function: str, state: ModuleState) -> None:
-    """A module's part of an agent may have come to another state."""
+def beside(tree: Tree, pending: Pending, version: str) -> tuple[int, ...]:
+    """The other calls of which something may be in the version that was kept behind this one."""
+    return tuple(sorted(tree.shared.since - {pending.call})) if version else ()
+
+
+def move(tree: Tree, agent: Agent, function: str, state: ModuleState, step: str) -> None:
+    """A module's part of an agent, or of a step of a plan, may have come to another state."""
     module = function.split(".", 1)[0]
     holder, loaded = origin.holder_of(tree, module, agent), tree.modules.get(module)
     if holder is None or loaded is None or not loaded.manifest.states:
         return
+    busy = tree.shared.busy.setdefault(holder, set())
     if state.name == loaded.manifest.states[0].name:
-        tree.shared.busy.discard(holder)
+        busy.discard(step)
     else:
-        tree.shared.busy.add(holder)
+        busy.add(step)
+    if not busy:
+        del tree.shared.busy[holder]
 
 
 def restore(tree: Tree) -> None:
     """A person put the files back. What wrote them since may have left more than they hold; its labels stay."""
     tree.shared.version = ""
+    tree.shared.since = set(tree.shared.writing)
 
 
 def _may_write(tree: Tree, spec: ActionSpec) -> bool:

@@ -15,6 +15,7 @@ from core.language.actions import CALL, ActionSpec
 from core.language.grammar import Bound
 from core.language.variables import Value, text_value
 from core.models.roles import FAST
+from core.modules.whose import of_step
 from core.plan.model import Node
 from core.plan.refs import MissingField, resolve
 from core.plan.seams import Failure, Firing
@@ -71,7 +72,46 @@ def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> 
         return Failure("raised", refused)
     provenance = {name: _of_ref(run, plan, node, name) for name in node.refs}
     bound = _bound(spec, node, arguments, provenance, run.given)
-    return Pending(index, spec.name, "", "", spec, bound, node=node.id)
+    step = of_step(plan.path, _begun_by(tree, run, node)) if _keeps(tree, spec.name) else ""
+    return Pending(index, spec.name, "", "", spec, bound, node=node.id, step=step, limit=node.timeout)
+
+
+def _keeps(tree: Tree, function: str) -> bool:
+    """Whether it matters to a call under which name it comes: calls under one take turns, or find what they left."""
+    module, _, name = function.partition(".")
+    loaded = tree.modules.get(module)
+    if loaded is None:
+        return False
+    known = loaded.manifest.function(name)
+    return bool(loaded.manifest.states) or (known is not None and known.exclusive)
+
+
+def _begun_by(tree: Tree, run: PlanRun, node: Node) -> str:
+    """The step in whose part of the module this one is carried out: its own, in which the module is as at first.
+
+    What a module offers only in another state (to read the page that is open) needs that of the step which led there:
+    the nearest before it that called the module, and on from that.
+    """
+    seen, wave = {node.id}, [node]
+    module = node.call.split(".", 1)[0]
+    while wave and _goes_on(tree, node.call):
+        before = [one for each in wave for one in each.dependencies if one not in seen]
+        seen.update(before)
+        wave = [run.state.nodes[one].node for one in dict.fromkeys(before)]
+        for one in wave:
+            if one.kind == "tool" and one.call.split(".", 1)[0] == module:
+                return _begun_by(tree, run, one)
+    return node.id
+
+
+def _goes_on(tree: Tree, function: str) -> bool:
+    """Whether a function is one that its module does not offer in its first state."""
+    module, _, name = function.partition(".")
+    loaded = tree.modules.get(module)
+    known = loaded.manifest.function(name) if loaded is not None else None
+    if loaded is None or known is None or not known.states:
+        return False
+    return loaded.manifest.states[0].name not in known.states
 
 
 def _of_ref(run: PlanRun, plan: Agent, node: Node, name: str) -> frozenset[str]:

@@ -17,14 +17,17 @@ Holder = tuple[str, str]
 class Shared:
     """`files`: labels of what the workspace holds. `version`: of its files, as kept last; empty: nobody knows.
 
-    `writing`: calls under way that may write there, by record, each with the labels of what it writes.
+    `writing`: calls under way that may write there, by record, each with the labels of what it writes; `since`: they,
+    and those that have ended without a version since the last one.
     `held`: labels of all that was ever given to a module that may keep it. `busy`: holders that are in another state
-    than the initial one, so that something of theirs may run. `named`: labels of those who gave a module its name.
+    than the initial one, so that something of theirs may run, with the names under which they are (`core.modules.whose`).
+    `named`: labels of those who gave a module its name.
     """
 
     files: Labels = NOTHING
     version: str = ""
     writing: dict[int, Labels] = field(default_factory=dict)
+    since: set[int] = field(default_factory=set)
     held: dict[Holder, Labels] = field(default_factory=dict)
-    busy: set[Holder] = field(default_factory=set)
+    busy: dict[Holder, set[str]] = field(default_factory=dict)
     named: dict[str, Labels] = field(default_factory=dict)

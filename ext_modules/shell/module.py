@@ -129,9 +129,11 @@ async def run(
 
 
 def _clear() -> None:
-    """Let nothing of a call stay that got away from it; and nothing at all where it could only look."""
+    """Let nothing of a call stay that got away from it; and nothing at all where it could only look, as soon as no
+    other call there is under way.
+    """
     strays.end_strays(Process.running)
-    if strays.only_looks() and "TMPDIR" in os.environ:
+    if strays.only_looks() and "TMPDIR" in os.environ and not Process.running:
         temporary.empty(os.environ["TMPDIR"])
 
 

@@ -27,7 +27,8 @@ def log(settings: Settings, session: str, *, as_json: bool) -> int:
         print(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))
     else:
         for one in found:
-            print(f"{one.n}  {one.version[:12]}  {one.at}  {one.agent}  {one.what}")
+            several = f" (calls {', '.join(map(str, one.calls))})" if len(one.calls) > 1 else ""
+            print(f"{one.n}  {one.version[:12]}  {one.at}  {one.agent}  {one.what}{several}")
     return 0
 
 

@@ -21,6 +21,7 @@ from core.modules.client import ArtifactChunk, Completed, Outcome
 from core.modules.door import Door, FunctionCall
 from core.modules.instances import MOST
 from core.modules.registry import Start
+from core.modules.whose import of_step
 from core.ports import JSON
 from ext_modules.sdk import AgentState, Call, Module
 from tests.core.modules.local_host import LocalHost
@@ -95,11 +96,13 @@ class Scene:
         intent: float = 2,
         held: bool = False,
         exclusive: bool = False,
+        step: str = "",
+        seconds: float = WITHIN,
     ) -> Outcome:
         arguments: dict[str, JSON] = {"text": text}
         call = FunctionCall(
-            agent, f"den.{function}", next(_NUMBERS), arguments, {}, WITHIN, start,
-            exclusive=exclusive, states=("empty", "full"),
+            agent, f"den.{function}", next(_NUMBERS), arguments, {}, seconds, start,
+            exclusive=exclusive, states=("empty", "full"), step=step,
         )  # fmt: skip
         ticket = decide(call.request, impact, Grant(Scope("all", (("*",),)), intent), held=held)
         assert not isinstance(ticket, Denial)
@@ -383,5 +386,64 @@ def test_a_module_without_files_keeps_what_it_holds_over_a_pause_and_not_over_a_
         assert not it.host.started[0].frozen
         await it.door.halt(lambda _: True, most=-math.inf, idle=True)
         assert it.host.started[0].frozen
+
+    play(scene)
+
+
+@pytest.mark.parametrize("start", [ONE, SHARED, OWN])
+def test_steps_of_one_plan_have_each_a_part_of_a_module(start: Start) -> None:
+    """In one instance: what one step carries on comes to no other, and their exclusive calls overlap."""
+
+    async def scene(it: Scene) -> None:
+        one, two = of_step("/p", "one"), of_step("/p", "two")
+        await it.call("keep", "kept", agent="/p", start=start, step=one)
+        other = await it.call("keep", agent="/p", start=start, step=two)
+        again = await it.call("keep", agent="/p", start=start, step=one)
+        assert isinstance(other, Completed)
+        assert isinstance(again, Completed)
+        assert (other.output, again.output) == ("", "kept")
+        it.den.gates = {"one": asyncio.Event(), "two": asyncio.Event()}
+        async with asyncio.TaskGroup() as group:
+            for text, step in (("one", one), ("two", two)):
+                calls = it.call("where", text, agent="/p", start=start, exclusive=True, step=step)
+                group.create_task(calls)
+            await it.waits("one")
+            await it.waits("two")
+            for gate in it.den.gates.values():
+                gate.set()
+        assert len(it.host.seats) == 1
+
+    play(scene)
+
+
+@pytest.mark.parametrize("start", [ONE, SHARED, OWN])
+def test_the_time_of_a_call_does_not_begin_while_it_waits_for_its_turn(start: Start) -> None:
+    async def scene(it: Scene) -> None:
+        it.den.gates["first"] = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(it.call("where", "first", start=start, exclusive=True))
+            await it.waits("first")
+            second = group.create_task(it.call("where", "second", start=start, exclusive=True, seconds=1))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1.5):
+                    await asyncio.shield(second)
+            it.den.gates["first"].set()
+        assert isinstance(second.result(), Completed)
+
+    play(scene)
+
+
+def test_what_steps_left_running_is_ended_with_the_rights_of_their_plan() -> None:
+    async def scene(it: Scene) -> None:
+        for one in ("one", "two"):
+            await it.call("move", "full", impact=1, agent="/p", step=of_step("/p", one))
+        await it.call("move", "full", impact=1, agent="/q", step=of_step("/q", "one"))
+        it.den.gates["goes on"] = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(it.call("where", "goes on", impact=1, agent="/q"))
+            await it.waits("goes on")
+            await it.door.halt(lambda agent: agent == "/p", most=math.inf, idle=False)
+            it.den.gates["goes on"].set()
+        assert sorted(it.den.ended) == ["0 /p#one", "0 /p#two"]
 
     play(scene)

@@ -113,6 +113,9 @@ class PlanEngine:
         self._set: float | None = None
         """The time for which the alarm is set."""
         self._firings: dict[str, asyncio.Task[None]] = {}
+        self._limits: dict[str, tuple[asyncio.Timeout, float]] = {}
+        """The time limits of the tools that run, which a session's modules keep."""
+        self._seconds = (limits or Limits()).node_timeout
         self._askings: dict[int, asyncio.Task[None]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._doing = False
@@ -233,8 +236,16 @@ class PlanEngine:
         task = self._firings[node]
         outcome: Outcome | None = None
         if task not in self._stopping:
+            seconds = firing.node.timeout if firing.node.timeout is not None else self._seconds
+            scope = asyncio.timeout(seconds if firing.node.kind == "tool" else None)
+            if seconds is not None and firing.node.kind == "tool":
+                self._limits[node] = scope, seconds
             try:
-                outcome = await self._runner.run(firing, _Waiting(self, node))
+                async with scope:
+                    outcome = await self._runner.run(firing, _Waiting(self, node))
+            except TimeoutError:
+                said = f"It took longer than {seconds or 0:g} seconds and was stopped."
+                outcome = Failure("timeout", said)
             except asyncio.CancelledError:
                 if task not in self._stopping:
                     raise
@@ -242,6 +253,7 @@ class PlanEngine:
                 outcome = Failure("crashed", f"The step could not be run ({type(error).__name__}: {error}).")
         if self._stopping:
             self._stopping.discard(task)
+        self._limits.pop(node, None)
         del self._firings[node]
         self.machine.attempt_ended(node, outcome, self._monotonic() - self._begin)
         self._do()
@@ -292,10 +304,15 @@ class PlanEngine:
 
     def waits_for_person(self, node: str) -> None:
         """The runner says that an attempt waits for a person."""
+        if node in self._limits:
+            self._limits[node][0].reschedule(None)
         self._tell(lambda at: self.machine.waits_for_person(node, at))
 
     def goes_on(self, node: str) -> None:
         """The person has decided."""
+        if node in self._limits:
+            scope, seconds = self._limits[node]
+            scope.reschedule(asyncio.get_running_loop().time() + seconds)
         self._tell(lambda at: self.machine.person_decided(node, "approved", at))
 
 

@@ -18,7 +18,7 @@ from core.errors import ModelUnreachable, UsageError
 from core.gate.gate import Ticket
 from core.gate.policy_file import Policies
 from core.models.roles import Models
-from core.modules.client import OnArtifact, Outcome
+from core.modules.client import OnArtifact, Outcome, TimedOut
 from core.modules.door import FunctionCall, Modules
 from core.ports import ChatMessage, ModelEvent, ModuleHost, Report, StreamEnd, TextDelta, Usage, UsageReport
 from core.records.parts import Bounds
@@ -117,12 +117,16 @@ class _Modules(FakeModules):
         on_artifact: OnArtifact,
         report: Report,
     ) -> Outcome:
-        await asyncio.sleep(self._dice.uniform(0, 4))
-        outcome = await super().call(
-            ticket, call, on_output=on_output, on_artifact=on_artifact, report=report
-        )
-        await asyncio.sleep(self._dice.uniform(0, 4))
-        return outcome
+        try:
+            async with asyncio.timeout(call.timeout):
+                await asyncio.sleep(self._dice.uniform(0, 4))
+                outcome = await super().call(
+                    ticket, call, on_output=on_output, on_artifact=on_artifact, report=report
+                )
+                await asyncio.sleep(self._dice.uniform(0, 4))
+                return outcome
+        except TimeoutError:
+            return TimedOut("")
 
 
 async def _person(session: Session, dice: random.Random, often: int) -> None:

@@ -288,6 +288,7 @@
  * @property {number} [call] The record of the call; 0 if it was not made.
  * @property {number|null} [ms] Milliseconds that it took.
  * @property {string} [version] The version of the workspace behind a call that may have written.
+ * @property {(number)[]} [beside] The other calls that may have written since the version before: what they had done by then is in this one, too.
  * @property {boolean} [unkept] It may have written, and no version could be kept.
  * @property {number} [unchanged] The last record before a look at the overlay that saw nothing new.
  * @property {"ok"|"error"|"incomplete"|"cancelled"|"skipped"|"interrupted"} status How it ended.
@@ -314,6 +315,7 @@
  * @property {"state"} kind
  * @property {string} function The function by which the agent has to do with it.
  * @property {ModuleState} state
+ * @property {string} [node] Of a plan: the step whose part of the module it is.
  *
  * Somebody looked at the overlay of a live directory, and something was new. It never enters a context.
  * @typedef {object} EffectsRecord
