@@ -10,7 +10,7 @@ from the journals: they are the truth, and this is an index of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -282,25 +282,38 @@ class Upkeep:
             if order is not None:
                 order.refuse(MemoryUnavailable(self.trouble))
             return
+        if notes and not await self._guarded(opened, self._add(opened, notes)):
+            self._missed = True
+        if order is not None:
+            await self._carry_out(opened, order)
+        self._missed = self._missed or self._marks.left()
+        if self._missed and self.opened is opened and self._clock.monotonic() >= self._retry_at:
+            await self._guarded(opened, self._catch_up(opened))
+
+    async def _carry_out(self, opened: Opened, order: Order) -> None:
+        """Do what was ordered. That it can't be done is for whoever ordered it to hear, and for nobody else."""
         try:
-            if notes:
-                await self._add(opened, notes)
-            if order is not None:
-                await order.run(opened)
-            self._missed = self._missed or self._marks.left()
-            if self._missed and self._clock.monotonic() >= self._retry_at:
-                await self._catch_up(opened)
+            if self.opened is not opened:
+                order.refuse(MemoryUnavailable(self.trouble))
+                return
+            await order.run(opened)
+        except IactError as error:
+            order.refuse(error if isinstance(error, MemoryUnavailable) else MemoryUnavailable(str(error)))
         except Exception as error:
-            self._missed = self._missed or bool(notes)
+            order.refuse(MemoryUnavailable(self.broke(opened, error)))
+
+    async def _guarded(self, opened: Opened, work: Coroutine[object, object, object]) -> bool:
+        """Do what keeps memory up to date; whether it was done. What went wrong is told, and tried again later."""
+        try:
+            await work
+        except IactError as error:
             self._retry_at = self._clock.monotonic() + RETRY
-            if not isinstance(error, IactError):
-                self.broke(opened, error)
-            else:
-                self.news = str(error)
-            if order is not None:
-                order.refuse(
-                    error if isinstance(error, MemoryUnavailable) else MemoryUnavailable(self.trouble)
-                )
+            self.news = str(error)
+        except Exception as error:
+            self.broke(opened, error)
+        else:
+            return True
+        return False
 
     async def _add(self, opened: Opened, notes: Sequence[Note]) -> int:
         """Store what notes leave; gives how many fragments that is."""

@@ -22,7 +22,7 @@ from hippocampus.ranking import tokens
 from iact.settings import load
 from iact.wiring import open_runtime
 from tests.acceptance.conftest import Stage
-from tests.acceptance.product import NO_MODULES, ROOT, Product, Ran, until
+from tests.acceptance.product import NO_MODULES, ROOT, Product, Ran, acknowledged, until
 from tests.endpoint import Request
 from tests.hippocampus.servers import chroma, stoppable
 
@@ -207,6 +207,31 @@ def test_beside_the_owner_turns_go_on_and_the_owner_catches_up(stage: Stage) -> 
         until(lambda: "The cat is called Pixel." in texts(product, "name of the cat"), "the owner", within=60)
     second = product.ask("Go on.", session=first.answer().session)
     assert second.reply == "Two."
+
+
+def test_an_order_that_is_refused_leaves_the_servers_memory_as_it_was(stage: Stage) -> None:
+    """Who gave the order is told which; no session hears of it, and what other runs said is still taken in."""
+    product = stage.product(stage.endpoint({"/": ["One.", "Two."]}), **ON)
+    with product.serving() as server:
+        assert texts(product, "anything") == []
+        assert another(product).ask("The cat is called Pixel.").reply == "One."
+        refused = product.run("memory", "edit", "nope", "x")
+        assert (refused.status, "There is no memory 'nope'" in refused.sentence) == (1, True)
+        until(lambda: "The cat is called Pixel." in texts(product, "name of the cat"), "the owner", within=20)
+        with server.connect() as socket:
+            acknowledged(socket, {"type": "hello", "session": None, "since": 0})
+            acknowledged(socket, {"type": "say", "text": "What do you know?"})
+            until(lambda: "Two." in said(product), "the answer")
+    assert [one.body for one in told(product) if "nope" in one.body] == []
+
+
+def told(product: Product) -> list[Record]:
+    """All records of all sessions."""
+    return [one for path in product.journals() for one in read_journal(path).records]
+
+
+def said(product: Product) -> list[str]:
+    return [one.body for one in told(product) if one.kind == "reply"]
 
 
 def test_a_store_that_is_down_costs_one_notice_and_no_turn(stage: Stage) -> None:

@@ -144,6 +144,26 @@ def test_memory_stays_off_when_what_was_forgotten_is_not_known(tmp_path: Path) -
     asyncio.run(scene())
 
 
+def test_an_order_that_fails_stops_nothing(tmp_path: Path) -> None:
+    """Neither what came with it, nor what comes after it; no turn hears of it."""
+
+    async def scene() -> None:
+        async with opened(tmp_path, DictStore(), StandingClock()) as hippocampus:
+            memory = hippocampus.of("anna")
+            await hippocampus.settled()
+            memory.remember(FACT)
+            with pytest.raises(MemoryUnavailable, match="There is no memory 'nope'"):
+                await memory.edit("nope", "x")
+            assert (await memory.recall(ask(QUESTION))).notice == ""
+            assert await recalled(hippocampus) == [FACT.text]
+            (tmp_path / "missed.1").touch()
+            memory.remember(say("s1", 3, "The canteen is on the second floor."))
+            await hippocampus.settled()
+            assert not (tmp_path / "missed.1").exists()
+
+    asyncio.run(scene())
+
+
 def test_an_embedder_that_fails_stops_nothing(tmp_path: Path) -> None:
     class Broken(WordEmbedder):
         down = False
