@@ -124,6 +124,16 @@ _SEQUENCES: Final = re.compile(
 )
 
 
+_HALF: Final = re.compile("[\ud800-\udfff]")
+
+
+def paired(text: str) -> str:
+    """`text` as it can be stored: halves of surrogate pairs put together; one alone is a replacement sign."""
+    if text.isascii() or not _HALF.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def without_sequences(text: str) -> str:
     """`text` without terminal sequences. What only begins like one stays, for the table to name."""
     return _SEQUENCES.sub("", text)

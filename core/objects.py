@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from core.characters import paired
 from core.ports import JSON
 
 _EFFORT: Final = 8
@@ -177,7 +178,7 @@ class _Reader:
                 pieces.append("'")
                 at += 1
             else:
-                return _paired("".join(pieces)), at + 1
+                return paired("".join(pieces)), at + 1
 
     def _may_end(self, at: int) -> bool:
         match = _SPACE.match(self._text, at)
@@ -192,11 +193,6 @@ class _Reader:
         if sign in _ESCAPES:
             return _ESCAPES[sign], at + 1
         return (sign, at + 1) if sign and sign in "\"'\\/\n" else ("\\", at)
-
-
-def _paired(text: str) -> str:
-    """`text` with halves of a character that was escaped in two put together; a half alone is a replacement sign."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _number(text: str, at: int) -> JSON:

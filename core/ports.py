@@ -96,6 +96,13 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of what the model thinks before it replies: for people alone. No reply, and nothing in it acts."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StreamRestart:
     """The reply starts over (a retry): text so far is void. `reason` is for people."""
 
@@ -117,7 +124,7 @@ class StreamEnd:
     finish: Literal["stop", "length"]
 
 
-ModelEvent = TextDelta | StreamRestart | UsageReport | StreamEnd
+ModelEvent = TextDelta | ReasoningDelta | StreamRestart | UsageReport | StreamEnd
 
 
 class Model(Protocol):

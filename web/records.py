@@ -33,7 +33,7 @@ from core.records.control import (
     StartPlan,
     UseOverlay,
 )
-from core.records.dialogue import Discard, Recall, Reply, Say, Spawn, Turn, Upload
+from core.records.dialogue import Discard, Generation, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import Control
 from core.records.parts import Blob
 from core.records.plans import Ask, Draft, Node, Plan, Wake
@@ -224,12 +224,19 @@ def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> str:
         )
     if turn.generation.finish == "length":
         note = '<p class="aside">The model hit its length limit here.</p>'
-    return reply_with_actions(text, is_action, known) + note
+    return _reasoning(turn.generation) + reply_with_actions(text, is_action, known) + note
 
 
 def _reply(reply: Reply, text: str, known: Known) -> str:
     badge = f'<p><span class="badge {reply.status}">{reply.status}</span></p>' if reply.status != "ok" else ""
-    return badge + markdown(text, known)
+    return _reasoning(reply.generation) + badge + markdown(text, known)
+
+
+def _reasoning(generation: Generation | None) -> str:
+    """What the model thought before it replied, folded."""
+    if generation is None or not generation.reasoning:
+        return ""
+    return f'<details class="quiet"><summary>Reasoning</summary>{output(generation.reasoning)}</details>'
 
 
 def _discard(discard: Discard, text: str) -> str:

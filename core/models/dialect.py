@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from core.characters import paired
 from core.language.containers import Containers
 from core.objects import objects
 from core.ports import JSON
@@ -233,9 +234,7 @@ def block(info: str, body: str | None) -> str:
     mark = "~" if "`" in info else "`"
     longest = max((len(run) for run in re.findall(f"{mark}+", body or "")), default=0)
     fence = mark * max(3, longest + 1)
-    return (
-        f"{fence}{_whole(info)}\n{fence}" if not body else f"{fence}{_whole(info)}\n{_whole(body)}\n{fence}"
-    )
+    return f"{fence}{paired(info)}\n{fence}" if not body else f"{fence}{paired(info)}\n{paired(body)}\n{fence}"
 
 
 def written(value: JSON) -> str:
@@ -252,11 +251,6 @@ def _refused(what: str, raw: str) -> str:
     """A block with an argument that can't be read, since its quote is never closed: the feedback repeats it."""
     said = " ".join(f"{what}. It was: {raw[:_QUOTED]}".replace('"', "'").split())
     return block(f'{FEEDBACK} "{said}', None)
-
-
-def _whole(text: str) -> str:
-    """Half characters, which JSON can hold and a journal can't, as replacement signs."""
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
 
 
 def _unending(text: str) -> bool:

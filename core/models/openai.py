@@ -28,6 +28,7 @@ from core.context import tokens
 from core.models import failures
 from core.models.dialect import ACT, ActionWriter, ArgumentReader, CallReader, Fragment
 from core.models.failures import Failure, Retries
+from core.models.reading import Pairs, Thoughts
 from core.models.structured import Form, Ladder
 from core.ports import (
     JSON,
@@ -36,12 +37,16 @@ from core.ports import (
     ModelEvent,
     ModelProfile,
     Part,
+    ReasoningDelta,
     StreamEnd,
     StreamRestart,
     TextDelta,
     Usage,
     UsageReport,
 )
+
+_REASONING: Final = ("reasoning_content", "reasoning")
+"""Fields of a delta in which endpoints send what a model thinks."""
 
 _REPORT_EVERY: Final = 16
 """An estimated usage is reported anew after so many deltas, for consumers that close early."""
@@ -98,7 +103,11 @@ class _Reading:
     events: int = 0
     deltas: int = 0
     text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
     finish: str | None = None
+    thoughts: Thoughts = field(default_factory=Thoughts)
+    pairs: Pairs = field(default_factory=Pairs)
+    thought_pairs: Pairs = field(default_factory=Pairs)
 
     def feed(self, chunk: ChatCompletionChunk) -> Iterator[ModelEvent]:
         """Raises AttributeError, TypeError or ValueError if `chunk` is not shaped like one."""
@@ -115,21 +124,49 @@ class _Reading:
             yield UsageReport(reported)
 
     def end(self) -> Iterator[ModelEvent]:
-        """The reply is complete: what was held back of function calls."""
-        for piece in self.calls.end() if self.calls else ():
-            yield from self._say(piece)
+        """The reply is complete: what was held back."""
+        for piece in self.thoughts.end():
+            yield from self._take(piece.text, (), thought=piece.thought)
+        for text in self.calls.end() if self.calls else ():
+            yield from self._say(text)
+        yield from self._think(self.thought_pairs.end())
+        yield from self._tell(self.pairs.end())
 
     def _delta(self, delta: ChoiceDelta) -> Iterator[ModelEvent]:
         text = delta.content or ""
         if not isinstance(text, str):
             raise TypeError("a delta that isn't text")
-        if self.calls is None:
+        for name in _REASONING:
+            thought = (delta.model_extra or {}).get(name)
+            if isinstance(thought, str) and thought:
+                yield from self._think(self.thought_pairs.feed(thought))
+                break
+        fragments = [_fragment(call) for call in delta.tool_calls or ()] if self.calls is not None else ()
+        for piece in self.thoughts.feed(text) if text else ():
+            yield from self._take(piece.text, (), thought=piece.thought)
+        if fragments:
+            yield from self._take("", fragments)
+
+    def _take(
+        self, text: str, fragments: Sequence[Fragment], *, thought: bool = False
+    ) -> Iterator[ModelEvent]:
+        if thought:
+            yield from self._think(self.thought_pairs.feed(text))
+        elif self.calls is None:
             yield from self._say(text)
-            return
-        for piece in self.calls.feed(text, [_fragment(call) for call in delta.tool_calls or ()]):
-            yield from self._say(piece)
+        else:
+            for piece in self.calls.feed(text, fragments):
+                yield from self._say(piece)
+
+    def _think(self, text: str) -> Iterator[ModelEvent]:
+        if text:
+            self.reasoning.append(text)
+            yield ReasoningDelta(text)
 
     def _say(self, text: str) -> Iterator[ModelEvent]:
+        yield from self._tell(self.pairs.feed(text))
+
+    def _tell(self, text: str) -> Iterator[ModelEvent]:
         if not text:
             return
         self.text.append(text)
@@ -140,7 +177,7 @@ class _Reading:
 
     def estimated(self) -> Usage:
         """The usage so far, the reply's tokens estimated."""
-        return replace(self.usage, completion_tokens=tokens.estimate("".join(self.text)))
+        return replace(self.usage, completion_tokens=tokens.estimate("".join((*self.reasoning, *self.text))))
 
     @property
     def empty(self) -> bool:

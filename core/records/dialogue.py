@@ -85,6 +85,8 @@ class Generation:
     """How full its context is, in percent, if the agent was told so now."""
     cut: Outcome[int] = 0
     """How many characters were cut off."""
+    reasoning: Annotated[Outcome[str], Since("1.2")] = ""
+    """What the model thought before it replied. It never enters a context, and nothing in it acts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,16 @@ from typing import Final, Literal
 
 from core.context.tokens import estimate
 from core.language.scanner import Cut, Scan, Scanner, scan
-from core.ports import ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
+from core.ports import (
+    ChatMessage,
+    Model,
+    ReasoningDelta,
+    StreamEnd,
+    StreamRestart,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
 from core.records import dialogue as says
 from core.records.dialogue import Discard, DiscardReason
 from core.records.parts import Tokens
@@ -22,6 +31,9 @@ from core.tree.prepared import Prepared
 _UNWRITTEN: Final = 32
 """How many records an agent may be ahead of the disk when a reply of its model counts. A crash takes the turns
 that are not on disk, and the model is asked for them again; no effect and no acknowledgement ever follows from one."""
+
+_THOUGHT: Final = 20_000
+"""Characters of a model's reasoning that are kept."""
 
 
 class Generation:
@@ -44,6 +56,7 @@ class Generation:
         self._first: float | None = None
         self._finish: Literal["stop", "length", "cut"] = "stop"
         self._usage: Usage | None = None
+        self._reasoning = ""
         self._scope = asyncio.timeout(None)
 
     @property
@@ -97,6 +110,8 @@ class Generation:
                     case TextDelta(text):
                         if self._take(text):
                             return
+                    case ReasoningDelta(text):
+                        self._reasoning += text
                     case StreamRestart():
                         self._restart()
                     case UsageReport(usage):
@@ -123,7 +138,7 @@ class Generation:
         live, agent = self._live, self.agent
         if live.writing[agent.path]:
             self.discard("restart")
-        live.writing[agent.path] = ""
+        live.writing[agent.path], self._reasoning = "", ""
         self._scanner = Scanner(self._is_action)
         live.publish(Delta(agent.path, "", restart=True))
 
@@ -143,6 +158,7 @@ class Generation:
             finish=self._finish,
             notes=dict(prepared.notes) or None,
             full=prepared.full,
+            reasoning=_shown(self._reasoning),
             cut=len(self.text) - len(text) if self._finish == "cut" else 0,
         )
 
@@ -158,3 +174,9 @@ class Generation:
             completion=usage.completion_tokens,
             estimated=usage.estimated,
         )
+
+
+def _shown(reasoning: str) -> str:
+    """What a model thought, as it is kept for people: without its end if it is very long."""
+    left_out = len(reasoning) - _THOUGHT
+    return reasoning if left_out <= 0 else f"{reasoning[:_THOUGHT]} … ({left_out} more characters)"

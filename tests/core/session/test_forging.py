@@ -48,6 +48,7 @@ FREE: Final = {
     "ms": "how long something took is for people",
     "first_ms": "likewise",
     "cut": "what was cut off was never read",
+    "reasoning": "it enters no context",
     "finish": "what a limit cut off matters only in an action that was begun",
     "discard.body": "what was stopped enters no context",
     "compress.usage": "it counts on a budget that was never short here",

@@ -156,6 +156,7 @@
  * @property {Record<string, number>|(string)[]|null} [notes] Functions whose documentation came with the context, each with the message behind which it stood (0: feedback). In format 1.0 a list; all stood in front then.
  * @property {number} [full] How full its context is, in percent, if the agent was told so now.
  * @property {number} [cut] How many characters were cut off.
+ * @property {string} [reasoning] What the model thought before it replied. It never enters a context, and nothing in it acts.
  *
  * An agent's or a plan's message to its caller. With a generation if a model wrote it.
  * @typedef {object} ReplyRecord
@@ -176,6 +177,7 @@
  * @property {Record<string, number>|(string)[]|null} [notes] Functions whose documentation came with the context, each with the message behind which it stood (0: feedback). In format 1.0 a list; all stood in front then.
  * @property {number} [full] How full its context is, in percent, if the agent was told so now.
  * @property {number} [cut] How many characters were cut off.
+ * @property {string} [reasoning] What the model thought before it replied. It never enters a context, and nothing in it acts.
  * @property {""|"concluded"|"partial"|"failed"} [plan] How a plan ended that ended by itself; of the root: the one whose report it passes on.
  * @property {unknown} [answer] The plan's answer where a model gave one; else its last steps speak for themselves.
  * @property {Record<string, string>|null} [missing] Steps of the plan that came to nothing, and why.

@@ -1,0 +1,54 @@
+"""What endpoints send that is no plain text: half characters, and drafts of a model that leaves its thoughts in its reply."""
+
+from __future__ import annotations
+
+from core.journal import read_journal
+from core.session.replay import replay
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import NO_MODULES
+from tests.endpoint import Reply
+
+DRAFT = """<think>
+I could remember something wrong:
+
+```VAR draft
+wrong
+```
+
+No, that is not it.
+</think>
+```VAR note
+right
+```
+"""
+
+
+def test_half_a_character_ends_no_turn(stage: Stage) -> None:
+    """JSON can hold it. Two halves that come in two pieces are the character."""
+    half = Reply("Fine \ud83d\ude00, and \ud83d.", chunk=1)
+    product = stage.product(stage.endpoint({"/": [half, "And on."]}), **NO_MODULES)
+    first = product.ask("Go.")
+    assert (first.status, first.reply) == ("done", "Fine \U0001f600, and \ufffd.")
+    assert product.ask("On.", session=first.session).reply == "And on."
+
+
+def test_a_draft_in_reasoning_neither_acts_nor_cuts_the_reply(stage: Stage) -> None:
+    endpoint = stage.endpoint({"/": [DRAFT, Reply("<think>Enough.</think>Done: $note.", chunk=3)]})
+    answer = stage.product(endpoint, **NO_MODULES).ask("Go.")
+    assert (answer.status, answer.reply.strip()) == ("done", "Done: $note.")
+    turn, reply = (one for one in answer.records if one.kind in ("turn", "reply"))
+    assert [
+        one["function"] for one in (record.fields for record in answer.records) if "function" in one
+    ] == []
+    assert "wrong" not in turn.body
+    assert "wrong" in str(turn.fields["reasoning"])
+    assert reply.fields["reasoning"] == "Enough."
+    tree = replay(answer.journal, verify=True).tree
+    assert [name for name, _ in tree.agents["/"].table.items()] == ["note"]
+    assert all("wrong" not in message for message in endpoint.requests[1].messages[-2][1:])
+
+
+def test_reasoning_of_an_endpoint_that_tells_it_apart_is_kept_for_people(stage: Stage) -> None:
+    endpoint = stage.endpoint({"/": [Reply("Four.", reasoning="Two and two.")]})
+    answer = stage.product(endpoint, **NO_MODULES).ask("2 + 2?")
+    assert read_journal(answer.journal).records[-2].fields["reasoning"] == "Two and two."
