@@ -10,10 +10,11 @@ import contextvars
 import functools
 import inspect
 import json
+import threading
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -25,8 +26,13 @@ from ext_modules.sdk.values import JSON, Result, Value
 LARGEST_VALUE: Final = 1 << 20
 """UTF-8 bytes of a result that fit into one message."""
 
+_NO_THREAD: Final = "can't start new thread"
+"""What Python says where no thread can be had."""
+
 _CALLERS: Final = ("_perform", "_stream", "_in_thread")
 _THREADS: Final = ThreadPoolExecutor(max_workers=64, thread_name_prefix="function")
+_UNDERWAY: Final[set[Future[object]]] = set()
+"""Functions in threads that have not returned, whatever became of their calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +148,15 @@ async def _perform(function: Function, bound: dict[str, object], call: Call) -> 
         result: object = await value
         return result
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(
-        _THREADS, lambda: context.run(_in_thread, function.handler, bound, call)
-    )
+    future = _THREADS.submit(lambda: context.run(_in_thread, function.handler, bound, call))
+    _UNDERWAY.add(future)
+    future.add_done_callback(_UNDERWAY.discard)
+    return await asyncio.wrap_future(future)
+
+
+def goes_on() -> bool:
+    """Whether a function runs in a thread, which nothing can end but its own return."""
+    return any(future.running() for future in list(_UNDERWAY))
 
 
 @functools.cache
@@ -221,3 +233,14 @@ def _trace(error: BaseException) -> str:
             own = frame.tb_next
         frame = frame.tb_next
     return "".join(traceback.format_exception(type(error), error, own))
+
+
+def is_spent(end: Ended | Failed) -> bool:
+    """Whether a call failed because nothing can be started here any more: no thread, and so no process."""
+    if not isinstance(end, Failed) or not (end.type == "BlockingIOError" or _NO_THREAD in end.message):
+        return False
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:
+        return True
+    return False

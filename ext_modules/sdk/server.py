@@ -20,11 +20,12 @@ from google.protobuf import json_format
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from ext_modules.sdk import egress, wire
+from ext_modules.sdk import egress, strays, wire
 from ext_modules.sdk.call import Event, StateChange
 from ext_modules.sdk.module import Module
 from ext_modules.sdk.parameters import BadArguments
-from ext_modules.sdk.running import Ended, Failed, run
+from ext_modules.sdk.process import Process
+from ext_modules.sdk.running import Ended, Failed, goes_on, is_spent, run
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name
@@ -37,6 +38,9 @@ CONVERSES = "iact-converse"
 DEFAULT_TIMEOUT = 3600.0
 """Seconds for a call that came without any deadline."""
 
+_GRACE = 1.0
+"""Seconds that a function in a thread has to return once its call was cut off."""
+
 
 class Health(Protocol):
     """The standard health service for grpc.aio."""
@@ -48,8 +52,12 @@ class Health(Protocol):
 class Servicer:
     """The methods of the contract."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, spent: Callable[[], None] = lambda: None) -> None:
+        """`spent`: told when no further call can be served here: nothing can be started, or something can't be ended."""
         self._module = module
+        self._spent = spent
+        self._calls = 0
+        self._cut_off = False
         self._manifest = wire.manifest(module)
 
     async def Describe(
@@ -95,7 +103,30 @@ class Servicer:
             asked = wire.asked(request, remaining=DEFAULT_TIMEOUT if remaining is None else remaining)
         except BadArguments as error:
             return Failed("BadArguments", str(error), "")
-        return await run(self._module, asked, emit)
+        self._calls += 1
+        began = strays.now()
+        try:
+            end = await run(self._module, asked, emit)
+        except asyncio.CancelledError:
+            if self._calls == 1:
+                # Whatever it started ends with it. Where others are under way nobody can tell whose it is.
+                strays.end_strays(Process.running, since=began)
+            self._cut_off = True
+            asyncio.get_running_loop().call_later(_GRACE, self._look)
+            raise
+        finally:
+            self._calls -= 1
+        if is_spent(end):
+            self._spent()
+        self._look()
+        return end
+
+    def _look(self) -> None:
+        """A function that goes on though its call was cut off, in a thread, can only be ended with the module."""
+        if self._cut_off and not self._calls:
+            self._cut_off = goes_on()
+            if self._cut_off:
+                self._spent()
 
     async def Watch(
         self, request: pb.WatchRequest, context: grpc.aio.ServicerContext[pb.WatchRequest, pb.StateChange]
@@ -166,15 +197,17 @@ def _set_from_any_thread(loop: asyncio.AbstractEventLoop, event: asyncio.Event) 
     loop.call_soon_threadsafe(event.set)
 
 
-async def start(module: Module, socket: Path) -> tuple[grpc.aio.Server, Health]:
-    """A server that answers on `socket`, for a module that is `running`; stop it when done.
+async def start(
+    module: Module, socket: Path, spent: Callable[[], None] = lambda: None
+) -> tuple[grpc.aio.Server, Health]:
+    """A server that answers on `socket`, for a module that is `running`; stop it when done. `spent`: as of `Servicer`.
 
     Raises:
         OSError: the socket can't be made there.
     """
     _remove_stale(socket)
     server = grpc.aio.server(options=OPTIONS)
-    server.add_generic_rpc_handlers((Servicer(module).handlers(),))
+    server.add_generic_rpc_handlers((Servicer(module, spent).handlers(),))
     healthy: Health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # its stubs lack aio
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
     reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
@@ -195,6 +228,15 @@ def _remove_stale(path: Path) -> None:
             path.unlink()
 
 
+def _end_spent(module: Module, stop: asyncio.Event) -> None:
+    """It can't serve any more: who needs the module starts it again."""
+    print(
+        f"{module.name}: a call left what only the end of the module can end; it is to be started again",
+        flush=True,
+    )
+    stop.set()
+
+
 async def serve(module: Module, socket: Path) -> None:
     """Serve until SIGTERM or SIGINT."""
     stop = asyncio.Event()
@@ -203,7 +245,7 @@ async def serve(module: Module, socket: Path) -> None:
         loop.add_signal_handler(number, stop.set)
     proxy = await egress.offer()
     async with module.running():
-        server, healthy = await start(module, socket)
+        server, healthy = await start(module, socket, lambda: _end_spent(module, stop))
         print(f"{module.name}: serving on {socket}", flush=True)
         await stop.wait()
         await healthy.enter_graceful_shutdown()

@@ -18,6 +18,8 @@ RIGHT: Final = "IACT_RIGHT"
 """Environment variable by which a sandbox says what its module may do: "look" or "work"."""
 _WITHIN: Final = 2.0
 """Seconds after which it gives up on what can't be killed."""
+_BEGAN: Final = 19
+"""Which field of a process's `stat`, from its state on, says when it began."""
 
 
 def contained() -> bool:
@@ -30,8 +32,15 @@ def only_looks() -> bool:
     return os.environ.get(RIGHT) == "look"
 
 
-def end_strays(spared: Collection[int] = ()) -> bool:
+def now() -> int:
+    """The time by which the kernel says when a process began, in its ticks."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def end_strays(spared: Collection[int] = (), *, since: int = 0) -> bool:
     """Kill every stray; whether none is left. `spared`: process ids that stay, with all that they started.
+
+    `since`: those alone that began no earlier (`now`).
 
     Outside of a sandbox nothing is done: there the other processes are not the module's.
     """
@@ -39,7 +48,7 @@ def end_strays(spared: Collection[int] = ()) -> bool:
         return True
     deadline = time.monotonic() + _WITHIN
     stopped: set[int] = set()
-    while found := _strays(spared):
+    while found := _strays(spared, since):
         # All are stopped before any is killed, so that none can start others meanwhile.
         fresh = found - stopped
         _send(fresh or found, signal.SIGSTOP if fresh else signal.SIGKILL)
@@ -57,13 +66,18 @@ def _send(pids: set[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _strays(spared: Collection[int]) -> set[int]:
-    parents = _parents()
+def _strays(spared: Collection[int], since: int) -> set[int]:
+    processes = _processes()
+    parents = {pid: parent for pid, (parent, _) in processes.items()}
     kept = {os.getpid(), *spared}
     above = os.getpid()
     while above := parents.get(above, 0):
         kept.add(above)
-    return {pid for pid in parents if not _stays(pid, parents, kept, set(spared))}
+    return {
+        pid
+        for pid, (_, began) in processes.items()
+        if began >= since and not _stays(pid, parents, kept, set(spared))
+    }
 
 
 def _stays(pid: int, parents: dict[int, int], kept: set[int], roots: set[int]) -> bool:
@@ -78,13 +92,13 @@ def _stays(pid: int, parents: dict[int, int], kept: set[int], roots: set[int]) -
     return False
 
 
-def _parents() -> dict[int, int]:
-    """The parent of each process here, 0 if it is not one of them; those that have ended are left out."""
-    found: dict[int, int] = {}
+def _processes() -> dict[int, tuple[int, int]]:
+    """The parent of each process here, 0 if it is not one of them, and when it began; without those that have ended."""
+    found: dict[int, tuple[int, int]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
-                if state not in (b"Z", b"X"):
-                    found[int(entry)] = int(parent)
+                fields = file.read().rpartition(b")")[2].split()
+                if fields[0] not in (b"Z", b"X"):
+                    found[int(entry)] = int(fields[1]), int(fields[_BEGAN])
     return found

@@ -32,6 +32,41 @@ def reach(target: str) -> str:
 '''
 
 
+FORKER = """\
+import asyncio, os, subprocess, time
+from ext_modules.sdk import Module
+
+module = Module("forker", "Starts processes.", keywords=["fork"])
+
+@module.function(impact=1, timeout=2, summary="Start programs without end, whatever becomes of the call")
+def bomb() -> str:
+    while True:
+        try:
+            subprocess.Popen(["sleep", "600"])
+        except OSError:
+            time.sleep(0.01)
+
+@module.function(impact=1, timeout=2, summary="Start programs, and wait too long")
+async def leave() -> str:
+    for _ in range(5):
+        await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)
+    await asyncio.sleep(600)
+    return ""
+
+@module.function(impact=1, summary="Count the programs")
+def count() -> str:
+    found = 0
+    time.sleep(1)
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                found += file.read().startswith(b"sleep")
+        except OSError:
+            pass
+    return f"{found} programs"
+"""
+
+
 def deploy(name: str, source: str, arguments: str = "") -> str:
     return f"I write it.\n\n```DEPLOY name={name} {arguments}\n{source}```"
 
@@ -200,3 +235,22 @@ def test_a_person_adds_and_removes_a_module_while_agents_run(stage: Stage, tmp_p
         ran = product.run("module", "remove", "scout")
         assert (ran.status, ran.stderr) == (2, "iact: There is no module 'scout' that was added.\n")
     assert "The module `scout` is not available any more." in contexts(endpoint.requests, "/")[-1]
+
+
+def test_what_a_call_started_ends_with_it_and_a_module_that_can_start_nothing_is_started_anew(
+    stage: Stage,
+) -> None:
+    """The second bomb goes on after its call: what it fills no call can be made in any more."""
+    count = "```forker.count\n```"
+    begun = iter([deploy("forker", FORKER), "```forker.leave\n```", count, "```forker.bomb\n```", count])
+
+    def script(request: Request) -> str:
+        """Count until nothing is left."""
+        return next(begun, "Done." if "\n0 programs" in request.last else count)
+
+    answer = stage.product(stage.endpoint(script)).ask("Fork.", "--intent", "2")
+    left = of(answer.records, "result", "forker.leave")[0]
+    assert "time limit" in left.body, left
+    first, *others = of(answer.records, "result", "forker.count")
+    assert (first.text("status"), first.body) == ("ok", "0 programs")
+    assert (others[-1].text("status"), others[-1].body) == ("ok", "0 programs")

@@ -253,7 +253,7 @@ def test_a_body_that_is_no_text_is_written_as_json() -> None:
 
 
 def test_half_a_character_is_replaced() -> None:
-    assert written((0, '{"action": "t.a", "body": "\\ud800é"}')) == "```t.a\n?é\n```\n"
+    assert written((0, '{"action": "t.a", "body": "\\ud800é"}')) == "```t.a\n\ufffdé\n```\n"
 
 
 @pytest.mark.parametrize(
