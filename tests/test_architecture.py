@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "core.errors": set(),
     "core.characters": set(),
     "core.ports": {"core.errors"},
-    "core.objects": {"core.ports"},
+    "core.objects": {"core.ports", "core.characters"},
     "core.records": BASE,
     **{f"core.{room}": BASE | {"core.records"} for room in INNER},
     "core.tree": BASE | EVERY_ROOM,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +61,11 @@ class Desk:
     def prices(self) -> Prices | None:
         """What tokens cost, if that is known."""
         return self.around.prices() if self.around is not None else None
+
+
+_ID: Final = re.compile(r'(?<!\\)"id"\s*:\s*("(?:[^"\\]|\\.){0,600}"|-?\d{1,18})')
+_ID_WITHIN: Final = 1 << 16
+"""Characters of a message that can't be read in which its id is looked for."""
 
 
 class Connection:
@@ -127,7 +133,8 @@ class Connection:
             return
         raw = _parse(frame)
         if raw is None:
-            await self._line.error(None, "invalid", "A message must be a JSON object in a text frame.")
+            sentence = "A message must be a JSON object in a text frame, and this is none that can be read."
+            await self._line.error(_id_in(frame), "invalid", sentence)
             return
         await self._dispatch(raw)
 
@@ -143,9 +150,10 @@ class Connection:
         if self._refused > REFUSALS_BEFORE_CLOSE:
             await self._line.cut(1008, "too many messages")
             return
-        raw = _parse(frame) or {}
+        raw = _parse(frame)
+        identity = _id(raw) if raw is not None else _id_in(frame)
         await self._line.error(
-            _id(raw), "rate", "Too many messages at once; wait a second and send it again."
+            identity, "rate", "Too many messages at once; wait a second and send it again."
         )
 
     async def _dispatch(self, raw: Mapping[str, object]) -> None:
@@ -379,6 +387,17 @@ def _id(raw: Mapping[str, object]) -> str | int | None:
     if isinstance(identity, str):
         return identity[:128]
     return identity if isinstance(identity, int) and not isinstance(identity, bool) else None
+
+
+def _id_in(frame: str | bytes) -> str | int | None:
+    """The client's own id of a message that can't be read as a whole, as far as it can be made out."""
+    found = _ID.search(frame[:_ID_WITHIN]) if isinstance(frame, str) else None
+    if found is None:
+        return None
+    try:
+        return _id({"id": from_json(found[1])})
+    except ValueError:
+        return None
 
 
 def _sentence(error: ValidationError) -> str:

@@ -256,6 +256,9 @@ def test_a_changed_intent_is_told_to_everyone() -> None:
     ("message", "code"),
     [
         ('{"type":"nonsense","id":1}', "unknown"),
+        ('{"type":"say","id":1,"text":"\\ud800"}', "invalid"),
+        ('{"type":"say","text":NaN,"id" : 1}', "invalid"),
+        ('{"type":"say","id":1,"text":"a message that was cut', "invalid"),
         ('{"type":["say"],"id":1}', "invalid"),
         ('{"id":1}', "invalid"),
         ('{"type":"say","id":1}', "invalid"),
