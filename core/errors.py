@@ -104,12 +104,18 @@ class ModelGarbled(ModelError):
 
 
 class StructuredFailed(ModelError):
-    """No reply had the form that was asked for. `reply`: the last one; `tokens`: what all of them cost."""
+    """No reply had the form that was asked for. `reply`: the last one. The tokens are those of all requests that it took."""
 
-    def __init__(self, message: str, *, reply: str, tokens: int) -> None:
+    def __init__(self, message: str, *, reply: str, prompt_tokens: int, completion_tokens: int) -> None:
         super().__init__(message)
         self.reply = reply
-        self.tokens = tokens
+        self.prompt_tokens = prompt_tokens
+        self.completion_tokens = completion_tokens
+
+    @property
+    def tokens(self) -> int:
+        """What all of it cost."""
+        return self.prompt_tokens + self.completion_tokens
 
 
 class SandboxError(IactError):

@@ -139,7 +139,7 @@ class _Asking(Generic[T]):
     ) -> None:
         self._model = model
         self._shape = shape
-        self._schema: dict[str, JSON] = shape.model_json_schema()
+        self._schema = schema_of(shape)
         self._messages = _instructed(messages, self._schema)
         self._max_tokens = max_tokens
         self._usage = Usage()
@@ -188,7 +188,8 @@ class _Asking(Generic[T]):
             f"The model {self._model.profile.name} gave no {self._shape.__name__} that can be used, because "
             f"{value.what}; choose a model that is able to write JSON, or allow it more tokens.",
             reply=again.text,
-            tokens=self._usage.prompt_tokens + self._usage.completion_tokens,
+            prompt_tokens=self._usage.prompt_tokens,
+            completion_tokens=self._usage.completion_tokens,
         )
 
     async def _ask(self, form: Form, messages: Sequence[ChatMessage]) -> _Reply:
@@ -244,6 +245,30 @@ def _instructed(messages: Sequence[ChatMessage], schema: dict[str, JSON]) -> lis
     if last.role != "user":
         return [*before, last, ChatMessage("user", wanted)]
     return [*before, replace(last, content=f"{last.content}\n\n{wanted}".lstrip())]
+
+
+def schema_of(shape: type[BaseModel]) -> dict[str, JSON]:
+    """The JSON Schema of a shape, as it is sent."""
+    return _untitled(shape.model_json_schema())
+
+
+def _untitled(schema: dict[str, JSON]) -> dict[str, JSON]:
+    """A schema without the titles that pydantic makes of names: they say nothing, and every question pays for them."""
+    found: dict[str, JSON] = {}
+    for name, rule in schema.items():
+        if name == "title" and isinstance(rule, str):
+            continue
+        if name in ("properties", "$defs") and isinstance(rule, dict):
+            found[name] = {
+                one: _untitled(inner) if isinstance(inner, dict) else inner for one, inner in rule.items()
+            }
+        elif isinstance(rule, dict):
+            found[name] = _untitled(rule)
+        elif isinstance(rule, list):
+            found[name] = [_untitled(one) if isinstance(one, dict) else one for one in rule]
+        else:
+            found[name] = rule
+    return found
 
 
 def _name(shape: type[BaseModel]) -> str:

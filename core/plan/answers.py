@@ -154,6 +154,10 @@ UNREADABLE: Final = "The reply could not be read."
 _FENCED: Final = re.compile(r"(?:```|~~~)[\w-]*\n(.*?)(?:```|~~~)", re.DOTALL)
 _YAML: Final = re.compile(r"^(?:steps|nodes):\s*$", re.MULTILINE)
 """A list of steps in YAML, whose items may look like objects of their own."""
+_BEGINS: Final = re.compile(r"^(?:goal|constraints|steps)[ \t]*:|^[ \t]*(?:[{\[]|- *\{)", re.MULTILINE)
+"""The first line of a plan, whatever is said in front of it."""
+_BEHIND: Final = re.compile(r"(?!(?:goal|constraints|steps|contract)[ \t]*:)[^\s\-{}\[\]#\"]")
+"""A line that is none of a plan's."""
 _TRUE: Final = frozenset({"true", "yes", "1", "pass", "passed"})
 _SAID: Final = 500
 """Characters of a sentence of a diagnosis that are kept."""
@@ -177,9 +181,17 @@ def extract(text: str) -> dict[str, JSON]:
 
 
 def plan_text(text: str) -> str:
-    """The part of a planner's reply that is the plan: what stands in a fence, or all of it."""
+    """The part of a planner's reply that is the plan: what stands in a fence, else from its first line on, to its last."""
     fenced = _FENCED.findall(text)
-    return max(fenced, key=len) if fenced else text
+    if fenced:
+        longest: str = max(fenced, key=len)
+        return longest
+    begun = _BEGINS.search(text)
+    if begun is None:
+        return text
+    lines = text[begun.start() :].split("\n")
+    past = next((n for n, line in enumerate(lines) if _BEHIND.match(line)), len(lines))
+    return "\n".join(lines[:past])
 
 
 def verdict(text: str, *, final: bool) -> Verdict:

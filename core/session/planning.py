@@ -18,10 +18,14 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
 
+from pydantic import BaseModel
+
 from core.context.tokens import estimate
-from core.errors import JournalUnwritable, ModelError, lone
+from core.errors import JournalUnwritable, ModelError, StructuredFailed, lone
 from core.models.roles import Models
+from core.models.structured import structured
 from core.plan.model import PlanError
+from core.plan.seams import Question
 from core.plan.streaming import StepReader
 from core.ports import ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
 from core.records.control import Cancel
@@ -243,7 +247,10 @@ class _Running:
             failed = ""
             try:
                 self._afford(thought, asking.question.text)
-                await self._stream(thought, asking, answer)
+                if asking.question.shape is not None:
+                    await self._fill_in(asking.question, asking.question.shape, answer)
+                else:
+                    await self._stream(thought, asking, answer)
             except ModelError as error:
                 failed = str(error)
             except JournalUnwritable:
@@ -266,6 +273,19 @@ class _Running:
                 )
                 with contextlib.suppress(JournalUnwritable):
                     self._live.record(discard, self._plan.path, body=answer.text)
+
+    async def _fill_in(self, question: Question, shape: type[BaseModel], answer: _Answer) -> None:
+        """An answer that is data, in the form that the question wants; one that has another form is kept as it came."""
+        tree = self._live.tree
+        model = self._planning.models.model(role_of(tree, question))
+        asked = [ChatMessage("user", question.text)]
+        try:
+            found = await structured(model, asked, shape, max_tokens=tree.bounds.reply_tokens)
+        except StructuredFailed as error:
+            answer.text, answer.counted = error.reply, Usage(error.prompt_tokens, 0, error.completion_tokens)
+        else:
+            answer.text = found.value.model_dump_json(exclude_unset=True)
+            answer.counted = found.usage
 
     async def _stream(self, thought: int, asking: Asking, answer: _Answer) -> None:
         """One reply. Of a plan that is written, the tree is told whenever a step of it is complete.

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from core.errors import ModelError, ModelGarbled, ModelRefused, StructuredFailed
 from core.models.failures import ContextTooLong
 from core.models.openai import OpenAIModel
-from core.models.structured import FORMS, Form, Formed, Ladder, Structured, structured
+from core.models.structured import FORMS, Form, Formed, Ladder, Structured, schema_of, structured
 from core.ports import JSON, ChatMessage, Model, ModelProfile
 from tests.core.models.clock import VirtualClock
 from tests.core.session.fakes import ScriptedModel
@@ -122,7 +122,7 @@ def test_a_native_schema_serves() -> None:
     assert body["max_tokens"] == 77
     assert body["response_format"] == {
         "type": "json_schema",
-        "json_schema": {"name": "Verdict", "schema": Verdict.model_json_schema()},
+        "json_schema": {"name": "Verdict", "schema": schema_of(Verdict)},
     }
 
 
@@ -133,7 +133,7 @@ def test_a_forced_function_serves_where_schemas_are_refused() -> None:
     assert world.forms == ["schema", "function"]
     match world.requests[1].body:
         case {"tools": [{"function": {"name": name, "parameters": schema}}], "tool_choice": choice}:
-            assert (name, schema) == ("Verdict", Verdict.model_json_schema())
+            assert (name, schema) == ("Verdict", schema_of(Verdict))
             assert choice == {"type": "function", "function": {"name": "Verdict"}}
         case _:
             pytest.fail("no function was offered")
@@ -183,6 +183,11 @@ def test_one_corrective_retry_at_the_last_step() -> None:
     assert "`score`: Input should be less than or equal to 10" in told[1]
 
 
+def test_titles_that_only_repeat_names_are_not_sent() -> None:
+    assert "title" in json.dumps(Verdict.model_json_schema())
+    assert "title" not in json.dumps(schema_of(Verdict))
+
+
 def test_all_steps_ask_the_same_so_that_the_prompt_is_read_once() -> None:
     world = World(text=[GOOD])
     ask(world)
@@ -190,7 +195,7 @@ def test_all_steps_ask_the_same_so_that_the_prompt_is_read_once() -> None:
     assert all(other == first for other in others)
     assert first[:1] == (("system", "You judge."),)
     assert first[1][1].startswith("Is it good?\n\nAnswer with one JSON object")
-    assert json.dumps(Verdict.model_json_schema(), separators=(",", ":")) in first[1][1]
+    assert json.dumps(schema_of(Verdict), separators=(",", ":")) in first[1][1]
 
 
 def test_usage_is_that_of_all_requests() -> None:
