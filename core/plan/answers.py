@@ -51,7 +51,9 @@ class VerdictShape(_Shape):
     reason: str = Field("", description="One or two sentences, in the language of the goal.")
     progress: Literal["productive", "diminishing"] = "productive"
     reached: bool = Field(True, description="If you conclude: whether the goal is reached.")
-    answer: str | None = Field(None, description="If you conclude: the result.")
+    answer: str | None = Field(
+        None, description="If you conclude, and it is short: the result. A longer one is written afterwards."
+    )
 
 
 class ObservationShape(_Shape):

@@ -366,7 +366,12 @@ class Deliberation:
         """Steps that gave nothing, with why, but those that others stand in for."""
         run = self._run
         return [
-            f"{record.node.id} ({questions.step(record.node)}): {record.error or record.state}"
+            f"{record.node.id} ({questions.step(record.node)}): "
+            + (
+                "left out, as not needed any more"
+                if record.cause == "concluded"
+                else record.error or record.state
+            )
             for record in questions.work(run.state)
             if record.state in ("failed", "skipped", "cancelled") and record.node.id not in run.superseded
         ]
@@ -427,9 +432,13 @@ class Deliberation:
 
 
 def _patched(patch: answers.Patch) -> JSON:
-    """What a patch came to, as it stands in the journal: the diagnosis first, then what was done about it."""
-    found = dataclasses.asdict(patch.diagnosis) if patch.diagnosis is not None else {}
-    return {**found, "steps": [one.id for one in patch.steps], "skip": patch.skip, "reason": patch.reason}
+    """What a patch came to: what was done about the failure, and its diagnosis, if there is one."""
+    found: dict[str, JSON] = {
+        "steps": [one.id for one in patch.steps], "skip": patch.skip, "reason": patch.reason
+    }  # fmt: skip
+    if patch.diagnosis is not None:
+        found["diagnosis"] = dataclasses.asdict(patch.diagnosis)
+    return found
 
 
 def pasted(outputs: dict[str, JSON]) -> str:

@@ -41,8 +41,7 @@ steps:
 - A step with `agent` is a dialogue with a helper that can call all these functions itself. Use one where what to do depends on \
 what it reads. It hears the goal and what the steps before it gave. `role` says who it is."""
 
-_SIMPLE: Final = """
-- Give a step with `agent` the line `simple: true` if its task needs no judgement: it is then done by the model "fast"."""
+_FUNCTIONS: Final = "Functions, with `?` at what may be left out and (body) at their main text:"
 
 
 def excerpt(output: JSON, limit: int = EXCERPT) -> str:
@@ -97,16 +96,17 @@ def signature(info: FunctionInfo) -> str:
     required = schema.get("required")
     needed = required if isinstance(required, list) else []
     given = properties if isinstance(properties, dict) else {}
-    parts = [_parameter(name, rule, name in needed, name == info.body) for name, rule in given.items()]
+    in_order = sorted(given.items(), key=lambda one: one[0] not in needed)
+    parts = [_parameter(name, rule, name in needed, name == info.body) for name, rule in in_order]
     return f"{info.name}({', '.join(parts)})"
 
 
 def _parameter(name: str, rule: JSON, needed: bool, body: bool) -> str:
     facts = rule if isinstance(rule, dict) else {}
     default = facts.get("default")
-    shown = f" = {json.dumps(default, ensure_ascii=False)}" if default is not None else ""
+    shown = f" = {json.dumps(default, ensure_ascii=False)}" if default not in (None, "") else ""
     optional = "" if needed or shown else "?"
-    return f"{name}{optional}: {_type(facts)}{' (its text)' if body else ''}{shown}"
+    return f"{name}{optional}: {_type(facts)}{' (body)' if body else ''}{shown}"
 
 
 def _type(rule: Mapping[str, JSON]) -> str:
@@ -144,9 +144,16 @@ def plan(goal: str, infos: Sequence[FunctionInfo], briefing: Briefing = NOTHING,
     """Asks for a plan."""
     return (
         f"Plan the steps that reach this goal, in the language of the goal.\n\n{_aim(goal, briefing)}"
-        f"Functions, with `?` at what may be left out:\n{functions(infos)}\n\n{context}"
-        f"{_STEP_FORM}{_SIMPLE if 'fast' in briefing.models else ''}"
+        f"{_FUNCTIONS}\n{functions(infos)}\n\n{context}{_STEP_FORM}{_models(briefing)}"
     )
+
+
+def _models(briefing: Briefing) -> str:
+    """Which models an agent step may name; nothing where there is no choice."""
+    if len(briefing.models) < 2:
+        return ""
+    simple = "; `simple: true` says that its task needs no judgement, and means `model: fast`"
+    return f"\n- `model` says which model does a step with `agent`: {', '.join(briefing.models)}{simple if 'fast' in briefing.models else ''}."
 
 
 def _aim(goal: str, briefing: Briefing) -> str:
@@ -220,7 +227,7 @@ def reflect(
 def observe(goal: str, record: NodeRecord, waiting: Sequence[str], briefing: Briefing = NOTHING) -> str:
     """Asks about one result."""
     return (
-        f"Look at one result on the way to a goal.\n\n{_ruled(goal, briefing)}{evidence([record])}\n\n"
+        f"Look at one result on the way to a goal.\n\n{_ruled(goal, briefing)}The result:\n{evidence([record])}\n\n"
         f"Still planned: {', '.join(waiting) or 'nothing'}\n\n"
         "Continue, unless this result asks for more: inject steps that follow on it, cancel planned steps that it makes "
         "needless, or ask for somebody to reflect on all the evidence."
@@ -242,7 +249,7 @@ def patch(
         f"A step failed. Find out why, and replace it.\n\n{_ruled(goal, briefing)}"
         f"The step: {json.dumps(step_of(record.node), ensure_ascii=False)}\n"
         f"Its error{attempts}: {record.error[:EXCERPT]}\n\n{before}Results beside it:\n{evidence(siblings, BRIEF)}\n\n"
-        f"Functions, with `?` at what may be left out:\n{functions(infos)}\n\n"
+        f"{_FUNCTIONS}\n{functions(infos)}\n\n"
         "First the diagnosis: the failure, its cause, what is to be done, how sure you are. Then the steps that stand in for the "
         "failed one, under new ids: the same function with other parameters, or another way to the same. Leave it out if the "
         "goal can be reached without it. Give up if nothing can help."
@@ -252,7 +259,7 @@ def patch(
 def analyze(goal: str, state: PlanState, briefing: Briefing = NOTHING) -> str:
     """Asks whether the whole plan reached its goal."""
     return (
-        f"Decide whether a goal was reached.\n\n{_ruled(goal, briefing)}{evidence(work(state))}\n\n"
+        f"Decide whether a goal was reached.\n\n{_ruled(goal, briefing)}Results:\n{evidence(work(state))}\n\n"
         "Compare results of different sources; contradictions lower your confidence. A goal is reached only if the results "
         "show it, not if they promise it."
     )
@@ -266,7 +273,7 @@ def synthesize(
     assessment = f"Assessment: {reasoning}\n\n" if reasoning else ""
     return (
         "Answer from the results, directly, in the language of the goal.\n\n"
-        f"{_ruled(goal, briefing)}{evidence(r for r in work(state) if r.state == 'executed')}\n\n{missing}{assessment}"
+        f"{_ruled(goal, briefing)}Results:\n{evidence(r for r in work(state) if r.state == 'executed')}\n\n{missing}{assessment}"
         "Invent nothing. Say at the end, in a sentence or two, what was left out, what you assumed, and what nobody verified, "
         "if there is any of it."
     )

@@ -149,6 +149,19 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """Why a step of a plan failed, as a model sees it, and what is done about it: `replace`, `skip` or `give_up`.
+
+    `failure`: what was observed. `confidence`: in the cause and the action, from 0 to 1.
+    """
+
+    failure: str
+    cause: str
+    action: Literal["replace", "skip", "give_up"]
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTerms:
     """How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice.
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from core.ports import JSON
 from core.records.content import Content
 from core.records.mark import DERIVED, OUTCOME, Derived, Mark, Outcome, Since
-from core.records.parts import Tokens
+from core.records.parts import Diagnosis, Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,8 @@ class Node(Content):
     """Seconds since the plan's start."""
     result: Derived[int] = 0
     """The record that holds what it gave."""
+    diagnosis: Annotated[Derived[Diagnosis | None], Since("1.2")] = None
+    """Of a step that stands for the replacement of another: why that failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

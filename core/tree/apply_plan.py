@@ -44,7 +44,7 @@ from core.tree.mail import Incoming
 from core.tree.mismatch import mismatch
 from core.tree.plan_aim import Functions
 from core.tree.plan_firing import fire
-from core.tree.plan_report import answer_of, ending_from, ending_of, reply_of, report
+from core.tree.plan_report import answer_of, diagnosis_of, ending_from, ending_of, reply_of, report
 from core.tree.plan_run import BUG, Asking, Owed, PlanRun, Settled, seconds, variable_of
 from core.tree.plan_telling import briefing_of, read_of_briefing
 from core.tree.tree import Tree
@@ -242,6 +242,10 @@ def _changed(plan: Agent, run: PlanRun, change: NodeChange) -> None:
             output, labels, result = None, (), settled.n
             if settled.value is not None:
                 plan.table.define(variable_of(change.node), settled.value)
+    diagnosis = None
+    if run.state.nodes[change.node].node.kind == "micro_planner" and isinstance(output, dict):
+        output = dict(output)
+        diagnosis = diagnosis_of(output.pop("diagnosis", None))
     content = said.Node(
         node=change.node,
         version=change.version,
@@ -255,6 +259,7 @@ def _changed(plan: Agent, run: PlanRun, change: NodeChange) -> None:
         validation=change.validation or None,
         t=round(change.at, 6),
         result=result,
+        diagnosis=diagnosis,
     )
     run.owed.append(Owed(content))
 

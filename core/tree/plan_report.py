@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from core.language import labels
@@ -10,8 +11,10 @@ from core.plan.contracts import as_text
 from core.plan.model import WORK
 from core.plan.result import PlanResult, node_json, versions_json
 from core.plan.state import NodeRecord
+from core.plan.states import Cause
 from core.ports import JSON
 from core.records.dialogue import Reply
+from core.records.parts import Diagnosis
 from core.tree.agent import Agent
 from core.tree.plan_run import Ending, PlanRun, variable_of
 from core.tree.tree import Tree
@@ -19,6 +22,8 @@ from core.tree.tree import Tree
 _SHOWN: Final = 4000
 """Characters of one result in the message to the caller; the variable holds all of it."""
 _WHY: Final = 300
+_LEFT_OUT: Final[frozenset[Cause]] = frozenset({"concluded", "cancelled"})
+_JUDGES: Final = frozenset({"reflection", "observer"})
 _SAYS: Final = {
     "concluded": "The plan concluded",
     "partial": "The plan came back partial",
@@ -66,7 +71,49 @@ def answer_of(run: PlanRun, ending: Ending) -> str:
     parts = [as_text(ending.answer)] if ending.answer is not None else [*_results(run, ending)]
     if ending.status == "partial":
         parts.insert(0, f"This is not all that was asked for.{_shortfall(ending)}")
-    return "\n\n".join([*parts, *_lacks(ending)]) or report(run, ending)
+    return "\n\n".join([*parts, *_lacks(run, ending)]) or report(run, ending)
+
+
+def diagnosis_of(found: JSON) -> Diagnosis | None:
+    """The diagnosis in what a patch came to, as it stands in a record."""
+    if not isinstance(found, dict):
+        return None
+    action, sure = found.get("action"), found.get("confidence")
+    return Diagnosis(
+        failure=str(found.get("failure", "")),
+        cause=str(found.get("cause", "")),
+        action="replace" if action == "replace" else "skip" if action == "skip" else "give_up",
+        confidence=sure if isinstance(sure, float) else 0.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Caveats:
+    """What a plan's caller has to know of its result. `left_out`, `unverified`: ids of steps.
+
+    `assumed`: what their author took for granted. `unverified`: nobody asked more of what they gave than to be free of errors.
+    """
+
+    left_out: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    unverified: tuple[str, ...] = ()
+
+
+def caveats(run: PlanRun) -> Caveats:
+    """What was left out, assumed and not verified; nothing of plans of older formats, which did not say it."""
+    if run.machine is None:
+        return Caveats()
+    work = [one for one in run.work() if one.node.id not in run.machine.run.superseded]
+    left_out = [
+        one.node.id
+        for one in work
+        if one.validation == "left_out" or (one.state in ("skipped", "cancelled") and one.cause in _LEFT_OUT)
+    ]
+    judged = any(one.node.kind in _JUDGES and one.state == "executed" for one in run.state.nodes.values())
+    bare = [
+        one.node.id for one in work if one.state == "executed" and one.validation == "no_error" and not judged
+    ]
+    return Caveats(tuple(left_out), tuple(run.machine.run.mode.assumed), tuple(bare))
 
 
 def report(run: PlanRun, ending: Ending) -> str:
@@ -76,7 +123,7 @@ def report(run: PlanRun, ending: Ending) -> str:
     versions = f", {len(run.state.versions)} versions" if len(run.state.versions) > 1 else ""
     head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}.{_shortfall(ending)}"
     steps = "\n".join(["Steps:", *(_line(run, record) for record in work)])
-    return "\n\n".join([head, *_results(run, ending), steps, *_lacks(ending)])
+    return "\n\n".join([head, *_results(run, ending), steps, *_lacks(run, ending)])
 
 
 def _shortfall(ending: Ending) -> str:
@@ -85,9 +132,16 @@ def _shortfall(ending: Ending) -> str:
     return bound + (f" The goal counts as not reached: {ending.shortfall}" if ending.shortfall else "")
 
 
-def _lacks(ending: Ending) -> Iterator[str]:
+def _lacks(run: PlanRun, ending: Ending) -> Iterator[str]:
     if ending.missing:
         yield "Missing: " + ", ".join(ending.missing) + "."
+    found = caveats(run)
+    if found.left_out:
+        yield f"Left out: {', '.join(found.left_out)}."
+    if found.assumed:
+        yield "\n".join(["Assumed, and not checked:", *(f"- {_short(one)}" for one in found.assumed)])
+    if found.unverified:
+        yield f"Not verified beyond the absence of an error: {', '.join(found.unverified)}."
     if ending.warnings:
         yield "\n".join(["Notes:", *(f"- {_short(one)}" for one in ending.warnings)])
 
@@ -153,7 +207,7 @@ def _judged(ending: Ending | None) -> dict[str, JSON]:
 
 def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
     """A finished plan as `iact plan run --json` prints it."""
-    ending = run.ending
+    ending, found = run.ending, caveats(run)
     last = {record.node.id: record.output for record in last_steps(run)}
     result: JSON = ending.answer if ending is not None else None
     if result is None and last:
@@ -167,4 +221,7 @@ def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
         "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
         "usage": {"model_calls": model_calls, "tokens": tokens},
         "warnings": list(ending.warnings) if ending is not None else [],
+        "left_out": list(found.left_out),
+        "assumed": list(found.assumed),
+        "not_verified": list(found.unverified),
     }

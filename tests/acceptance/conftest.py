@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,9 +24,11 @@ class Stage:
     endpoints: list[Endpoint] = field(default_factory=list)
     data: set[Path] = field(default_factory=set)
 
-    def endpoint(self, script: Script, *, by_turn: bool = False, crashes: bool = False) -> Endpoint:
+    def endpoint(
+        self, script: Script, *, by_turn: bool = False, crashes: bool = False, reject: Sequence[str] = ()
+    ) -> Endpoint:
         """A scripted endpoint that ends with the test."""
-        made = Endpoint(script, by_turn=by_turn, crashes=crashes).start()
+        made = Endpoint(script, by_turn=by_turn, crashes=crashes, reject=reject).start()
         self.endpoints.append(made)
         return made
 

@@ -1,0 +1,266 @@
+"""What planners, patchers, judges and agent steps are told, and what becomes of the answers that models really give.
+
+Through the whole product: real containers, and an endpoint that answers as models do. What is asserted here is what
+stands on the wire.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+
+from tests.acceptance.conftest import Stage
+from tests.acceptance.test_plans import plan, replayed, shell, states
+from tests.endpoint import Endpoint, Reply, Request
+
+CONCLUDED = '{"decision": "conclude", "reason": "it is there"}'
+
+
+def questions(endpoint: Endpoint) -> list[Request]:
+    """What was asked about plans: requests that no agent makes."""
+    return [one for one in endpoint.requests if not one.agent]
+
+
+def goal(text: str, head: str = "PLAN look mode=reflect") -> str:
+    return f"```{head}\n{text}\n```"
+
+
+def judged(request: Request) -> str:
+    """Goes on while something is planned."""
+    return CONCLUDED if "Still planned:\n- nothing" in request.last else '{"decision": "continue"}'
+
+
+def answers(*agent: str, about: Callable[[Request], Reply | str]) -> Callable[[Request], Reply | str]:
+    """The root says `agent` in turn; questions about plans get what `about` says."""
+    return lambda request: about(request) if not request.agent else agent[min(request.turn, len(agent) - 1)]
+
+
+def test_a_planner_sees_signatures_the_day_the_constraints_and_what_is_known(stage: Stage) -> None:
+    def about(request: Request) -> str:
+        if request.last.startswith("Plan the steps"):
+            return f"steps:\n  - {shell('a', 'echo one')}\n"
+        return CONCLUDED if request.last.startswith("Judge") else "Es ist da."
+
+    hosts = "```VAR hosts\nalpha, beta\n```\n\n```VAR log\n" + "many words " * 60 + "\n```\n\n"
+    asked = "goal: Sieh nach $hosts und $log\nconstraints:\n  - Ändere nichts.\n  - Frag niemanden draußen."
+    endpoint = stage.endpoint(answers(hosts + goal(asked), "Fertig.", about=about))
+    done = stage.product(endpoint).ask("Sieh nach.")
+    planner, judge, reporter = (one.last for one in questions(endpoint))
+    assert "Goal: Sieh nach $hosts und $log" in planner
+    assert "What the caller demands of it:\n- Ändere nichts.\n- Frag niemanden draußen." in planner
+    assert "- $hosts (text/plain, 11 B): alpha, beta" in planner, "a short value is told in full"
+    assert "- $log (text/plain, 660 B)\n" in planner, "a long one by its name"
+    assert f"Today is {_weekday(done.records[0].at)}, {done.records[0].at[:10]}." in planner
+    assert (
+        '- shell.run(command: string (body), background: boolean = false, language: "bash" | "python" = "bash", '
+        "timeout: number = 120): Run a bash script (or Python) and see its output."
+    ) in planner
+    assert "`model` says which model does a step with `agent`: fast, smart; `simple: true` says" in planner
+    assert "2 to 6 steps" in planner
+    assert "in the language of the goal" in planner
+    assert "Ändere nichts." in judge
+    assert 'a: shell.run {"command": "echo one"}' in judge, "who judges sees what was called"
+    assert reporter.startswith("Answer from the results, directly, in the language of the goal.")
+    told = next(one.body for one in done.records if one.kind == "reply" and one.agent == "/look")
+    assert "Result:\nEs ist da." in told
+
+
+def _weekday(at: str) -> str:
+    return datetime.fromisoformat(at).strftime("%A")
+
+
+def test_wrong_parameters_are_corrected_from_the_schema_and_leave_the_correction_of_the_shape(
+    stage: Stage,
+) -> None:
+    said = iter(
+        [
+            "Sure, here is the plan:\n\nsteps:\n"
+            "  - {id: a, call: shell.run, params: {cmd: echo one}}\n"
+            "  - {id: b, call: shell.run, params: {command: echo two}, after: [a]}\n\nI hope this helps!",
+            "```yaml\nsteps:\n  - {id: a, call: shell.run, params: {command: [echo, one]}}\n```",
+            "steps:\n  - {id: a, call: shell.run, params: {command: echo one}, after: [b]}\n",
+        ]
+    )
+
+    def about(request: Request) -> str:
+        return judged(request) if request.last.startswith("Judge") else next(said, "It is done.")
+
+    endpoint = stage.endpoint(answers(goal("goal: Look"), "Done.", about=about))
+    product = stage.product(endpoint)
+    done = product.ask("Look.")
+    assert states(replayed(product, done.journal)).items() >= {"a": "executed", "b": "executed"}.items()
+    kinds = [one.text("question") for one in done.records if one.kind == "ask"]
+    assert kinds == ["plan", "correct", "correct", "reflect", "reflect", "synthesize"]
+    first, second = (one.last for one in questions(endpoint)[1:3])
+    assert first.startswith("Some steps of a plan call functions with parameters that these don't take.")
+    assert "Step 'a': shell.run needs the parameter 'command'; add it." in first
+    assert '"required": ["command"]' in first, "the schema stands beside what is wrong"
+    assert '"id": "b"' not in first, "what fits is not asked for again"
+    assert "parameter 'command' of shell.run" in second
+
+
+def test_a_shape_is_still_corrected_after_parameters_were(stage: Stage) -> None:
+    said = iter(
+        [
+            "steps:\n  - {id: a, call: shell.run, params: {cmd: echo one}}\n",
+            "I would rather not.",
+            "steps:\n  - {id: a, call: shell.run, params: {command: echo one}}\n",
+        ]
+    )
+
+    def about(request: Request) -> str:
+        return judged(request) if request.last.startswith("Judge") else next(said, "It is done.")
+
+    endpoint = stage.endpoint(answers(goal("goal: Look"), "Done.", about=about))
+    product = stage.product(endpoint)
+    done = product.ask("Look.")
+    assert states(replayed(product, done.journal))["a"] == "executed"
+    last = questions(endpoint)[2].last
+    assert last.startswith("Plan the steps")
+    assert "It can't be used:\n- Step 'a': shell.run needs the parameter 'command'; add it." in last
+
+
+def test_a_patch_answers_with_a_diagnosis_which_is_in_the_journal(stage: Stage) -> None:
+    found = {
+        "failure": "The file is not there.", "cause": "Its name is wrong.", "action": "replace", "confidence": 0.9,
+        "steps": [{"id": "again", "call": "shell.run", "params": {"command": "echo found"}}],
+    }  # fmt: skip
+
+    def about(request: Request) -> str:
+        if "step failed" not in request.last:
+            return CONCLUDED
+        return f"Let me think.\n\nHere is what I found:\n```json\n{json.dumps(found)}\n```\nGood luck!"
+
+    steps = [
+        shell("side", "echo beside"),
+        shell("bad", "cat nowhere", "side"),
+        shell("last", "echo last", "bad"),
+    ]
+    endpoint = stage.endpoint(answers(plan(*steps, goal="Look\nconstraints: Be kind."), "Done.", about=about))
+    product = stage.product(endpoint)
+    done = product.ask("Look.")
+    assert (
+        states(replayed(product, done.journal)).items() >= {"again": "executed", "last": "executed"}.items()
+    )
+    asked = questions(endpoint)[0]
+    assert asked.last.startswith("A step failed. Find out why, and replace it.")
+    assert (
+        'The step: {"id": "bad", "call": "shell.run", "params": {"command": "cat nowhere"}, "after": ["side"]}'
+        in asked.last
+    )
+    assert 'side: shell.run {"command": "echo beside"}' in asked.last, (
+        "results are told with their parameters"
+    )
+    assert "Be kind." in asked.last
+    assert "- shell.run(command: string" in asked.last
+    assert asked.body["response_format"] is not None, "the strictest form is asked for first"
+    (patch,) = [one for one in done.records if one.kind == "node" and one.fields.get("diagnosis")]
+    assert patch.fields["diagnosis"] == {
+        name: found[name] for name in ("failure", "cause", "action", "confidence")
+    }
+
+
+def test_a_second_patch_sees_what_was_tried_before(stage: Stage) -> None:
+    def about(request: Request) -> str:
+        if "step failed" not in request.last:
+            return CONCLUDED
+        if "Tried before it, in vain" in request.last:
+            return '{"cause": "nothing helps", "action": "give_up", "confidence": 0.7}'
+        return json.dumps({"steps": [{"id": "b", "call": "shell.run", "params": {"command": "exit 5"}}]})
+
+    endpoint = stage.endpoint(answers(plan(shell("a", "exit 4")), "Done.", about=about))
+    done = stage.product(endpoint).ask("Look.")
+    second = questions(endpoint)[1].last
+    assert (
+        'Tried before it, in vain:\n## a: shell.run {"command": "exit 4"}\nError: The exit status is 4'
+        in second
+    )
+    (given_up,) = [one for one in done.records if one.kind == "node" and one.fields.get("diagnosis")]
+    assert given_up.fields["diagnosis"]["action"] == "give_up"  # type: ignore[index,call-overload]
+
+
+def test_an_endpoint_that_refuses_every_form_is_asked_in_text(stage: Stage) -> None:
+    """As many local servers do; what they write around their answers changes nothing."""
+
+    def about(request: Request) -> str:
+        if request.last.startswith("Judge"):
+            return "<think>conclude? yes</think> Well: {decision: 'conclude', reason: 'seen',}"
+        return "All is well."
+
+    endpoint = stage.endpoint(
+        answers(plan(shell("a", "echo one"), head="PLAN look mode=reflect"), "Done.", about=about),
+        reject=("response_format", "tools"),
+    )
+    done = stage.product(endpoint).ask("Look.")
+    told = next(one.body for one in done.records if one.kind == "reply" and one.agent == "/look")
+    assert "The plan concluded" in told
+    assert "Result:\nAll is well." in told
+    (verdict,) = [one for one in done.records if one.kind == "ask" and one.text("question") == "reflect"]
+    assert json.loads(verdict.body) == {"decision": "conclude", "reason": "seen"}
+
+
+def test_a_model_that_refuses_to_judge_stops_nothing(stage: Stage) -> None:
+    def about(request: Request) -> str:
+        return "I'm sorry, but I can't help with that."
+
+    endpoint = stage.endpoint(
+        answers(
+            plan(shell("a", "echo one"), shell("b", "exit 3", "a"), head="PLAN look mode=nreflect n=1"),
+            "Done.",
+            about=about,
+        )
+    )
+    product = stage.product(endpoint)
+    done = product.ask("Look.")
+    assert done.reply == "Done."
+    became = states(replayed(product, done.journal))
+    assert (became["a"], became["b"]) == ("executed", "failed")
+
+
+def test_plans_are_documented_when_a_task_has_several_steps_and_not_before(stage: Stage) -> None:
+    endpoint = stage.endpoint({"/": ["Hello.", "I see.", "Noted."]})
+    product = stage.product(endpoint)
+    first = product.ask("Guten Tag!")
+    product.ask("1. Lies a.txt\n2. Lies b.txt\n3. Vergleiche beide", session=first.session)
+    product.ask("1. Und c.txt\n2. Und d.txt\n3. Und e.txt", session=first.session)
+    said = [one.messages for one in endpoint.requests]
+    assert not any("Documentation of `PLAN`" in text for _, text in said[0])
+    told = [text for _, text in said[1] if "Documentation of `PLAN`" in text]
+    assert len(told) == 1
+    for word in (
+        "any_of",
+        "contract",
+        "retries",
+        "timeout",
+        "model",
+        "rounds=3",
+        "n=4",
+        "template",
+        "orchestrator",
+    ):
+        assert word in told[0]
+    assert sum(text.count("Documentation of `PLAN`") for _, text in said[2]) == 1, "it is told once"
+
+
+def test_what_was_left_out_and_not_verified_stands_in_the_report(stage: Stage) -> None:
+    endpoint = stage.endpoint(
+        answers(
+            plan(
+                shell("a", "echo one"),
+                shell("b", "echo two", "a"),
+                head="PLAN look mode=reflect report=false",
+            ),
+            plan(shell("c", "echo three"), head="PLAN more"),
+            "Done.",
+            about=lambda request: CONCLUDED,
+        )
+    )
+    done = stage.product(endpoint).ask("Look.")
+    first, second = (one.body for one in done.records if one.kind == "reply" and one.agent != "/")
+    assert "Left out: b." in first
+    assert "Not verified" not in first, "somebody judged it"
+    assert "Not verified beyond the absence of an error: c." in second
+    assert [one.text("question") for one in done.records if one.kind == "ask"] == ["reflect"], (
+        "no report was wanted"
+    )
