@@ -36,6 +36,13 @@
  * @property {string} function
  * @property {Record<string, string>|null} [arguments]
  *
+ * Why a step of a plan failed, as a model sees it, and what is done about it: `replace`, `skip` or `give_up`. `failure`: what was observed. `confidence`: in the cause and the action, from 0 to 1.
+ * @typedef {object} Diagnosis
+ * @property {string} failure
+ * @property {string} cause
+ * @property {"replace"|"skip"|"give_up"} action
+ * @property {number} confidence
+ *
  * One message of a static prompt's examples.
  * @typedef {object} Example
  * @property {"user"|"assistant"} role
@@ -365,6 +372,7 @@
  * @property {string|null} [validation] What passed its result.
  * @property {number} t Seconds since the plan's start.
  * @property {number} [result] The record that holds what it gave.
+ * @property {Diagnosis|null} [diagnosis] Of a step that stands for the replacement of another: why that failed.
  *
  * A step is about to be carried out. The body: its arguments, if they are not what its refs resolve to.
  * @typedef {object} FireRecord
