@@ -28,6 +28,7 @@ from web.messages import (
     EditMemory,
     EndUpload,
     Export,
+    Foresee,
     ForgetMemories,
     Fork,
     Hello,
@@ -149,6 +150,12 @@ async def _say(client: Client, message: Say) -> Fields:
     session = await client.session()
     record = await session.say(message.text, mode=message.mode, plan_first=message.plan_first)
     return {"n": record.n, "session": session.id}
+
+
+async def _foresee(client: Client, message: Foresee) -> Fields:
+    session = await client.session()
+    mode, why = await session.foresee(message.text)
+    return {"mode": mode, "why": why}
 
 
 async def _inject(client: Client, message: Inject) -> Fields:
@@ -342,6 +349,7 @@ async def _memory_rebuild(client: Client, message: RebuildMemory) -> Fields:
 COMMANDS: Final[Mapping[str, Command]] = {
     "hello": _command(Hello, _hello),
     "say": _command(Say, _say),
+    "foresee": _command(Foresee, _foresee),
     "inject": _command(Inject, _inject),
     "pause": _command(OnAgent, _pause),
     "resume": _command(OnAgent, _resume),

@@ -140,6 +140,15 @@ class Say(Message):
     plan_first: bool = False
 
 
+class Foresee(Message):
+    """How `auto` would have `text` worked on if it were said now.
+
+    The `ok` has `mode`, `why` and, where a model was asked, it is not asked again when this text is said.
+    """
+
+    text: Annotated[str, StringConstraints(pattern=r"\S", max_length=20_000)]
+
+
 class Inject(Message):
     """The user writes into the dialogue of agent `path`; of a plan, to all of it, or about one `step`."""
 

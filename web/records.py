@@ -33,10 +33,10 @@ from core.records.control import (
     StartPlan,
     UseOverlay,
 )
-from core.records.dialogue import Discard, Generation, Recall, Reply, Say, Spawn, Turn, Upload
+from core.records.dialogue import Choose, Discard, Generation, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import Control
 from core.records.parts import Blob
-from core.records.plans import Ask, Draft, Node, Plan, Wake
+from core.records.plans import Ask, Draft, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust, Wake
 from core.records.record import Record
 from core.records.session import Adopt, Close, Fork, Module, Notice, Open
 from core.session.text import IsAction, calls, looks_like_action
@@ -155,6 +155,12 @@ def record_html(
             return _turn(turn, record.body, is_action, known)
         case Say():
             return markdown(record.body, known)
+        case Choose(mode=mode, why=why):
+            return (
+                f'<p class="aside">Worked on as <span class="function">{plain(mode)}</span>. {plain(why)}</p>'
+            )
+        case ProfileRisk() | ProfileRule() | ProfileTrust() as judged:
+            return _judged(judged)
         case Reply() as reply:
             return _reply(reply, record.body, known)
         case Discard() as discard:
@@ -225,6 +231,28 @@ def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> str:
     if turn.generation.finish == "length":
         note = '<p class="aside">The model hit its length limit here.</p>'
     return _reasoning(turn.generation) + reply_with_actions(text, is_action, known) + note
+
+
+def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> str:
+    """How a plan's profile is judged, or which of its rules fired."""
+    match judged:
+        case ProfileRisk():
+            parts = ", ".join(f"{name} {value:.2f}" for name, value in judged.components.items())
+            text = f"Risk {judged.risk:.2f} ({parts}): the plan runs {judged.route.replace('_', ' ')}."
+            return f'<p class="aside">{plain(text)}</p>{_points(judged.rules)}'
+        case ProfileRule():
+            what = {"auto": "an argument", "branch": "a branch", "recovery": "a recovery"}[judged.what]
+            return f'<p class="aside"><span class="function">{plain(judged.node)}</span>: {what} by the rule {plain(judged.rule)}.</p>'
+        case ProfileTrust():
+            lost = ", ".join(f"{name} {value:.2f}" for name, value in judged.penalties.items())
+            text = f"Trust {judged.trust:.2f}{f' (less {lost})' if lost else ''}: the results are {judged.verification}."
+            text += " They are repaired once." if judged.repair else ""
+            text += f" The plan is judged as in {judged.climbs} from here on." if judged.climbs else ""
+            return f'<p class="aside">{plain(text)}</p>{_points(judged.issues)}'
+
+
+def _points(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{plain(one)}</li>' for one in lines)}</ul>" if lines else ""
 
 
 def _reply(reply: Reply, text: str, known: Known) -> str:

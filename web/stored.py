@@ -92,6 +92,10 @@ class Stored:
         """Refused, as everything below."""
         _refuse()
 
+    async def foresee(self, text: str) -> tuple[Way, str]:
+        """Refused."""
+        _refuse()
+
     async def inject(self, path: str, text: str, mode: InjectMode, step: str = "") -> Record:
         """Refused."""
         _refuse()

@@ -95,5 +95,6 @@ async def plan(count: int, name: str) -> Measured:
 
 async def routed(count: int) -> tuple[Measured, str]:
     """What the router chooses for the request, and its choice."""
-    way = auto.choose(goal(count)).way
-    return (await dialogue(count, together=False) if way == "plain" else await plan(count, way)), way
+    like = auto.Features(steps=count + 1, foreseeable=True, depends=False, repeat=False, branches=False)
+    way = auto.choose(like).way
+    return (await dialogue(count, together=False) if way == "dialogue" else await plan(count, way)), way

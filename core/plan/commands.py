@@ -6,7 +6,8 @@ be carried out, and what comes of them is told to the machine.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from core.plan.model import PlanVersion
 from core.plan.seams import Firing, Question
@@ -39,4 +40,42 @@ class Notice(NamedTuple):
     text: str
 
 
-Command = NodeChange | PlanVersion | Firing | StopFiring | AskModel | StopAsking | Notice
+class Risk(NamedTuple):
+    """How a profile is judged before it runs (PTR, formulas 13 to 18). `rules`: what it says for each case, in words."""
+
+    risk: float
+    components: Mapping[str, float]
+    route: str
+    confidence: float
+    assumptions: tuple[str, ...]
+    fragile: tuple[str, ...]
+    rules: tuple[str, ...]
+
+
+class RuleFired(NamedTuple):
+    """A rule of a profile changed a step, without a model's word."""
+
+    node: str
+    what: Literal["auto", "branch", "recovery"]
+    rule: str
+
+
+class Trust(NamedTuple):
+    """How what a profile gave is judged (PTR, formulas 32 to 34). `penalties`: what the trust lost for each kind of trouble.
+
+    `repair`: it is repaired once. `climbs`: the mode that judges the plan from here on, "" if none.
+    """
+
+    trust: float
+    penalties: Mapping[str, float]
+    verification: Literal["sound", "degraded", "unsound"]
+    issues: tuple[str, ...]
+    flags: tuple[str, ...]
+    repair: bool
+    climbs: str
+
+
+Assessed = Risk | RuleFired | Trust
+"""What a mode tells of its judgement of a plan."""
+
+Command = NodeChange | PlanVersion | Firing | StopFiring | AskModel | StopAsking | Notice | Assessed

@@ -102,10 +102,13 @@ class PlanMachine:
         self._unplanned = not plan.nodes and not any(kind in _PLANNING for kind, _ in answers)
         self._taken_up = frozenset(taken_up)
         self._first = self._checked(plan) if plan.nodes and not history else None
+        if self._first is not None:
+            self._planner.given = self._first.add
 
     def take(self) -> list[Command]:
         """What is to be done now, in order; it is given once."""
         out, self.run.out = self.run.out, []
+        out.extend(self.run.mode.take_told())
         return out
 
     @property
@@ -127,7 +130,7 @@ class PlanMachine:
             self.run.timer(at + self.run.limits.wall_clock, "late")
         if self._history:
             self._go_on()
-        elif self._first is not None:
+        elif self._first is not None and not (self.run.asks and self.run.mode.opens):
             self.run.adopt(self._first)
         else:
             self._deliberation.begin()

@@ -36,6 +36,8 @@ class Planner:
         """Whether the answer that is being given is a plan whose steps may start while it is written."""
         self._run = run
         self._reader = StepReader()
+        self.given: Sequence[Node] = ()
+        """Steps that somebody else wrote."""
         self._held: dict[str, Node] = {}
         self._problems: list[str] = []
 
@@ -44,10 +46,14 @@ class Planner:
     def plan(self) -> Thinking:
         """Ask for the steps of a plan that has none."""
         run = self._run
-        opening = run.mode.opening(run.goal, run.infos())
+        opening = run.mode.opening(run.goal, run.infos(), self.given)
         if opening is not None:
-            yield from self._open(opening)
-            return
+            opened = yield from self._open(opening)
+            if opened or self.given or not run.mode.falls_back():
+                if not opened and self.given:
+                    run.warn("The steps run as they are written, without a profile.")
+                    run.add("planned", self.given)
+                return
         question = Question("plan", questions.plan(run.goal, run.infos(), run.briefing))
         self.reading = True
         text = yield question
@@ -60,21 +66,22 @@ class Planner:
         if not joined:
             yield from self._corrected(question, text)
 
-    def _open(self, question: Question) -> Thinking:
-        """The mode's own opening, with one corrected try."""
+    def _open(self, question: Question) -> Generator[Question, str | None, bool]:
+        """The mode's own opening, with one corrected try. Whether there are steps now."""
         run = self._run
         for _ in range(2):
             text = yield question
             if text is None:
-                run.warn("No plan could be had, so nothing was done.")
-                return
+                run.warn("No profile could be had.")
+                return False
             try:
                 run.add("profile", run.mode.opened(text, run.catalogue))
             except PlanError as error:
                 run.warn(f"The plan could not be used: {error}")
                 question = Question("correct", questions.correct(question.text, text, [str(error)]))
             else:
-                return
+                return True
+        return False
 
     def _corrected(self, question: Question, text: str) -> Thinking:
         """The planner's one corrected try; steps that have started stay as they are."""

@@ -37,6 +37,31 @@ class Say(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choose(Content):
+    """How a message is worked on that was said in the mode `auto`. The body is what a model says that it is like."""
+
+    KIND: ClassVar[str] = "choose"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    of: Derived[int]
+    """The record of the message."""
+    mode: Derived[Way]
+    """How it is worked on."""
+    why: Derived[str]
+    """Why, for people."""
+    role: Derived[str]
+    """The role of the model that was asked."""
+    model: Derived[str]
+    """The model's name."""
+    digest: Derived[str]
+    """The digest over the question."""
+    usage: Outcome[Tokens]
+    """The tokens that asking took, also while the message was still being written."""
+    failed: Outcome[str] = ""
+    """Why no model could tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Upload(Content):
     """The user hands over a file: an immutable variable of the root's. The body is what the root reads of it."""
 

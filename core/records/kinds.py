@@ -32,8 +32,8 @@ from core.records.control import (
     StartPlan,
     UseOverlay,
 )
-from core.records.dialogue import Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
-from core.records.plans import Ask, Draft, Fire, Node, Plan, Wake
+from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
+from core.records.plans import Ask, Draft, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust, Wake
 from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
 
 FORMAT: Final = "1.2"
@@ -48,13 +48,13 @@ Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "close",
-    "effects", "settle", "draft", "wake",
+    "effects", "settle", "draft", "wake", "choose", "profile",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 
-Dialogue: TypeAlias = Say | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
+Dialogue: TypeAlias = Say | Choose | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
 Calls: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
-Plans: TypeAlias = Plan | Node | Fire | Ask | Draft | Wake
+Plans: TypeAlias = Plan | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | Ask | Draft | Wake
 Control: TypeAlias = (
     Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | Declassify | StartPlan | Restore
     | ApplyChanges | DropChanges | UseOverlay

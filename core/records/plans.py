@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from core.ports import JSON
 from core.records.content import Content
@@ -64,6 +64,67 @@ class Node(Content):
     """The record that holds what it gave."""
     diagnosis: Annotated[Derived[Diagnosis | None], Since("1.2")] = None
     """Of a step that stands for the replacement of another: why that failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRisk(Content):
+    """A profile of a plan is judged before it runs."""
+
+    KIND: ClassVar[str] = "profile"
+    OP: ClassVar[str] = "risk"
+
+    risk: Derived[float]
+    """From 0 to 1."""
+    components: Derived[Mapping[str, float]]
+    """What it is made of: schema, planning, method, scale, history."""
+    route: Derived[str]
+    """How the plan runs: pure, guarded or repair_eligible."""
+    confidence: Derived[float]
+    """Its author's."""
+    assumptions: Derived[tuple[str, ...]] = ()
+    """What it takes for granted."""
+    fragile: Derived[tuple[str, ...]] = ()
+    """Where it may break."""
+    rules: Derived[tuple[str, ...]] = ()
+    """What is to be done in which case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRule(Content):
+    """A rule of a profile changed a step, without a model's word."""
+
+    KIND: ClassVar[str] = "profile"
+    OP: ClassVar[str] = "rule"
+
+    node: Derived[str]
+    """The step."""
+    what: Derived[Literal["auto", "branch", "recovery"]]
+    """What kind of rule it is: it gave an argument, it branched, or the step failed and is tried once more."""
+    rule: Derived[str]
+    """The rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileTrust(Content):
+    """What a profile gave is judged, before it is reported."""
+
+    KIND: ClassVar[str] = "profile"
+    OP: ClassVar[str] = "trust"
+
+    trust: Derived[float]
+    """From 0 to 1."""
+    penalties: Derived[Mapping[str, float]]
+    """What it lost, by the kind of trouble."""
+    verification: Derived[Literal["sound", "degraded", "unsound"]]
+    """Whether what is there supports a report."""
+    issues: Derived[tuple[str, ...]] = ()
+    """The trouble, in words."""
+    flags: Derived[tuple[str, ...]] = ()
+    """What the report must say of it."""
+    repair: Derived[bool] = False
+    """It is repaired once."""
+    climbs: Derived[str] = ""
+    """The mode that judges the plan from here on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Final
 
 from core.language.actions import Registry
 from core.modules.registry import Loaded, specs_of
-from core.plan.forms import read_plan
+from core.plan.forms import goal_text, read_plan
 from core.plan.limits import Limits
 from core.plan.model import WORK, Node, Plan
 from core.plan.modes.registry import make_mode
@@ -145,6 +145,11 @@ class WrittenPlan:
         """
         return cls(text, read_plan(text, id="plan"))
 
+    @classmethod
+    def of_goal(cls, goal: str) -> WrittenPlan:
+        """The plan of which there is only a goal."""
+        return cls.read(goal_text(goal))
+
     @property
     def goal(self) -> str:
         """What it is for."""
@@ -161,7 +166,7 @@ class WrittenPlan:
     def thinks(self, wanted: str) -> bool:
         """Whether models are asked about it when it runs in this mode."""
         judged = any(node.contract.judgement for node in self._plan.nodes.values())
-        return judged or self.mode(wanted)[0] != "static"
+        return judged or not self._plan.nodes or self.mode(wanted)[0] != "static"
 
     def check(self, modules: Collection[Known] | None, wanted: str = "static") -> PlanCheck:
         """Whether it can run with the functions of these modules; None: functions are not looked at."""

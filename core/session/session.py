@@ -40,6 +40,7 @@ from core.session.memory_actions import MemoryActions
 from core.session.module_loader import ModuleLoader
 from core.session.monitor import Monitor
 from core.session.planning import Planning
+from core.session.routing import Routing
 from core.session.scheduler import Scheduler
 from core.session.services import Services
 from core.session.session_memory import SessionMemory
@@ -80,7 +81,8 @@ class Session:
         actions = ActionExecutor(ChildCalls(live), MemoryActions(live, scheduler, memory), functions)
         self._planning = Planning(scheduler, services.models, actions)
         turns = Turns(scheduler, services.models, memory)
-        self._steps = StepExecutor(live, scheduler, turns, actions, self._planning)
+        self._routing = Routing(scheduler, services.models)
+        self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing)
 
     # --- what it is -----------------------------------------------------------------------------
 
@@ -165,6 +167,13 @@ class Session:
         record = self._live.record(Say(mode=mode, plan_first=plan_first), "/", body=_text(text))
         self._scheduler.drive("/")
         return await self._live.durable(record)
+
+    async def foresee(self, text: str) -> tuple[Way, str]:
+        """How `auto` would have a message worked on, and why. What a model says for it counts when that is sent."""
+        self._find("/")
+        await self._scheduler.ready.wait()
+        choice = await self._routing.foresee(_text(text))
+        return choice.way, choice.why
 
     async def upload(self, name: str, media: str, content: bytes) -> Record:
         """Hand the root a file, as a variable that it has from its next turn on; the record's `var` names it.
@@ -380,11 +389,18 @@ class Session:
         return await self._reply("/", since)
 
     async def run_plan(
-        self, text: str, *, name: str = "plan", mode: str = DEFAULT_MODE, thinks: bool = True
+        self,
+        text: str,
+        *,
+        name: str = "plan",
+        mode: str = DEFAULT_MODE,
+        thinks: bool = True,
+        options: Mapping[str, str | int] | None = None,
     ) -> Record:
         """Run a plan that a person wrote, below the root and within its grant; gives the plan's `reply` record.
 
-        `thinks`: whether models may be asked about it. What came of its steps is in `state.agents[path].plan`.
+        `thinks`: whether models may be asked about it. `options`: of the mode (`n`, `rounds`), `concurrency`, and
+        `model`, the role that is asked about it. What came of its steps is in `state.agents[path].plan`.
 
         Raises:
             UsageError: it can't be run; says why.
@@ -392,9 +408,15 @@ class Session:
         await self._scheduler.ready.wait()
         live, tree = self._live, self._live.tree
         root = self._find("/")
-        way = check_plan(text, tree.registry("/"), mode)
+        given = dict(options or {})
+        role = given.get("model")
+        if role is not None and role not in tree.roles:
+            raise UsageError(f"There is no model role {role!r}; there are {', '.join(sorted(tree.roles))}.")
+        way, why = check_plan(text, tree.registry("/"), mode, given)
+        if why and way == "profile":
+            given["climb"] = 1
         path = free_path(tree, "/", name)
-        terms = PlanTerms(mode=way, options={}, thinks=thinks)
+        terms = PlanTerms(mode=way, options=given, thinks=thinks, chosen=why)
         spawned = live.record(Spawn(caller="/", plan=terms), path)
         tokens = budget.share(tree, root, tree.agents[path], waits=True)
         live.record(StartPlan(by="user", plan=terms, budget=tokens), path, body=text)

@@ -9,9 +9,10 @@ from core.session.actions import ActionExecutor
 from core.session.live import Live
 from core.session.planning import Planning
 from core.session.results import drop
+from core.session.routing import Routing
 from core.session.scheduler import Ending, Scheduler
 from core.session.turns import Turns
-from core.tree.agent import Act, Agent, End, Execute, Relay, Step, Think
+from core.tree.agent import Act, Agent, ChooseWay, End, Execute, Relay, Step, Think
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class StepExecutor:
     turns: Turns
     actions: ActionExecutor
     planning: Planning
+    routing: Routing
 
     async def take(self, agent: Agent, step: Step) -> None:
         """Take one step, to its end."""
@@ -34,6 +36,8 @@ class StepExecutor:
                 self.scheduler.drive(pending.child)
             case Execute():
                 await self.planning.execute(agent)
+            case ChooseWay():
+                await self.routing.choose(agent, step)
             case Relay():
                 self.turns.relay(agent)
             case End():

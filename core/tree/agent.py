@@ -18,10 +18,11 @@ from core.language.grammar import Bound
 from core.language.variables import Table
 from core.ports import Usage
 from core.records.dialogue import BoundName
+from core.records.ways import Way
 from core.tree.account import Account
 from core.tree.agent_context import AgentContext
 from core.tree.guards import Guards
-from core.tree.mail import Mail
+from core.tree.mail import Incoming, Mail
 from core.tree.plan_run import PlanRun
 
 Rest = Literal["idle", "done", "failed", "cancelled"]
@@ -83,14 +84,14 @@ class Report:
 
 @dataclass(slots=True)
 class Errand:
-    """What a person wants worked on as a plan; see `core.tree.errand`. `said`: the record of the message.
+    """What a person wants worked on as a plan; see `core.tree.errand`. `said`: the message.
 
-    `mode`: of the plan; `why`: if the core chose it. `first`: it waits for a person before it begins. `told`: the
-    person said more while it ran. `report`: what it came back with.
+    `mode`: of the plan, "auto" until that is chosen; `why`: if the core chose it. `first`: it waits for a person before
+    it begins. `told`: the person said more while it ran. `report`: what it came back with.
     """
 
-    said: int
-    mode: str
+    said: Incoming
+    mode: Way
     why: str = ""
     first: bool = False
     told: bool = False
@@ -186,8 +187,15 @@ class Execute:
 
 
 @dataclass(frozen=True, slots=True)
+class ChooseWay:
+    """Next step: find out how a message is worked on that was said in the mode `auto`."""
+
+    errand: Errand
+
+
+@dataclass(frozen=True, slots=True)
 class Relay:
     """Next step: pass on what the plan came back with that a person wanted."""
 
 
-Step = Think | Act | End | Execute | Relay
+Step = Think | Act | End | Execute | ChooseWay | Relay

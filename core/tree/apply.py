@@ -48,9 +48,9 @@ from core.records.control import (
     StartPlan,
     UseOverlay,
 )
-from core.records.dialogue import Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
+from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import FORMAT
-from core.records.plans import Ask, Draft, Fire, Node, Plan, Wake
+from core.records.plans import Ask, Draft, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust, Wake
 from core.records.record import Record
 from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
 from core.tree import apply_gate as fold_gate
@@ -61,8 +61,8 @@ from core.tree import apply_turn as turns
 from core.tree import budget, effects, loops, offers, origin, uploads
 from core.tree import errand as errands
 from core.tree.adoption import adopt
-from core.tree.agent import Agent, Pending, Report
-from core.tree.checking import NOT_RUN, agent_of, expect, expect_said, is_gated, pending_of
+from core.tree.agent import Agent, Errand, Pending, Report
+from core.tree.checking import NOT_RUN, agent_of, expect, expect_content, expect_said, is_gated, pending_of
 from core.tree.draws import draw
 from core.tree.inputs import choose_notes, documented, heard, labels_shown, receive, show
 from core.tree.interpret import (
@@ -180,7 +180,7 @@ def _take(tree: Tree, record: Record) -> None:
             _result(tree, record, result)
         case Reply() as reply:
             _reply(tree, record, reply)
-        case Node() | Plan() | Fire():
+        case Node() | Plan() | Fire() | ProfileRisk() | ProfileRule() | ProfileTrust():
             plan_fold.written(tree, agent_of(tree, record), record)
         case Spawn() as spawn:
             _spawn(tree, record, spawn)
@@ -190,6 +190,8 @@ def _take(tree: Tree, record: Record) -> None:
             draw(tree, agent_of(tree, record), record, drawn)
         case Say() as say:
             _say(tree, record, say)
+        case Choose() as chosen:
+            _choose(tree, record, chosen)
         case Recall() as recall:
             _recall(tree, record, recall)
         case Discard() as discard:
@@ -239,12 +241,12 @@ def _take(tree: Tree, record: Record) -> None:
 def _say(tree: Tree, record: Record, say: Say) -> None:
     tree.said.append(record.body)
     said, root = Incoming(record.n, "say", "the user", record.body, labels=origin.WRITTEN), tree.root
-    errand = errands.take(record, say).errand
-    expect(tree, record, errand is None or not root.active, "begins a plan while the root is at work")
+    plans = say.mode != "dialogue"
+    expect(tree, record, not plans or not root.active, "begins a plan while the root is at work")
     expect(
         tree, record, say.mode != "dialogue" or not say.plan_first, "wants to see a plan that there is not"
     )
-    if errand is None or root.active:
+    if not plans or root.active:
         if root.errand is not None and any(plan_fold.below(tree, root)):
             root.errand.told = True  # it is the plan's to answer; the root only knows of it
             root.mail.feedback.append(_hear(tree, root, said))
@@ -252,10 +254,17 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
             _deliver(tree, root, said, record.at)
         _tell_plans(tree, root, record, at_once=False)
         return
-    root.mail.task = said.text
-    root.mail.feedback.append(_hear(tree, root, said))
     _activate(root, record.at)
-    errands.begin(root, errand, said.text)
+    root.errand = Errand(said, say.mode, first=say.plan_first)
+    if say.mode != "auto":
+        _begin_errand(tree, root, root.errand)
+
+
+def _begin_errand(tree: Tree, root: Agent, errand: Errand) -> None:
+    """What was said becomes the goal of a plan."""
+    root.mail.task = errand.said.text
+    root.mail.feedback.append(_hear(tree, root, errand.said))
+    errands.begin(root, errand)
     advance(tree, root)
     if not root.actions:
         root.errand = None
@@ -265,6 +274,26 @@ def _tell_plans(tree: Tree, agent: Agent, record: Record, *, at_once: bool) -> N
     """What a person says to an agent reaches the plans that run below it: the agent itself waits for them."""
     for plan in tuple(plan_fold.below(tree, agent)):
         plan_fold.interjected(tree, plan, record, at_once=at_once)
+
+
+def _choose(tree: Tree, record: Record, chosen: Choose) -> None:
+    """How a message is worked on follows from what it is like, as a model said."""
+    root = agent_of(tree, record)
+    errand = root.errand
+    open_ = errand is not None and errand.mode == "auto"
+    expect(tree, record, open_, "chooses how to work on a message of which that was said")
+    if errand is None or not open_:
+        return
+    turns.count(root, chosen.usage)
+    expect_content(tree, record, errands.chosen(tree, errand, record.body, chosen.usage, chosen.failed))
+    expect(tree, record, not chosen.failed or not record.body, "holds an answer that nobody gave")
+    if chosen.mode == "dialogue":
+        root.errand = None
+        root.mail.inbox.insert(0, errand.said)
+        root.mail.task = errand.said.text
+        return
+    errand.mode, errand.why = chosen.mode, chosen.why
+    _begin_errand(tree, root, errand)
 
 
 def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
@@ -321,6 +350,8 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
             to=reply.to, status=status, bound=reply.bound, last=reply.last, generation=reply.generation
         )
         expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
+    if agent.errand is not None and agent.errand.mode == "auto":
+        agent.mail.inbox.insert(0, agent.errand.said)
     agent.errand = None
     blocks: Sequence[Block] | None = None
     if reply.generation is not None:

@@ -12,20 +12,29 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, get_args
 
 from core.gate.provenance import join
 from core.language.actions import Registry
 from core.language.variables import Value, mentions, rename, text_value
 from core.modules.reading import exit_status
-from core.plan.commands import AskModel, Notice, StopAsking, StopFiring
+from core.plan.commands import AskModel, Assessed, Notice, Risk, RuleFired, StopAsking, StopFiring, Trust
 from core.plan.forms import node_to_json, read_plan
 from core.plan.limits import Limits
 from core.plan.machine import PlanMachine
 from core.plan.model import WORK, Node, PlanError, PlanVersion
 from core.plan.modes.registry import make_mode
 from core.plan.refs import MissingField, resolve
-from core.plan.seams import Failure, FailureKind, Firing, FunctionInfo, Outcome, Question, Success
+from core.plan.seams import (
+    Failure,
+    FailureKind,
+    Firing,
+    FunctionInfo,
+    Outcome,
+    Question,
+    QuestionKind,
+    Success,
+)
 from core.plan.state import NodeChange, NodeRecord
 from core.ports import JSON
 from core.records import plans as said
@@ -132,12 +141,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
             run.source,
             mode=make_mode(run.mode, run.options),
             # How long a person has is the gate's to say.
-            limits=Limits(
-                wall_clock=tree.bounds.activation,
-                node_timeout=None,
-                human_timeout=_NEVER,
-                report=bool(run.options.get("report", True)),
-            ),
+            limits=_limits(tree, run),
             catalogue=_Catalogue(tree, plan.path),
             asks=run.thinks,
             history=tuple(past.events),
@@ -155,6 +159,22 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
         machine.begin(machine.began)
         if tree.latched(plan.path):
             machine.pause(machine.began)
+
+
+def _limits(tree: Tree, run: PlanRun) -> Limits:
+    """The bounds of a plan: the session's, and what whoever started it asked for."""
+    limits = Limits(
+        wall_clock=tree.bounds.activation,
+        node_timeout=None,
+        human_timeout=_NEVER,
+        report=bool(run.options.get("report", True)),
+    )
+    wanted, role = run.options.get("concurrency"), run.options.get("model")
+    if isinstance(wanted, int) and wanted > 0:
+        limits = replace(limits, concurrency=wanted)
+    if isinstance(role, str):
+        limits = replace(limits, roles=dict.fromkeys(get_args(QuestionKind), role))
+    return limits
 
 
 class _Catalogue:
@@ -286,7 +306,7 @@ def _fired(
 
 
 def _other(
-    plan: Agent, run: PlanRun, command: PlanVersion | StopFiring | AskModel | StopAsking | Notice
+    plan: Agent, run: PlanRun, command: PlanVersion | StopFiring | AskModel | StopAsking | Notice | Assessed
 ) -> None:
     """The commands that are seldom."""
     match command:
@@ -310,6 +330,19 @@ def _other(
             run.asking[thought] = Asking(question, pieces)
         case StopAsking(thought):
             run.asking.pop(thought, None)
+        case Risk() | RuleFired() | Trust():
+            run.owed.append(Owed(_assessed(command)))
+
+
+def _assessed(told: Assessed) -> said.ProfileRisk | said.ProfileRule | said.ProfileTrust:
+    """What a record says of how a mode judges a plan."""
+    match told:
+        case Risk():
+            return said.ProfileRisk(**told._asdict())
+        case RuleFired():
+            return said.ProfileRule(**told._asdict())
+        case Trust():
+            return said.ProfileTrust(**told._asdict())
 
 
 def _in_words(node: Node) -> str:

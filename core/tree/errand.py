@@ -6,46 +6,55 @@ the goal, the report is its reply. Both go into its history as what it heard, so
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
 from typing import Final
 
 from core.language import labels
 from core.language.actions import PLAN
 from core.language.grammar import Bound
 from core.plan.forms import goal_text
-from core.records.dialogue import Reply, Say
-from core.records.record import Record
+from core.plan.modes import auto
+from core.ports import JSON
+from core.records.dialogue import Choose, Reply
+from core.records.parts import Tokens
 from core.tree.agent import Agent, Errand, Pending, Report
-from core.tree.plan_aim import choose_way
+from core.tree.tree import Tree
 
 _NOTED: Final = "The user had this worked on as a plan; you are told what was said, and what came of it."
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """How a message is to be worked on. `why`: if it was the core's choice. `errand`: None for a dialogue."""
-
-    mode: str
-    why: str
-    errand: Errand | None
-
-
-def take(record: Record, say: Say) -> Taken:
-    """How what a person said is to be worked on."""
-    mode, why = choose_way(say.mode, record.body)
-    if mode == "dialogue":
-        return Taken(mode, why, None)
-    return Taken(mode, why, Errand(record.n, mode, why, say.plan_first))
+def chosen(tree: Tree, errand: Errand, answer: str, usage: Tokens, failed: str) -> Choose:
+    """What the record says of how a message is worked on; `answer`: what a model says that it is like."""
+    text, role = errand.said.text, asked(tree)
+    found = choice(tree, text, answer)
+    digest = hashlib.sha256(auto.question(text).encode("utf-8", "replace")).hexdigest()[:16]
+    return Choose(
+        of=errand.said.n, mode=found.way, why=found.why, role=role, model=tree.roles[role].model, digest=digest,
+        usage=usage, failed=failed,
+    )  # fmt: skip
 
 
-def begin(root: Agent, errand: Errand, goal: str) -> None:
+def choice(tree: Tree, text: str, answer: str) -> auto.Choice:
+    """How a message is to be worked on. `answer`: what a model says that it is like; empty if none can tell."""
+    if not tree.registry("/").functions():
+        return auto.Choice("dialogue", "There are no functions that a plan could call.")
+    features = auto.read(answer) if answer else None
+    return auto.choose(features) if features is not None else auto.choose_by_form(text)
+
+
+def asked(tree: Tree) -> str:
+    """The role of the model that is asked what a message is like."""
+    return "fast" if "fast" in tree.roles else "smart"
+
+
+def begin(root: Agent, errand: Errand) -> None:
     """The root has one action to carry out: the plan."""
-    arguments: dict[str, str | bool] = {"plan": goal_text(goal), "mode": errand.mode}
+    arguments: dict[str, JSON] = {"plan": goal_text(errand.said.text), "mode": errand.mode}
     if errand.why:
         arguments["chosen"] = errand.why
     if errand.first:
         arguments["first"] = True
-    root.errand, root.turn = errand, errand.said
+    root.turn = errand.said.n
     root.actions = [Pending(0, PLAN.name, PLAN.name, "", PLAN, Bound(arguments, {}))]
     root.mail.feedback.append(labels.note(_NOTED))
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.errors import UsageError
 from core.language.actions import ActionSpec, Registry
 from core.language.grammar import Bound
 from core.plan.forms import read_plan
-from core.plan.model import Plan, PlanError
-from core.plan.modes.auto import choose
+from core.plan.model import Plan
+from core.plan.modes.auto import choose_for
 from core.plan.modes.registry import make_mode
 from core.plan.seams import FunctionInfo
 from core.plan.validate import check
 from core.ports import JSON
-from core.records.ways import Way
 from core.tree.agent import Agent, Pending
 from core.tree.tree import Tree
 
@@ -55,19 +54,8 @@ def patterns_of(scope: str) -> list[str]:
 
 
 def way_of(mode: str, plan: Plan) -> tuple[str, str]:
-    """The mode that a plan runs in, and why, where `auto` chose it; "plain" if it should not be a plan at all."""
-    if mode != "auto":
-        return mode, ""
-    choice = choose(plan.goal, plan.nodes.values())
-    return choice.way, choice.reason
-
-
-def choose_way(way: Way, text: str) -> tuple[str, str]:
-    """How a message is worked on that a person wants worked on in this way, and why, where `auto` chose it."""
-    if way != "auto":
-        return way, ""
-    choice = choose(text)
-    return ("dialogue" if choice.way == "plain" else choice.way), choice.reason
+    """The mode that a plan runs in, and why, where `auto` chose it."""
+    return choose_for(plan.nodes.values()) if mode == "auto" else (mode, "")
 
 
 def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> str | None:
@@ -87,20 +75,20 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
     return None
 
 
-def check_plan(text: str, registry: Registry, mode: str) -> str:
-    """The mode in which a plan runs, once it is sure that it can.
+def check_plan(
+    text: str, registry: Registry, mode: str, options: Mapping[str, str | int] | None = None
+) -> tuple[str, str]:
+    """The mode in which a plan runs, and why, where `auto` chose it, once it is sure that it can.
 
     Raises:
-        UsageError: it can't, or should not be a plan.
+        UsageError: it can't.
     """
     plan = read_plan(text, id="plan")
-    way, reason = way_of(mode, plan)
-    if way == "plain":
-        raise PlanError(f"{reason} Do it yourself.")
-    policy = make_mode(way)
+    way, why = way_of(mode, plan)
+    policy = make_mode(way, options)
     if plan.nodes:
         check(plan, Functions(registry), agents=policy.agents)
-    return way
+    return way, why
 
 
 def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
@@ -110,6 +98,8 @@ def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
     options = {name: bound.arguments[name] for name in ("n", "rounds") if name in bound.arguments}
     if bound.arguments.get("report") is False:
         options["report"] = 0
+    if reason and way == "profile":
+        options["climb"] = 1
     plan: dict[str, JSON] = {"mode": way, "options": options}
     if reason:
         plan["chosen"] = reason

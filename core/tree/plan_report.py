@@ -193,6 +193,7 @@ def plan_json(tree: Tree, plan: Agent) -> dict[str, JSON]:
         **_judged(run.ending),
         "versions": versions_json(run.state.versions),
         "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
+        **facts_of(run),
     }
 
 
@@ -203,6 +204,11 @@ def _judged(ending: Ending | None) -> dict[str, JSON]:
         "confidence": ending.confidence if ending is not None else None,
         "reason": ending.shortfall if ending is not None else "",
     }
+
+
+def facts_of(run: PlanRun) -> dict[str, JSON]:
+    """What the mode of a plan found out: of a profile how it is judged, of an analysis whether the goal was reached."""
+    return run.machine.run.mode.facts() if run.machine is not None else {}
 
 
 def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
@@ -224,4 +230,6 @@ def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
         "left_out": list(found.left_out),
         "assumed": list(found.assumed),
         "not_verified": list(found.unverified),
+        "mode": run.mode,
+        **facts_of(run),
     }

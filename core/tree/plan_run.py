@@ -24,7 +24,7 @@ from core.plan.seams import Outcome, Question
 from core.plan.state import NodeRecord, PlanState
 from core.ports import JSON
 from core.records.parts import PlanTerms
-from core.records.plans import Fire, Node, Plan
+from core.records.plans import Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
 from core.records.session import Notice
 from core.tree.mail import Incoming
 from core.tree.plan_history import History
@@ -69,7 +69,7 @@ class Ending:
 class Owed:
     """A record that follows from those before it, and is not written yet."""
 
-    content: Plan | Node | Fire | Notice
+    content: Plan | Node | Fire | ProfileRisk | ProfileRule | ProfileTrust | Notice
     body: str = ""
 
 

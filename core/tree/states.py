@@ -14,7 +14,7 @@ has not settled (*head*). So there is one state for each way of being at rest, a
 A plan that is not latched and not at rest is acting, whatever its steps do.
 
 A record changes an agent's state by an *event*, which says what the record is to that agent: its own
-(`turn`, `call`, `result`, `select`, `ask`, `reply`), or something that reaches it from outside (`message`: the
+(`choice`, `turn`, `call`, `result`, `select`, `ask`, `reply`), or something that reaches it from outside (`message`: the
 user, its caller or an intervention; `child`: a reply by a child; `answer`: to what it asked; `pause`,
 `resume`: at it or above it).
 Where an event can lead to several states, a *guard* tells them apart: what now is the head of its
@@ -36,13 +36,24 @@ from typing import Final, Literal
 
 from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Result, Select
 from core.records.control import Inject, Pause, Resume, StartPlan
-from core.records.dialogue import Reply, Say, Turn
+from core.records.dialogue import Choose, Reply, Say, Turn
 from core.records.record import Record
 from core.tree.agent import Agent, AgentState
 from core.tree.tree import Tree
 
 Event = Literal[
-    "message", "turn", "call", "result", "select", "ask", "reply", "child", "answer", "pause", "resume"
+    "message",
+    "choice",
+    "turn",
+    "call",
+    "result",
+    "select",
+    "ask",
+    "reply",
+    "child",
+    "answer",
+    "pause",
+    "resume",
 ]
 Guard = Literal[
     "open", "latched", "action", "child", "clearance", "plan", "nothing", "ok", "failed", "cancelled", ""
@@ -80,6 +91,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("idle", "message", "plan", "acting", "a plan is handed over"),
     Transition("acting", "reply", "ok", "done", "a plan ended by itself"),
     Transition("acting", "reply", "cancelled", "cancelled", "it is cancelled"),
+    Transition("thinking", "choice", "action", "acting", "a plan is chosen for a message"),
     Transition("thinking", "turn", "action", "acting", "it wrote a call"),
     Transition("thinking", "turn", "child", "waiting", "it wrote WAIT"),
     Transition("thinking", "reply", "ok", "done", "it answers, or a bound ends its work"),
@@ -138,6 +150,8 @@ def event_of(record: Record, agent: Agent) -> Event | None:
     match record.content:
         case Say() if own:
             return "message"
+        case Choose() if own:
+            return "choice"
         case Turn() if own:
             return "turn"
         case Select() if own:

@@ -20,7 +20,7 @@ from core.modules.registry import Loaded, specs_of
 from core.ports import ChatMessage, Usage
 from core.records.kinds import FORMAT
 from core.records.parts import Bounds
-from core.tree.agent import Act, Agent, AgentState, End, Execute, Pending, Relay, Step, Think
+from core.tree.agent import Act, Agent, AgentState, ChooseWay, End, Execute, Pending, Relay, Step, Think
 from core.tree.pending import LiveFolder, PendingChange
 from core.tree.prepared import Foreseen, Stamp
 from core.tree.roles import Role
@@ -196,7 +196,9 @@ class Tree:
             return End("loop", agent.guards.ended)
         if agent.actions:
             return Act(agent.actions[0])
-        return Relay() if agent.errand is not None else Think()
+        if agent.errand is None:
+            return Think()
+        return ChooseWay(agent.errand) if agent.errand.mode == "auto" else Relay()
 
     def state(self, agent: Agent) -> AgentState:
         """An agent's state, for people."""

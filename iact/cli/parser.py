@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 
+from core.records.ways import WAYS
 from iact.cli.controls import add_controls
 from iact.cli.gate import add_gate
 from iact.cli.journals import add_journals
@@ -63,6 +64,17 @@ def _add_sessions(commands: Commands) -> None:
     )
     one.add_argument("--intent", metavar="0|1|2", default=None, help=INTENTS)
     one.add_argument("--scope", metavar="NAME", default="default", help=SCOPE)
+    one.add_argument(
+        "--mode",
+        choices=WAYS,
+        default="dialogue",
+        help="how the message is worked on: in a dialogue, or as the goal of a plan; auto chooses",
+    )
+    one.add_argument(
+        "--plan-first",
+        action="store_true",
+        help="the plan is written, and waits for a person before it begins",
+    )
     one.add_argument("--json", action="store_true")
 
 
@@ -98,6 +110,8 @@ def _run(chosen: argparse.Namespace, settings: Settings) -> int:
         intent=chosen.intent,
         scope=chosen.scope,
         as_json=chosen.json,
+        mode=chosen.mode,
+        plan_first=chosen.plan_first,
     )
 
 

@@ -1,7 +1,7 @@
 """Commands about plans: `plan run`, `check`, `graph`, `explain`.
 
-A plan is run as in a dialogue: in a session of its own, through the gate, in containers, with a journal. Nobody
-plans: the steps are those of the file.
+A plan is run as in a dialogue: in a session of its own, through the gate, in containers, with a journal. The steps are
+those of the file; for a goal alone, a planner writes them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,17 @@ _PARTIAL: Final = 3
 """The exit status of a plan that came back with some of its results, or did not reach its goal."""
 
 
-def read(path: str) -> WrittenPlan:
-    """A plan file; - is standard input.
+def _wanted(path: str | None, goal: str | None) -> WrittenPlan:
+    """The plan in a file, or the one of a goal."""
+    if (path is None) == (goal is None):
+        raise UsageError("Give either a FILE with a plan or --goal TEXT.")
+    if goal is not None and not goal.strip():
+        raise UsageError("The goal is empty.")
+    return WrittenPlan.of_goal(goal) if goal is not None else read(str(path), goal_alone=True)
+
+
+def read(path: str, *, goal_alone: bool = False) -> WrittenPlan:
+    """A plan file; - is standard input. `goal_alone`: it needs no steps.
 
     Raises:
         UsageError: it can't be read, or is no plan with steps.
@@ -47,18 +56,34 @@ def read(path: str) -> WrittenPlan:
         plan = WrittenPlan.read(text)
     except UsageError as error:
         raise UsageError(f"{path}: {error}.") from error
-    if not plan.steps():
-        raise UsageError(f"{path} has a goal and no steps; `iact run` lets an agent plan for a goal.")
+    if not plan.steps() and not goal_alone:
+        raise UsageError(f"{path} has a goal and no steps; `iact plan run` has a planner write them.")
     return plan
 
 
-def run(settings: Settings, path: str, *, mode: str, intent: str, scope: str | None, as_json: bool) -> int:
+def run(
+    settings: Settings,
+    path: str | None,
+    *,
+    goal: str | None = None,
+    mode: str,
+    options: Mapping[str, str | int],
+    intent: str,
+    scope: str | None,
+    as_json: bool,
+) -> int:
     """Run a plan to its end; 0 if it concluded, 3 if it came back with some of its results, 1 if it failed."""
-    return asyncio.run(_run(settings, read(path), mode, intent, scope, as_json))
+    return asyncio.run(_run(settings, _wanted(path, goal), mode, options, intent, scope, as_json))
 
 
 async def _run(
-    settings: Settings, plan: WrittenPlan, mode: str, intent: str, scope: str | None, as_json: bool
+    settings: Settings,
+    plan: WrittenPlan,
+    mode: str,
+    options: Mapping[str, str | int],
+    intent: str,
+    scope: str | None,
+    as_json: bool,
 ) -> int:
     async with open_runtime(settings) as runtime:
         session = await runtime.open(None, intent=intent, scope=scope)
@@ -67,7 +92,9 @@ async def _run(
             progress = group.create_task(show_progress(session, asking))
             try:
                 with asking.listening():
-                    reply = await session.run_plan(plan.text, mode=mode, thinks=plan.thinks(mode))
+                    reply = await session.run_plan(
+                        plan.text, mode=mode, thinks=plan.thinks(mode), options=options
+                    )
             finally:
                 progress.cancel()
         report = session.view.plan_result(reply.agent)

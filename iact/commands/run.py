@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import IactError, UsageError
 from core.ports import Usage
 from core.records.calls import Call, ClearanceAsk, Result
-from core.records.dialogue import Reply
+from core.records.dialogue import Choose, Reply, Say
 from core.records.plans import Node
 from core.records.record import Record
 from core.records.session import Notice as PeopleNotice
+from core.records.ways import Way
 from core.session.events import Notice, RecordAppended
 from core.session.session import Session
 from core.session.watch import Lagging
@@ -37,17 +39,29 @@ def run(
     scope: str | None,
     as_json: bool,
     release: bool = False,
+    mode: Way = "dialogue",
+    plan_first: bool = False,
 ) -> int:
     """Give `task` to the root of a session; 0 if it answered. `release`: agents that are paused are resumed."""
     if not task.strip():
         raise UsageError("The task is empty.")
     folder = Path(workspace) if workspace else None
-    return asyncio.run(_run(settings, task, session, folder, intent, scope, as_json, release))
+    said = _Said(task, mode, plan_first)
+    return asyncio.run(_run(settings, said, session, folder, intent, scope, as_json, release))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A message, and how it is to be worked on."""
+
+    text: str
+    mode: Way
+    plan_first: bool
 
 
 async def _run(
     settings: Settings,
-    task: str,
+    task: _Said,
     session_id: str | None,
     workspace: Path | None,
     intent: str | None,
@@ -67,7 +81,7 @@ async def _run(
             progress = group.create_task(show_progress(session, asking))
             try:
                 with asking.listening():
-                    said = await session.say(task)
+                    said = await session.say(task.text, mode=task.mode, plan_first=task.plan_first)
                     if release:
                         await _release(session)
                     reply = await session.answer(said.n)
@@ -75,6 +89,9 @@ async def _run(
                 progress.cancel()
         said_how = reply.content.status if isinstance(reply.content, Reply) else "failed"
         status = _STATUS.get(said_how, said_how)
+        if isinstance(reply.content, Reply) and reply.content.plan == "failed":
+            status = "failed"
+        used, why = _way(session, said)
         waiting = await review(session, asks=sys.stdin.isatty() and sys.stderr.isatty() and not as_json)
         if as_json:
             usage: dict[str, object] = {
@@ -86,6 +103,8 @@ async def _run(
                 "reply": reply.body,
                 "journal": str(session.journal),
                 "status": status,
+                "mode": used,
+                "why": why,
                 "usage": usage,
                 "pending": waiting,
             }
@@ -96,6 +115,16 @@ async def _run(
             raise IactError(reply.body) if not as_json else _Failed(reply.body)
         print(f"journal: {session.journal}", file=sys.stderr)
         return 0
+
+
+def _way(session: Session, said: Record) -> tuple[Way, str]:
+    """How a message was worked on, and why."""
+    chosen = next((one.content for one in session.records(said.n) if isinstance(one.content, Choose)), None)
+    if chosen is not None:
+        return chosen.mode, chosen.why
+    assert isinstance(said.content, Say)
+    asked = "Nothing else was asked for." if said.content.mode == "dialogue" else "It was asked for."
+    return said.content.mode, asked
 
 
 class _Failed(IactError):
@@ -175,6 +204,8 @@ def _line(record: Record) -> str:
             return f"{record.agent}: {function} waits for clearance (record {record.n})"
         case Node(node=node, to=to, detail=detail) if to in _TOLD:
             return f"{record.agent}: {node} is {to}{f': {detail}' if detail else ''}"
+        case Choose(mode=mode, why=why):
+            return f"{record.agent}: {mode}: {why}"
         case Reply(status=status) if record.agent != "/":
             return f"{record.agent}: replied ({status})"
         case PeopleNotice():

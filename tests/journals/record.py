@@ -21,6 +21,7 @@ from core.records.kinds import FORMAT
 from core.records.parts import Bounds
 from core.session.session import Session
 from tests.core.session.fakes import Asked, Script, ScriptedModel, World, replies, runtime
+from tests.core.session.plan_scenes import Answers, Thinker
 from tests.core.session.simulation import play
 from tests.core.session.test_schedules import SCENARIOS
 
@@ -106,10 +107,29 @@ PLANS: Mapping[str, tuple[str, int]] = {
 }
 """Plans in every mode, each with a scenario and the seed of its trouble: `tests.core.session.test_schedules`."""
 
+
+async def _ways(session: Session) -> None:
+    """A request that is judged and tried again, one whose steps hang on each other, one that was to be a plan."""
+    await session.ask("Tune it until it is good.", mode="auto")
+    await session.ask("Who was it?", mode="auto")
+    said = await session.say("Look at both.", mode="static", plan_first=False)
+    await session.answer(said.n)
+
+
+_LIKE = '{{"steps": 4, "foreseeable": false, "depends": {}, "repeat": {}, "branches": false}}'
+WAYS: Answers = {
+    "Say what a request is like": [_LIKE.format("false", "true"), _LIKE.format("true", "false")],
+    "Plan the steps": "steps: [{id: a, call: t.read, params: {text: one}}]",
+    "Decide whether": '{"achieved": true, "confidence": 0.9, "final_answer": "All is well."}',
+    "Answer from the results": "All is well.",
+    "Report": "All is well.",
+}
+
 SCENES: Mapping[str, tuple[Script, Play, Bounds, int]] = {
     "tree": (replies(TREE), _tree, Bounds(), 1_000_000),
     "parallel": (_parallel, _ask, Bounds(tokens=30_000), 1_000_000),
     "compress": (_long, _twice, Bounds(), 4_000),
+    "ways": (replies({"/": ["It was Ada."]}), _ways, Bounds(), 1_000_000),
 }
 
 
@@ -119,7 +139,7 @@ def record(name: str, data: Path) -> Path:
         scenario, seed = PLANS[name]
         return play(data, SCENARIOS[scenario], seed, World()).parent
     script, session_of, bounds, context = SCENES[name]
-    model = ScriptedModel(script, chunk=10_000, context=context)
+    model = ScriptedModel(script, chunk=10_000, context=context) if name != "ways" else Thinker(script, WAYS)
 
     async def main() -> Path:
         async with runtime(data, script, world=World(), bounds=bounds, model=model) as opened:

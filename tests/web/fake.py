@@ -194,6 +194,10 @@ class FakeSession:
         self._note("say", text)
         return self.append("say", body=text)
 
+    async def foresee(self, text: str) -> tuple[Way, str]:
+        self._note("foresee", text)
+        return "dialogue", "It is one action."
+
     async def inject(self, path: str, text: str, mode: InjectMode, step: str = "") -> Record:
         self._note("inject", path, text, mode, *([step] if step else []))
         return self.append("control", path, text, op="inject", by="user", mode=mode, node=step)

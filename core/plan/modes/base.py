@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.plan.answers import Analysis, Verdict
+from core.plan.commands import Assessed
 from core.plan.model import WORK, Node
 from core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
 from core.plan.state import PlanState
@@ -53,6 +54,8 @@ class Mode:
     on_interjection: Literal["reflect", "replan"] = "reflect"
     max_calls: int | None = None
     max_replans: int | None = None
+    opens = False
+    """Whether it begins with a question of its own, also where the steps are written."""
 
     def admits(self, state: PlanState, node: str) -> bool:
         """Whether a node whose join holds may start yet."""
@@ -85,11 +88,25 @@ class Mode:
         """What its steps take for granted, in sentences, as far as their author said so."""
         return ()
 
+    def take_told(self) -> Sequence[Assessed]:
+        """What there is to be told of its judgement of the plan since this was asked last."""
+        return ()
+
+    def falls_back(self) -> bool:
+        """Nothing could be made of its opening: whether a plan is asked for as in other modes."""
+        return False
+
+    def facts(self) -> dict[str, JSON]:
+        """What it found out, for programs."""
+        return {}
+
     def interjected(self) -> None:
         """A person's message has changed the task."""
 
-    def opening(self, goal: str, infos: Sequence[FunctionInfo]) -> Question | None:
-        """The question that the mode begins with instead of asking for a plan."""
+    def opening(
+        self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[Node] = ()
+    ) -> Question | None:
+        """The question that the mode begins with instead of asking for a plan; `written`: steps that are there."""
         return None
 
     def opened(self, text: str, catalogue: Catalogue | None) -> tuple[Node, ...]:

@@ -6,26 +6,32 @@ recovery rules, replan conditions). A deterministic risk score routes the run (`
 `guarded`; `repair_eligible`), a deterministic trust score decides whether it needs its one repair, and
 the last call reports from the result store, with the caveats that the trust score demands.
 
-Model calls: the profile and the report, and either a correction of an inadmissible profile or one
-repair: two or three, whatever the number of steps (PTR, proposition 2.1).
+Model calls: the profile, perhaps one repair, and the report: two or three, whatever the number of steps (PTR,
+proposition 2.1). A profile that can't be used is asked for once more, and the repair is still there. Where the steps are
+written already, the profile is about them. One that `auto` chose, and that does not hold even when it was repaired,
+is not the end: an adaptive mode goes on from what is there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from core.plan import answers, questions
+from core.plan.answers import Analysis, Verdict
+from core.plan.commands import Assessed, Risk, RuleFired, Trust
 from core.plan.contracts import is_empty
 from core.plan.expression import Expression, Store
-from core.plan.forms import StepForm, node_of
+from core.plan.forms import StepForm, node_of, node_to_json
 from core.plan.model import WORK, Node, PlanError, Ref, make_plan
+from core.plan.modes.analyze import Analyze
 from core.plan.modes.base import Ask, LeaveOut, Mode
 from core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
 from core.plan.state import PlanState
@@ -34,6 +40,7 @@ from core.ports import JSON
 
 Route = Literal["pure", "guarded", "repair_eligible"]
 
+COMPONENTS: Final = ("schema", "planning", "method", "scale", "history")
 WEIGHTS: Final = (0.25, 0.25, 0.2, 0.15, 0.15)
 """Of schema, planning, method, scale and history in the risk; positive, together 1 (PTR, formula 15)."""
 GUARDED_FROM: Final = 0.25
@@ -43,6 +50,8 @@ TRUST_BELOW: Final = 0.6
 PENALTIES: Final[Mapping[str, float]] = {
     "failed": 0.3, "empty": 0.15, "thin": 0.05, "branched": 0.02, "recovered": 0.05, "diagnosed": 0.1,
 }  # fmt: skip
+ADAPTIVE: Final = "analyze"
+"""The mode that goes on where a profile that `auto` chose did not hold, also after its repair."""
 AUTO: Final = "auto"
 """As a parameter's value: the function's own auto-resolution rule gives it."""
 
@@ -72,7 +81,7 @@ class RecoveryForm(_Form):
 
 
 class ProfileForm(_Form):
-    steps: tuple[_ProfileStep, ...] = Field(min_length=1, max_length=256)
+    steps: tuple[_ProfileStep, ...] = Field((), max_length=256)
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     assumptions: tuple[str, ...] = ()
     fragile: tuple[str, ...] = ()
@@ -114,8 +123,12 @@ class ProfileObject:
     auto: Mapping[str, Mapping[str, Expression]]
 
 
-def read_profile(text: str, catalogue: Catalogue | None, *, known: Sequence[str] = ()) -> ProfileObject:
+def read_profile(
+    text: str, catalogue: Catalogue | None, *, known: Sequence[str] = (), written: Sequence[Node] = ()
+) -> ProfileObject:
     """The profile in a reply, if it is admissible. `known`: steps of an earlier profile with results.
+
+    `written`: the steps that it is about, where somebody else wrote them; they stay as they are.
 
     Raises:
         PlanError: it is not; a `PlanInvalid` says everything that is wrong.
@@ -129,7 +142,9 @@ def read_profile(text: str, catalogue: Catalogue | None, *, known: Sequence[str]
         raise PlanError(f"{place}: {first['msg']}") from error
     problems: list[str] = []
     auto: dict[str, dict[str, Expression]] = {}
-    nodes = [_admit_step(step, catalogue, auto, problems) for step in form.steps]
+    if not written and not form.steps:
+        raise PlanError("steps: a profile needs at least one")
+    nodes = list(written) or [_admit_step(step, catalogue, auto, problems) for step in form.steps]
     ids = {node.id for node in nodes}
     branches = [_admit_branch(one, ids, {*ids, *known}, problems) for one in form.branches]
     conditions = [_expression(one, {*ids, *known}, "replan condition", problems) for one in form.replan_when]
@@ -301,11 +316,16 @@ _FORM: Final = """Answer with one JSON object only:
 An EXPRESSION reads results by step and field, such as  len(list.items) == 0 or list.total > 100 ;
 it knows and, or, not, ==, !=, <, <=, >, >=, in, contains, len(), empty(), exists(), failed(STEP), lower(), number()."""
 
+_FORM_OF_WRITTEN: Final = "\n".join(
+    line for line in _FORM.splitlines() if not line.startswith('{"steps"')
+).replace(' "confidence"', '{"confidence"', 1)
+
 
 @dataclass(slots=True)
 class _Log:
     branched: list[str] = field(default_factory=list)
     recovered: list[str] = field(default_factory=list)
+    fired: list[RuleFired] = field(default_factory=list)
 
 
 class Profile(Mode):
@@ -315,31 +335,49 @@ class Profile(Mode):
     patches = False
     replans = False
     agents = False
-    max_calls = 3
+    opens = True
+    max_calls: int | None = 3
 
-    def __init__(self, history: Mapping[str, float] | None = None) -> None:
+    def __init__(self, history: Mapping[str, float] | None = None, *, climb: bool = False) -> None:
         self.profile: ProfileObject | None = None
         self.risk = 0.0
         self.route: Route = "pure"
         self.verification: Verification | None = None
         self.repaired = False
         self._history = history or {}
+        self._climb = climb
+        self._above: Mode | None = None
+        self._written: Sequence[Node] = ()
+        self._told: list[Assessed] = []
+        self._judged: Risk | None = None
+        self._trusted: Trust | None = None
         self._openings = 0
         self._log = _Log()
         self._reported = False
-        self._goal = ""
+        self._penalties: Mapping[str, float] = {}
 
     @property
     def assumed(self) -> Sequence[str]:
         return self.profile.assumptions if self.profile is not None else ()
 
-    def opening(self, goal: str, infos: Sequence[FunctionInfo]) -> Question | None:
+    def opening(
+        self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[Node] = ()
+    ) -> Question | None:
+        self._written = written
+        if written:
+            steps = "\n".join(json.dumps(node_to_json(node), ensure_ascii=False) for node in written)
+            text = f"Say of a written workflow where it may break. Its steps stay as they are.\n\nTask: {goal}\n\n"
+            return Question(
+                "profile",
+                f"{text}Steps:\n{steps}\n\nFunctions:\n{questions.functions(infos)}\n\n{_FORM_OF_WRITTEN}",
+            )
         text = f"Write the whole workflow for a task, and where it may break.\n\nTask: {goal}\n\n"
         return Question("profile", f"{text}Functions:\n{questions.functions(infos)}\n\n{_FORM}")
 
     def opened(self, text: str, catalogue: Catalogue | None) -> tuple[Node, ...]:
         self._openings += 1
-        return self._take(read_profile(text, catalogue), catalogue)
+        self.max_calls = 2 + self._openings if self._openings > 1 else 3  # the retry leaves the repair
+        return self._take(read_profile(text, catalogue, written=self._written), catalogue)
 
     def restore(self, answers: Sequence[tuple[QuestionKind, str]], catalogue: Catalogue | None) -> None:
         for kind, text in answers:
@@ -350,8 +388,14 @@ class Profile(Mode):
 
     def _take(self, profile: ProfileObject, catalogue: Catalogue | None) -> tuple[Node, ...]:
         self.profile = profile
-        self.risk = risk_of(risk_components(profile, catalogue, self._history))
+        components = risk_components(profile, catalogue, self._history)
+        self.risk = risk_of(components)
         self.route = route_of(self.risk)
+        self._judged = Risk(
+            round(self.risk, 6), _rounded(zip(COMPONENTS, components, strict=True)), self.route, profile.confidence,
+            profile.assumptions, profile.fragile, tuple(_in_words(profile)),
+        )  # fmt: skip
+        self._told.append(self._judged)
         return profile.nodes
 
     # --- execution: resolve, branch, recover ---------------------------------------------------------------
@@ -362,11 +406,13 @@ class Profile(Mode):
         store = self._store(state)
         for name, rule in self.profile.auto.get(node, {}).items():
             arguments[name] = rule.value(store)
+            self._fire(node, "auto", f"{name} = {rule.source}")
         if self.route == "pure":
             return arguments
         for branch in self.profile.branches:
             if branch.step == node and branch.when.holds(store):
                 self._log.branched.append(node)
+                self._fire(node, "branch", _branch_in_words(branch))
                 if branch.skip:
                     return LeaveOut(f"Left out by the rule: {branch.when.source}.")
                 arguments.update(branch.change)
@@ -383,8 +429,36 @@ class Profile(Mode):
                 if changed == arguments:
                     continue
                 self._log.recovered.append(node)
+                self._fire(node, "recovery", _recovery_in_words(rule))
                 return changed
         return None
+
+    def _fire(self, node: str, what: Literal["auto", "branch", "recovery"], rule: str) -> None:
+        fired = RuleFired(node, what, rule)
+        self._log.fired.append(fired)
+        self._told.append(fired)
+
+    def take_told(self) -> Sequence[Assessed]:
+        told, self._told = self._told, []
+        return told
+
+    def facts(self) -> dict[str, JSON]:
+        judged, trusted = self._judged, self._trusted
+        if judged is None:
+            return {}
+        found: dict[str, JSON] = {
+            "risk": judged.risk, "components": dict(judged.components), "route": judged.route,
+            "confidence": judged.confidence, "assumptions": list(judged.assumptions), "fragile": list(judged.fragile),
+            "rules": [{"step": one.node, "kind": one.what, "rule": one.rule} for one in self._log.fired],
+            "trust": trusted.trust if trusted else None,
+            "penalties": dict(trusted.penalties) if trusted else {},
+            "verification": trusted.verification if trusted else None,
+            "issues": list(trusted.issues) if trusted else [],
+            "flags": list(trusted.flags) if trusted else [],
+            "repaired": self.repaired,
+            "climbed": self._above.name if self._above is not None else None,
+        }  # fmt: skip
+        return {"profile": found}
 
     def _store(self, state: PlanState) -> Store:
         return Store(state.outputs, [one for one, r in state.nodes.items() if r.state == "failed"])
@@ -407,6 +481,9 @@ class Profile(Mode):
             "recovered": sum(one in current for one in self._log.recovered),
         }  # fmt: skip
         trust = trust_of(counts)
+        self._penalties = _rounded(
+            (name, weight * counts[name]) for name, weight in PENALTIES.items() if counts[name]
+        )
         issues = [f"{one} gave no result" for one in failed] + [
             f"{one} gave an empty result" for one in empty
         ]
@@ -420,14 +497,41 @@ class Profile(Mode):
         return Verification(trust, status, tuple(issues), tuple(f"Caveat: {one}." for one in issues), repair)
 
     def at_rest(self, state: PlanState) -> Ask | None:
+        if self._above is not None:
+            return self._above.at_rest(state)
         if self.profile is None or self._reported:
             return None
-        self.verification = self.verify(state)
-        if self.verification.repair and not self.repaired and self._openings == 1:
+        self.verification = found = self.verify(state)
+        repair = found.repair and not self.repaired
+        climbs = ADAPTIVE if found.repair and self._climb and not repair else ""
+        self._trusted = Trust(
+            round(found.trust, 6), self._penalties, found.status, found.issues, found.flags, repair, climbs
+        )
+        self._told.append(self._trusted)
+        if climbs:
+            self._above, self.max_calls = Analyze(), None
+            return self._above.at_rest(state)
+        if repair:
             self.repaired = True
             return Ask("own", reason="repair", final=True)
         self._reported = True
         return Ask("own", reason="report", final=True)
+
+    def falls_back(self) -> bool:
+        """Where `auto` chose the profile, a plan is had without one, and judged."""
+        if self._climb:
+            self._above, self.max_calls = Analyze(), None
+        return self._climb
+
+    def after(self, state: PlanState, node: str) -> Ask | None:
+        return self._above.after(state, node) if self._above is not None else None
+
+    def analyzed(self, analysis: Analysis) -> Verdict:
+        return self._above.analyzed(analysis) if self._above is not None else super().analyzed(analysis)
+
+    def interjected(self) -> None:
+        if self._above is not None:
+            self._above.interjected()
 
     def question(self, state: PlanState, ask: Ask, goal: str, infos: Sequence[FunctionInfo]) -> Question:
         assert self.verification is not None
@@ -468,6 +572,31 @@ class Profile(Mode):
         lost = [one for one in self.verification.flags if one not in text]
         lost += _uncited(text, state.in_state("executed"))
         return "\n\n".join([text.strip(), "\n".join(lost)]) if lost else text.strip()
+
+
+def _rounded(named: Iterable[tuple[str, float]]) -> dict[str, float]:
+    return {name: round(value, 6) for name, value in named}
+
+
+def _in_words(profile: ProfileObject) -> Iterator[str]:
+    """Every rule of a profile."""
+    for step, rules in profile.auto.items():
+        yield from (f"{step}: {name} = {rule.source}" for name, rule in rules.items())
+    yield from (f"{one.step}: {_branch_in_words(one)}" for one in profile.branches)
+    yield from (f"{one.step or 'any step'}: {_recovery_in_words(one)}" for one in profile.recoveries)
+    yield from (f"replan if {one.source}" for one in profile.replan_when)
+
+
+def _branch_in_words(branch: Branch) -> str:
+    return f"if {branch.when.source}: {'leave it out' if branch.skip else _change_in_words(branch.change)}"
+
+
+def _recovery_in_words(rule: Recovery) -> str:
+    return f"if it fails with {rule.error!r}: {_change_in_words(rule.change)}"
+
+
+def _change_in_words(change: Mapping[str, JSON]) -> str:
+    return ", ".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in change.items())
 
 
 def _uncited(text: str, executed: Collection[str]) -> list[str]:

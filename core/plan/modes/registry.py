@@ -26,7 +26,9 @@ def make_mode(name: str, options: Mapping[str, str | int] | None = None) -> Mode
         return NReflect(_number(given, "n", 4))
     if name == "analyze":
         return Analyze(_number(given, "rounds", 3))
-    plain = {"static": Static, "reflect": Reflect, "orchestrator": Orchestrator, "profile": Profile}
+    if name == "profile":
+        return Profile(climb=given.get("climb") == 1)
+    plain = {"static": Static, "reflect": Reflect, "orchestrator": Orchestrator}
     if name not in plain:
         raise UsageError(f"There is no mode {name!r}; use one of {', '.join(PLAN_WAYS)}.")
     return plain[name]()

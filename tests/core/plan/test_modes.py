@@ -11,7 +11,7 @@ from core.plan.forms import read_plan
 from core.plan.limits import Limits
 from core.plan.model import Node
 from core.plan.modes.analyze import Analyze
-from core.plan.modes.auto import choose
+from core.plan.modes.auto import Features, choose, choose_by_form, choose_for
 from core.plan.modes.base import Mode
 from core.plan.modes.nreflect import NReflect
 from core.plan.modes.orchestrator import Orchestrator
@@ -371,21 +371,46 @@ def test_a_plan_that_an_agent_is_writing_starts_as_it_grows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("goal", "way"),
+    ("like", "way"),
     [
-        ("What time is it?", "plain"),
-        ("Show me the disk usage of /tmp", "plain"),
-        ("Compare the sizes of all logs, list each host and report the ten largest", "profile"),
-        ("Find out why the server is so slow", "reflect"),
-        ("Investigate the crash: collect all logs, compare each with yesterday, and report", "nreflect"),
-        ("If the disk is full, delete the oldest backup", "profile"),
+        ({"steps": 0}, "dialogue"),
+        ({"steps": 1}, "dialogue"),
+        ({"steps": 2}, "dialogue"),
+        ({"steps": 3}, "profile"),
+        ({"steps": 2, "branches": True}, "profile"),
+        ({"steps": 4, "depends": True}, "dialogue"),
+        ({"steps": 4, "depends": True, "foreseeable": False, "branches": True}, "dialogue"),
+        ({"steps": 4, "foreseeable": False}, "reflect"),
+        ({"steps": 1, "repeat": True}, "analyze"),
     ],
 )
-def test_auto_chooses_by_rules_with_a_reason(goal: str, way: str) -> None:
-    choice = choose(goal)
+def test_auto_goes_by_what_a_request_is_like_with_a_reason(like: dict[str, int | bool], way: str) -> None:
+    plain = {"foreseeable": True, "depends": False, "repeat": False, "branches": False}
+    choice = choose(Features.model_validate(plain | like))
     assert choice.way == way, choice
-    assert choice.reason.endswith(".")
+    assert choice.why.endswith(".")
 
 
-def test_auto_leaves_written_steps_alone() -> None:
-    assert choose("Do it", [Node("a", call="f")]).way == "static"
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("a.txt b.txt c.txt", "profile"),
+        ("a.txt b.txt c.txt?", "dialogue"),
+        ("a.txt，b.txt？", "dialogue"),
+        ("Сделай:\n- раз\n- два\n- три", "profile"),
+        ("https://a.example/x https://b.example https://c.example", "profile"),
+        ("https://a.example/x.html/y.pdf", "dialogue"),
+        ("1.5 2.5 3.5", "dialogue"),
+        ("Investigate the crash, compare all logs, then report", "dialogue"),
+        ("", "dialogue"),
+    ],
+)
+def test_where_nobody_understands_a_request_only_its_form_counts(text: str, way: str) -> None:
+    assert choose_by_form(text).way == way
+
+
+def test_a_plan_in_auto_goes_by_its_steps() -> None:
+    told = Node("b", kind="agent", call="x", task="t")
+    assert choose_for([Node("a", call="f"), told])[0] == "static"
+    assert choose_for([told, Node("c", call="f", after=("b",))])[0] == "reflect"
+    assert choose_for([])[0] == "profile"

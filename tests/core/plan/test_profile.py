@@ -146,7 +146,7 @@ def test_one_repair_at_most_and_the_caveats_are_carried() -> None:
     assert "Caveat: other gave no result." in str(again.result)
 
 
-def test_an_inadmissible_profile_is_corrected_once_and_then_not_repaired() -> None:
+def test_an_inadmissible_profile_is_corrected_once_and_can_still_be_repaired() -> None:
     bad = PTR | {
         "steps": [{"id": "list", "call": "nothing"}],
         "branches": [],
@@ -155,7 +155,7 @@ def test_an_inadmissible_profile_is_corrected_once_and_then_not_repaired() -> No
     }
     broken = ScriptedRunner({"list": Failure("raised", "gone")})
     _, asker, _ = profiled(bad, broken, correct=json.dumps(PTR))
-    assert asker.kinds == ["profile", "correct", "reason"]
+    assert asker.kinds == ["profile", "correct", "repair", "reason"]
     assert "'nothing', which is not a function" in asker.asked[1].text
 
 

@@ -36,7 +36,7 @@ class Thinker(ScriptedModel):
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent, None]:
-        if len(messages) > 1:
+        if messages[0].role == "system":
             async for event in super().stream(messages, max_tokens=max_tokens):
                 yield event
             return

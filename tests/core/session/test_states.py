@@ -18,7 +18,7 @@ import pytest
 
 from core.errors import ModelUnreachable
 from core.journal import read_blob, read_journal
-from core.ports import ChatMessage, ModelEvent
+from core.ports import ChatMessage, ModelEvent, TextDelta
 from core.records.record import Record
 from core.tree.agent import AgentState
 from core.tree.apply import apply
@@ -233,6 +233,11 @@ class NoPlanner(Failing):
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent, None]:
+        if messages[0].content.startswith("Say what a request is like"):
+            yield TextDelta(
+                '{"steps": 1, "foreseeable": true, "depends": false, "repeat": true, "branches": false}'
+            )
+            return
         if len(messages) == 1:
             await asyncio.Event().wait()
         async for event in super().stream(messages, max_tokens=max_tokens):
@@ -253,6 +258,9 @@ async def in_plan_modes(data: Path) -> Path:
 
         await cancelled()
         await cancelled()
+        await session.say("Tune it", mode="auto")
+        await until(lambda: session.tree()[0].state == "waiting")
+        await session.cancel("/")
         assert (await session.ask("Go")).text("status") == "failed"
         await cancelled()
         model.down = False

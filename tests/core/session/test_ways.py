@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from core.errors import UsageError
 from core.journal import read_journal
-from core.records.dialogue import Reply, Say, Spawn
+from core.records.dialogue import Choose, Reply, Say, Spawn
 from core.records.record import Record
 from core.session.replay import replay
 from core.session.session import Session
@@ -99,6 +100,68 @@ def test_a_plan_to_see_first_needs_a_plan(tmp_path: Path) -> None:
         say(tmp_path, ("Hello", "dialogue"), plan_first=True)
     with pytest.raises(UsageError, match="no way of working 'hasty'; there are dialogue, auto, static"):
         say(tmp_path, ("Hello", "hasty"))
+
+
+# --- auto ---------------------------------------------------------------------------------------------------------
+
+
+def like(steps: int, **said: bool) -> Answers:
+    """A model that says what a request is like, and plays everybody else."""
+    plain = {"foreseeable": True, "depends": False, "repeat": False, "branches": False}
+    return {"Say what a request is like": json.dumps({"steps": steps, **plain, **said}), **CONCLUDES}
+
+
+def chosen(records: list[Record]) -> Choose:
+    return next(one.content for one in records if isinstance(one.content, Choose))
+
+
+def test_auto_asks_once_what_a_request_is_like_and_says_why(tmp_path: Path) -> None:
+    session, [answer], records = say(tmp_path, ("Look", "auto"), answers=like(4, repeat=True))
+    found = chosen(records)
+    assert (found.mode, found.failed, found.role) == ("analyze", "", "smart")
+    assert found.why == "The result has to be judged, and the work repeated until it is good enough."
+    assert "All is well." in answer.body
+    spawned = next(one.content for one in records if isinstance(one.content, Spawn))
+    assert spawned.plan is not None
+    assert (spawned.plan.mode, spawned.plan.chosen) == ("analyze", found.why)
+    assert session.view.usage.prompt_tokens >= found.usage.prompt > 0
+
+
+def test_auto_leaves_a_request_whose_steps_hang_on_each_other_to_the_dialogue(tmp_path: Path) -> None:
+    _, [answer], records = say(tmp_path, ("Who was it?", "auto"), answers=like(4, depends=True))
+    assert (chosen(records).mode, answer.body) == ("dialogue", "Yes.")
+    assert not [one for one in records if isinstance(one.content, Spawn)]
+
+
+@pytest.mark.parametrize("said", ["I can't help with that.", '{"steps": "many"}', ""])
+def test_where_no_model_can_tell_the_form_counts_and_the_dialogue_is_preferred(
+    tmp_path: Path, said: str
+) -> None:
+    answers = {**CONCLUDES, "Say what a request is like": said}
+    _, given, records = say(tmp_path, ("Find the cause of all that, then report", "auto"), answers=answers)
+    assert chosen(records).mode == "dialogue"
+    assert chosen(records).failed
+    assert given[0].body == "Yes."
+
+
+def test_what_was_asked_while_the_message_was_written_counts_when_it_is_sent(tmp_path: Path) -> None:
+    once = str(like(4, repeat=True)["Say what a request is like"])
+    answers: Answers = {**CONCLUDES, "Say what a request is like": [once]}
+
+    async def run() -> Session:
+        async with runtime(tmp_path, replies({"/": ["Yes."]}), answers=answers) as opened:
+            session = await opened.open()
+            foreseen = await session.foresee("Look")
+            assert foreseen[0] == "analyze"
+            assert not [one for one in session.records() if one.kind == "choose"]
+            await session.ask("Look", mode="auto")
+            return session
+
+    session = asyncio.run(run())
+    replay(session.journal, verify=True)
+    found = chosen(list(read_journal(session.journal.parent).records))
+    assert found.mode == "analyze"
+    assert found.usage.prompt > 0
 
 
 def running(data: Path, then: Callable[[Session], object], *, script: Script | None = None) -> list[Record]:

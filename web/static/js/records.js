@@ -138,6 +138,18 @@
  * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply.
  * @property {boolean} [plan_first] The plan waits for a person before it begins.
  *
+ * How a message is worked on that was said in the mode `auto`. The body is what a model says that it is like.
+ * @typedef {object} ChooseRecord
+ * @property {"choose"} kind
+ * @property {number} of The record of the message.
+ * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} mode How it is worked on.
+ * @property {string} why Why, for people.
+ * @property {string} role The role of the model that was asked.
+ * @property {string} model The model's name.
+ * @property {string} digest The digest over the question.
+ * @property {Tokens} usage The tokens that asking took, also while the message was still being written.
+ * @property {string} [failed] Why no model could tell.
+ *
  * The user hands over a file: an immutable variable of the root's. The body is what the root reads of it.
  * @typedef {object} UploadRecord
  * @property {"upload"} kind
@@ -374,6 +386,38 @@
  * @property {number} [result] The record that holds what it gave.
  * @property {Diagnosis|null} [diagnosis] Of a step that stands for the replacement of another: why that failed.
  *
+ * A profile of a plan is judged before it runs.
+ * @typedef {object} ProfileRiskRecord
+ * @property {"profile"} kind
+ * @property {"risk"} op
+ * @property {number} risk From 0 to 1.
+ * @property {Record<string, number>} components What it is made of: schema, planning, method, scale, history.
+ * @property {string} route How the plan runs: pure, guarded or repair_eligible.
+ * @property {number} confidence Its author's.
+ * @property {(string)[]} [assumptions] What it takes for granted.
+ * @property {(string)[]} [fragile] Where it may break.
+ * @property {(string)[]} [rules] What is to be done in which case.
+ *
+ * A rule of a profile changed a step, without a model's word.
+ * @typedef {object} ProfileRuleRecord
+ * @property {"profile"} kind
+ * @property {"rule"} op
+ * @property {string} node The step.
+ * @property {"auto"|"branch"|"recovery"} what What kind of rule it is: it gave an argument, it branched, or the step failed and is tried once more.
+ * @property {string} rule The rule.
+ *
+ * What a profile gave is judged, before it is reported.
+ * @typedef {object} ProfileTrustRecord
+ * @property {"profile"} kind
+ * @property {"trust"} op
+ * @property {number} trust From 0 to 1.
+ * @property {Record<string, number>} penalties What it lost, by the kind of trouble.
+ * @property {"sound"|"degraded"|"unsound"} verification Whether what is there supports a report.
+ * @property {(string)[]} [issues] The trouble, in words.
+ * @property {(string)[]} [flags] What the report must say of it.
+ * @property {boolean} [repair] It is repaired once.
+ * @property {string} [climbs] The mode that judges the plan from here on.
+ *
  * A step is about to be carried out. The body: its arguments, if they are not what its refs resolve to.
  * @typedef {object} FireRecord
  * @property {"fire"} kind
@@ -565,7 +609,7 @@
  * @typedef {object} CloseRecord
  * @property {"close"} kind
  *
- * @typedef {SayRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|NodeRecord|FireRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
  */
 
 export {};

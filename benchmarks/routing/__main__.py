@@ -1,0 +1,76 @@
+"""`python -m benchmarks.routing [--model]`: what `auto` chooses for 120 requests in six languages, and what is wrong.
+
+Three times: with what a person says that each request is like (the table alone); with the form of the text alone, which
+is what counts where no model can tell; and, with `--model`, with what a model in this repository says, the embedded
+one. The product does not ask that one, for it is too small; here it is asked all the same, to show why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+from collections import Counter
+
+from benchmarks import kept
+from core.errors import ModelError, StructuredFailed
+from core.models.structured import structured
+from core.plan.modes import auto
+from core.ports import ChatMessage
+from core.session.clock import SystemClock
+from tests.routing.requests import Request, is_right, requests, table
+
+_HEADS = ("what is asked", "requests", "right", "wrong, and what it costs")
+
+
+def report(title: str, chosen: list[tuple[Request, auto.Choice]]) -> None:
+    """One table; every wrong one by name if they are few."""
+    right = sum(is_right(request, choice) for request, choice in chosen)
+    print(f"\n### {title}: {right} of {len(chosen)}\n")
+    kept.table(_HEADS, table(chosen))
+    ways = Counter(choice.way for _, choice in chosen)
+    print("\nChosen: " + ", ".join(f"{way} {count}" for way, count in ways.most_common()) + ".")
+
+
+async def by_model() -> tuple[list[tuple[Request, auto.Choice]], int, int]:
+    """What is chosen by what the embedded model says; how often it said nothing, and was right about all features."""
+    from core.models.embedded import EmbeddedModel
+
+    model = EmbeddedModel(clock=SystemClock(), rng=random.Random(0))
+    chosen: list[tuple[Request, auto.Choice]] = []
+    silent = exact = 0
+    try:
+        for request in requests():
+            question = ChatMessage("user", auto.question(request.text))
+            try:
+                found = await structured(model, [question], auto.Features, max_tokens=120)
+            except (StructuredFailed, ModelError):
+                silent += 1
+                chosen.append((request, auto.choose_by_form(request.text)))
+                continue
+            like, told = found.value.model_dump(), request.like.model_dump()
+            exact += all(like[name] == told[name] for name in told if name != "steps")
+            chosen.append((request, auto.choose(found.value)))
+    finally:
+        await model.close()
+    return chosen, silent, exact
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", action="store_true", help="ask the embedded model as well")
+    asked = parser.parse_args()
+    report("With what a person says of each", [(one, auto.choose(one.like)) for one in requests()])
+    report("By the form of the text alone", [(one, auto.choose_by_form(one.text)) for one in requests()])
+    if asked.model:
+        chosen, silent, exact = asyncio.run(by_model())
+        report("With what the embedded model says", chosen)
+        print(
+            f"\nOf 120 answers {silent} could not be read, and {exact} said of a request what a person says of it. "
+            "So the product does not ask this model, and goes by the form."
+        )
+    print("\nHow well a large model tells these features could not be measured here: none can be reached.")
+
+
+if __name__ == "__main__":
+    main()

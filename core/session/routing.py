@@ -1,0 +1,111 @@
+"""What a message is like, so that `auto` can choose how it is worked on: one question to a model, asked once for a text.
+
+The page asks already while the message is being written, to show what would be chosen; what the model said then is
+what counts when that text is sent. A model that brings a static prompt of its own is too small to tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from core.context.tokens import estimate
+from core.errors import ModelError, StructuredFailed
+from core.models.roles import Models
+from core.models.structured import structured
+from core.plan.modes import auto
+from core.ports import ChatMessage
+from core.records.dialogue import Discard
+from core.records.parts import Tokens
+from core.session.scheduler import Scheduler
+from core.tree import budget, errand
+from core.tree.agent import Agent, ChooseWay
+
+_ANSWER_TOKENS: Final = 400
+_NOTHING: Final = Tokens(prompt=0, cached=0, completion=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model says that a text is like; `failed`: why it can't tell."""
+
+    text: str
+    failed: str
+    usage: Tokens
+
+
+class Routing:
+    """The choices of one session. `_known`: the answer about the text that was asked about last."""
+
+    def __init__(self, scheduler: Scheduler, models: Models) -> None:
+        self._live = scheduler.live
+        self._scheduler = scheduler
+        self._models = models
+        self._known: tuple[str, Answer] | None = None
+        self._unsent = _NOTHING
+
+    async def foresee(self, text: str) -> auto.Choice:
+        """What would be chosen for a text."""
+        answer = await self._about(text)
+        return errand.choice(self._live.tree, text, answer.text)
+
+    async def choose(self, root: Agent, step: ChooseWay) -> None:
+        """Choose for a message, and record it, unless somebody ended it meanwhile."""
+        live, wanted = self._live, step.errand
+        try:
+            async with self._scheduler.cancellable(root):
+                answer = await self._about(wanted.said.text)
+        except TimeoutError:
+            return  # its work was cancelled
+        usage, self._unsent, self._known = self._unsent, _NOTHING, None
+        if root.errand is not wanted or wanted.mode != "auto":
+            live.record(Discard(reason="cancel", usage=usage), root.path, body=answer.text)
+            return
+        record = errand.chosen(live.tree, wanted, answer.text, usage, answer.failed)
+        live.record(record, root.path, body=answer.text)
+
+    async def _about(self, text: str) -> Answer:
+        if self._known is None or self._known[0] != text:
+            answer = await self._ask(text)
+            self._known = text, answer
+            self._unsent = _sum(self._unsent, answer.usage)
+        return self._known[1]
+
+    async def _ask(self, text: str) -> Answer:
+        tree = self._live.tree
+        role = errand.asked(tree)
+        if tree.roles[role].small:
+            return Answer("", "Its model is too small to tell.", _NOTHING)
+        question = auto.question(text)
+        if budget.cost_of_turn(estimate(question)) > tree.root.account.left:
+            return Answer("", "The budget of tokens is used up.", _NOTHING)
+        try:
+            found = await structured(
+                self._models.model(role),
+                [ChatMessage("user", question)],
+                auto.Features,
+                max_tokens=_ANSWER_TOKENS,
+            )
+        except StructuredFailed as error:
+            spent = Tokens(prompt=error.tokens, cached=0, completion=0, estimated=True)
+            return Answer("", str(error), spent)
+        except ModelError as error:
+            return Answer("", str(error), _NOTHING)
+        used = found.usage
+        usage = Tokens(
+            prompt=used.prompt_tokens,
+            cached=used.cached_tokens,
+            completion=used.completion_tokens,
+            estimated=used.estimated,
+        )
+        return Answer(found.value.model_dump_json(), "", usage)
+
+
+def _sum(one: Tokens, other: Tokens) -> Tokens:
+    return replace(
+        one,
+        prompt=one.prompt + other.prompt,
+        cached=one.cached + other.cached,
+        completion=one.completion + other.completion,
+        estimated=one.estimated or other.estimated,
+    )

@@ -1,0 +1,168 @@
+"""Ways of working as people choose them, through the command line and the websocket, with real modules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import acknowledged
+from tests.acceptance.test_plans import replayed
+from tests.endpoint import Request
+
+STEPS = 'steps:\n  - {id: one, call: shell.run, params: {command: "echo one"}}'
+STEPS += '\n  - {id: two, call: shell.run, params: {command: "echo two"}}'
+ACHIEVED = (
+    '{"achieved": true, "confidence": 0.9, "reasoning": "Both are there.", "final_answer": "One and two."}'
+)
+PROFILE = json.dumps(
+    {
+        "steps": [
+            {"id": "one", "call": "shell.run", "params": {"command": "echo one"}},
+            {"id": "two", "call": "shell.run", "params": {"command": "echo two"}},
+        ],
+        "confidence": 0.9,
+        "assumptions": ["echo is there"],
+        "branches": [{"step": "two", "when": "one contains 'one'", "set": {"command": "echo branched"}}],
+    }
+)
+
+
+def like(steps: int, **said: bool) -> str:
+    plain = {"foreseeable": True, "depends": False, "repeat": False, "branches": False}
+    return json.dumps({"steps": steps, **plain, **said})
+
+
+class Model:
+    """Answers questions by what they begin with, and agents with one sentence; keeps what it was asked."""
+
+    def __init__(self, answers: Mapping[str, str]) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def __call__(self, request: Request) -> str:
+        if request.agent:
+            self.asked.append("agent")
+            return "I looked: it was Ada."
+        start = next((one for one in self.answers if one in request.last), "")
+        assert start, request.last
+        self.asked.append(start)
+        return self.answers[start]
+
+
+ALL = {
+    "Say what a request is like": like(4, repeat=True),
+    "Plan the steps": STEPS,
+    "Decide whether a goal was reached": ACHIEVED,
+    "Answer from the results": "One and two.",
+}
+
+
+def test_run_in_a_plan_mode_is_a_plan_whose_report_is_the_reply(stage: Stage) -> None:
+    model = Model(ALL)
+    product = stage.product(stage.endpoint(model))
+    ran = product.run("run", "--mode", "analyze", "--json", "Find one and two.")
+    assert ran.status == 0, ran
+    told = json.loads(ran.stdout)
+    assert (told["mode"], told["status"]) == ("analyze", "done")
+    assert "One and two." in told["reply"]
+    assert "agent" not in model.asked
+    assert replayed(product, ran.answer().journal)["plans"]
+    again = product.run("run", "--session", told["session"], "--json", "And who?")
+    assert json.loads(again.stdout)["mode"] == "dialogue"
+    seen = product.run("context", str(ran.answer().journal), "--agent", "/").stdout
+    assert (
+        seen.index("Find one and two.")
+        < seen.index("One and two.", seen.index("plan"))
+        < seen.index("And who?")
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "mode", "why"),
+    [
+        (like(4, repeat=True), "analyze", "judged"),
+        (like(4, depends=True), "dialogue", "sees each result before it goes on"),
+        ("I would rather not say.", "dialogue", "Nothing in its form"),
+    ],
+)
+def test_auto_chooses_and_says_why(stage: Stage, said: str, mode: str, why: str) -> None:
+    product = stage.product(
+        stage.endpoint(Model({**ALL, "Say what a request is like": said, "can't be used": said}))
+    )
+    ran = product.run("run", "--mode", "auto", "--json", "In which town was the director born?")
+    told = json.loads(ran.stdout)
+    assert (told["mode"], ran.status) == (mode, 0), ran
+    assert why in told["why"]
+    assert why in ran.stderr
+    assert ("Ada" in told["reply"]) == (mode == "dialogue")
+    replayed(product, ran.answer().journal)
+
+
+def test_a_goal_is_planned_and_run(stage: Stage) -> None:
+    model = Model(ALL)
+    product = stage.product(stage.endpoint(model))
+    options = (
+        "--goal",
+        "Find one and two",
+        "--mode",
+        "analyze",
+        "--rounds",
+        "1",
+        "--concurrency",
+        "1",
+        "--model",
+        "smart",
+    )
+    ran = product.run("plan", "run", *options, "--json")
+    assert ran.status == 0, ran
+    told = json.loads(ran.stdout)
+    assert (told["status"], told["achieved"], told["confidence"]) == ("concluded", True, 0.9)
+    one, two = told["nodes"]["one"], told["nodes"]["two"]
+    assert two["started"] >= one["ended"] or one["started"] >= two["ended"]
+    assert model.asked[0] == "Plan the steps"
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_profile_of_a_goal_and_of_steps_that_somebody_wrote_is_there_for_programs(
+    stage: Stage, written: bool
+) -> None:
+    answers = {"Answer the task": "It is [one] and [two].", "where it may break": PROFILE}
+    model = Model(answers)
+    product = stage.product(stage.endpoint(model))
+    file = stage.folder / "plan.yaml"
+    file.write_text(f"goal: Find one and two\n{STEPS}\n")
+    what = (str(file),) if written else ("--goal", "Find one and two")
+    ran = product.run("plan", "run", *what, "--mode", "profile", "--json")
+    assert ran.status == 0, ran
+    told = json.loads(ran.stdout)
+    assert model.asked == ["where it may break", "Answer the task"]
+    found = told["profile"]
+    assert {"risk", "components", "route", "rules", "trust", "verification", "flags"} <= found.keys()
+    assert set(found["components"]) == {"schema", "planning", "method", "scale", "history"}
+    assert 0 < found["trust"] <= 1
+    assert told["result"] == "It is [one] and [two]."
+    assert told["nodes"]["one"]["output"].strip() == "one"
+    replayed(product, _journal(told))
+
+
+def _journal(told: dict[str, object]) -> Path:
+    return Path(str(told["journal"]))
+
+
+def test_the_websocket_says_in_a_mode_and_foresees_what_auto_would_choose(stage: Stage) -> None:
+    product = stage.product(stage.endpoint(Model(ALL)))
+    with product.serving() as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": None, "since": 0})
+        found = acknowledged(socket, {"type": "foresee", "text": "Tune it until it is good"})
+        assert found["mode"] == "analyze"
+        said = acknowledged(socket, {"type": "say", "text": "Find one and two.", "mode": "analyze"})
+        while True:
+            told = json.loads(socket.recv(timeout=120))
+            if told.get("type") == "record" and told.get("kind") == "reply" and told.get("agent") == "/":
+                break
+        assert told["n"] > said["n"]
+        assert "One and two." in told["body"]
