@@ -191,7 +191,9 @@ class FakeSession:
     # --- what the server asks
 
     async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
-        self._note("say", text)
+        self._note(
+            "say", text, *([mode] if mode != "dialogue" else []), *(["plan first"] if plan_first else [])
+        )
         return self.append("say", body=text)
 
     async def foresee(self, text: str) -> tuple[Way, str]:

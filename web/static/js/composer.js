@@ -30,9 +30,11 @@ export class Composer {
   /**
    * @param {Store} store
    * @param {(path: string, text: string, mode: Mode) => Promise<unknown>} send
+   * @param {import("./ways.js").Ways} ways
    */
-  constructor(store, send) {
+  constructor(store, send, ways) {
     this.store = store;
+    this.ways = ways;
     this.send = send;
     store.addEventListener("selected", () => this.#address());
     store.addEventListener("moved", () => this.#address());
@@ -42,7 +44,10 @@ export class Composer {
       event.preventDefault();
       this.#submit();
     });
-    this.#text.addEventListener("input", () => this.#fit());
+    this.#text.addEventListener("input", () => {
+      this.#fit();
+      ways.written(this.#text.value);
+    });
     this.#text.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
@@ -61,6 +66,7 @@ export class Composer {
   put(text) {
     this.#text.value = text;
     this.#fit();
+    this.ways.written(text);
     this.focus();
   }
 
@@ -86,6 +92,7 @@ export class Composer {
     const all = /** @type {Mode[]} */ (["say", "deliver", "queue", "interrupt"]);
     const offered = past ? /** @type {Mode[]} */ (["fork"]) : selected === "/" ? all : all.slice(1);
     this.#mode = offered[0];
+    this.ways.offer(this.#mode === "say");
     const legend = this.#modes.firstElementChild;
     this.#modes.replaceChildren(...(legend ? [legend] : []), ...offered.map((mode) => this.#choice(mode)));
     // Before there is a session, there is nothing to interrupt.
@@ -98,7 +105,10 @@ export class Composer {
   /** @param {Mode} mode */
   #choice(mode) {
     const input = el("input", { type: "radio", name: "mode", value: mode, checked: mode === this.#mode });
-    input.addEventListener("change", () => { this.#mode = mode; });
+    input.addEventListener("change", () => {
+      this.#mode = mode;
+      this.ways.offer(mode === "say");
+    });
     return el("label", { title: MODES[mode][1] }, input, el("span", {}, MODES[mode][0]));
   }
 
@@ -116,6 +126,7 @@ export class Composer {
     try {
       await this.send(this.store.selected, text, this.#mode);
       if (this.#text.value === text) this.#text.value = "";
+      this.ways.written(this.#text.value);
       this.say("");
     } catch (error) {
       this.say(error instanceof Error ? error.message : String(error), true);

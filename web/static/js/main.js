@@ -23,6 +23,7 @@ import { SettingsDialog } from "./settings.js";
 import { Store } from "./store.js";
 import { Tree } from "./tree.js";
 import { VariableDialog } from "./variables.js";
+import { Ways } from "./ways.js";
 
 const LINE_WORDS = { connecting: "connecting", open: "connected", offline: "offline, trying again", refused: "signed out" };
 const REFUSED = "The server was started anew. Open the address that it printed in its terminal.";
@@ -54,10 +55,11 @@ const actions = {
   },
 };
 
+const ways = new Ways(store, (text) => connection.request("foresee", { text }));
 const composer = new Composer(store, (path, text, mode) => {
   if (mode === "fork") return fork(text);
-  return mode === "say" ? connection.request("say", { text }) : connection.request("inject", { path, text, mode });
-});
+  return mode === "say" ? connection.request("say", { text, ...ways.way }) : connection.request("inject", { path, text, mode });
+}, ways);
 store.fetchHtml = (numbers) => connection.request("render", { numbers });
 /** @type {import("./inspector.js").Ask} */
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
