@@ -13,23 +13,36 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import MemoryUnavailable
+from core.ports import Clock
 from hippocampus.fragment import Fragment
 
 FILE: Final = "decisions.json"
 
 
 class Decisions:
-    """Read once, written whole and atomically at every change."""
+    """Read once, written whole and atomically at every change.
 
-    def __init__(self, directory: Path) -> None:
-        self._path = directory / FILE
-        self._forgotten: set[str] = set()
+    They stand in memory's own directory and, as a copy, in the directory `beside` it: memory is an index that can be
+    lost and rebuilt, and what a person forgot must not come back with it.
+    """
+
+    def __init__(self, directory: Path, beside: Path | None = None, *, clock: Clock) -> None:
+        """Raises MemoryUnavailable if what was decided can't be read."""
+        self._places = [place / FILE for place in (directory, beside) if place is not None]
+        self._clock = clock
+        self._forgotten: dict[str, str] = {}
         self._edited: dict[str, str] = {}
-        self._read()
+        found = [self._read(place) for place in self._places]
+        if self._decided and not all(found):
+            self._write()
+
+    @property
+    def _decided(self) -> bool:
+        return bool(self._forgotten or self._edited)
 
     def forgotten(self, fragment: Fragment) -> bool:
         """Whether the fragment, or one that it was made of, was forgotten."""
-        return not self._forgotten.isdisjoint(map(origin, (fragment.id, *fragment.sources)))
+        return not self._forgotten.keys().isdisjoint(map(origin, (fragment.id, *fragment.sources)))
 
     def text(self, fragment: Fragment) -> str:
         """How the fragment reads now; empty if an edit of its record left nothing of it."""
@@ -37,7 +50,8 @@ class Decisions:
 
     def forget(self, ids: Iterable[str]) -> None:
         """Never again: everything that came from the records of these fragments."""
-        self._forgotten.update(map(origin, ids))
+        now = self._clock.now().isoformat(timespec="seconds")
+        self._forgotten = {**dict.fromkeys(map(origin, ids), now), **self._forgotten}
         self._edited = {key: text for key, text in self._edited.items() if origin(key) not in self._forgotten}
         self._write()
 
@@ -46,35 +60,47 @@ class Decisions:
         self._edited.update(texts)
         self._write()
 
-    def _read(self) -> None:
+    def _read(self, path: Path) -> bool:
+        """Take in what was decided; whether there is such a file."""
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            self._forgotten = set(map(str, found["forgotten"]))
-            self._edited = {str(key): str(text) for key, text in found["edited"].items()}
+            found = json.loads(path.read_text(encoding="utf-8"))
+            forgotten = found["forgotten"]
+            if isinstance(forgotten, list):  # as it was written once, without the times
+                forgotten = dict.fromkeys(forgotten, "")
+            self._forgotten |= {str(one): str(at) for one, at in forgotten.items()}
+            self._edited |= {str(key): str(text) for key, text in found["edited"].items()}
         except FileNotFoundError:
-            return
+            return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise MemoryUnavailable(
-                f"The list of what was forgotten can't be read from {self._path}: {error}. Memory stays off, so that "
+                f"The list of what was forgotten can't be read from {path}: {error}. Memory stays off, so that "
                 "nothing forgotten comes back; restore the file, or remove it to start with an empty list."
             ) from error
+        return True
 
     def _write(self) -> None:
         text = json.dumps(
-            {"forgotten": sorted(self._forgotten), "edited": self._edited}, ensure_ascii=False, indent=1
+            {"forgotten": dict(sorted(self._forgotten.items())), "edited": self._edited},
+            ensure_ascii=False,
+            indent=1,
         )
-        fresh = self._path.with_suffix(".new")
-        try:
-            with fresh.open("w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            fresh.replace(self._path)
-        except OSError as error:
-            raise MemoryUnavailable(
-                f"What is to be forgotten can't be written to {self._path}: {error.strerror}. "
-                "Make room on the disk, or make the directory writable."
-            ) from error
+        for path in self._places:
+            _replace(path, text)
+
+
+def _replace(path: Path, text: str) -> None:
+    fresh = path.with_suffix(".new")
+    try:
+        with fresh.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        raise MemoryUnavailable(
+            f"What is to be forgotten can't be written to {path}: {error.strerror}. "
+            "Make room on the disk, or make the directory writable."
+        ) from error
 
 
 def origin(identity: str) -> str:

@@ -26,7 +26,7 @@ from hippocampus.finding import Asked
 from hippocampus.fragment import Fragment, Scope, readable
 from hippocampus.opening import Opened, OpenStore
 from hippocampus.orders import Note
-from hippocampus.ranking import Weights
+from hippocampus.ranking import Candidate, Scored, Weights
 from hippocampus.remembering import PASSAGE, fragments_of
 from hippocampus.store import ChromaStore, Shelf
 from hippocampus.tidying import faded, tidy_at_rest
@@ -38,6 +38,9 @@ BUDGET: Final = 0.150
 
 _WAITING: Final = 32
 """Recalls in the reading thread's queue beyond which another one would be too late anyway."""
+
+_JUST_SAID: Final = 3
+"""Preferences that are not stored yet of which a turn is told."""
 
 _GROUPS: Final = 8
 """Groups of fragments that are merged in one go; each costs a call of the model."""
@@ -126,10 +129,9 @@ class Hippocampus:
     async def recall(self, user: str, ask: Ask) -> Recollection:
         """See `core.ports.Memory`."""
         self._note_use(user)
-        opened = self._upkeep.opened
+        opened = await self._upkeep.tried(self._budget)
         if opened is None:
-            self._upkeep.wake()
-            return self._without_store(user, ask, self.trouble)
+            return self._without_store(user, ask, self.trouble or self._opening())
         if self._reader.waiting >= _WAITING or (self._late and self._reader.waiting):
             return self._without_store(user, ask, self._slow())
         try:
@@ -145,6 +147,8 @@ class Hippocampus:
         if self._late:
             self._late = False
             self._noticed.clear()
+        known = {row.id for row in rows}
+        rows += [row for row in self._just_said(user, ask) if row.id not in known]
         return Recollection(tuple(rows), self._once(self._upkeep.news))
 
     async def about(self, text: str, documents: Mapping[str, str]) -> list[str]:
@@ -185,7 +189,29 @@ class Hippocampus:
         goals = self._goals_for(user, ask)
         chosen = ranking.pinned(goals, ask)
         return Recollection(
-            tuple(ranking.recalled(one, ask.session, ask.now) for one in chosen), self._once(why)
+            (*(ranking.recalled(one, ask.session, ask.now) for one in chosen), *self._just_said(user, ask)),
+            self._once(why),
+        )
+
+    def _just_said(self, user: str, ask: Ask) -> list[Recalled]:
+        """Preferences that the user has just stated in another session, and that are not stored yet: the newest."""
+        scopes = _scopes(user, ask.project, ask.session)
+        fresh = [
+            one
+            for happening in self._upkeep.unstored(user)
+            if happening.session != ask.session
+            for one in fragments_of(happening, user)
+            if one.kind == "preference" and one.scope in scopes
+        ]
+        return [
+            ranking.recalled(Scored(Candidate(one, 0.0), 0.0, 1.0, "just said"), ask.session, ask.now)
+            for one in fresh[-_JUST_SAID:]
+        ]
+
+    def _opening(self) -> str:
+        return (
+            f"Memory was not open after {self._budget * 1000:.0f} ms, so this turn went on without it. "
+            "IACT_MEMORY_BUDGET says how long a turn waits."
         )
 
     def _slow(self) -> str:
@@ -382,10 +408,12 @@ async def open_hippocampus(
     weights: Weights | None = None,
     open_store: OpenStore = ChromaStore,
     distill: Distill | None = None,
+    beside: Path | None = None,
 ) -> AsyncIterator[Hippocampus]:
     """A memory in `directory` (or at the Chroma server `server`); opens in the background when it is first used, never fails to come up.
 
     `distill`: the model that merges what belongs together, while the memory rests.
+    `beside`: a directory in which what was forgotten stands as well, should `directory` be lost.
     `journals`: where to catch up from after a crash, damage or a time without a store.
     At the end what is queued is written, within ten seconds.
     """
@@ -398,6 +426,7 @@ async def open_hippocampus(
         journals=journals,
         weights=weights,
         open_store=open_store,
+        beside=beside,
     )
     hippocampus = Hippocampus(upkeep, embedder, clock, budget, weights, distill)
     failure: Exception | None = None

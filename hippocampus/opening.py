@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from core.errors import MemoryUnavailable
+from core.ports import Clock
 from hippocampus.decisions import Decisions
 from hippocampus.finding import Finding
 from hippocampus.indexes import Indexes
@@ -52,6 +53,18 @@ class Opening:
     weights: Weights
     marks: Marks
     open_store: OpenStore
+    beside: Path | None
+    """Where what was decided stands as well."""
+    clock: Clock
+
+    def look(self) -> None:
+        """Whether another process has it: that can be told at once.
+
+        Raises:
+            MemoryUnavailable: it has.
+        """
+        if not self.server:
+            Ownership(self.directory).release()
 
     def open(self, floor: float, *, suspect: bool) -> Opened:
         """Lock, read what was decided, open. `suspect`: look for damage, since a call to it failed.
@@ -62,7 +75,7 @@ class Opening:
         ownership = None if self.server else Ownership(self.directory)
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            decisions = Decisions(self.directory)
+            decisions = Decisions(self.directory, self.beside, clock=self.clock)
             store, news = self._store(suspect)
         except BaseException:
             if ownership is not None:

@@ -53,12 +53,15 @@ class Upkeep:
         journals: Journals | None,
         weights: Weights,
         open_store: OpenStore,
+        beside: Path | None = None,
     ) -> None:
         self._embedder = embedder
         self._clock = clock
         self._journals = journals
         self._marks = Marks(directory)
-        self._opening = Opening(directory, server, embedder.name, weights, self._marks, open_store)
+        self._opening = Opening(
+            directory, server, embedder.name, weights, self._marks, open_store, beside, clock
+        )
         self._worker = Worker("writing")
         self._queue: asyncio.Queue[Note | Order] = asyncio.Queue(_QUEUE)
         self._wanted = asyncio.Event()
@@ -69,6 +72,7 @@ class Upkeep:
         self._marked = False
         self._retry_at = 0.0
         self._indexing: set[Shelf] = set()
+        self._waiting: list[Note] = []
         self.opened: Opened | None = None
         self.trouble = ""
         self.news = ""
@@ -84,6 +88,8 @@ class Upkeep:
             self._queue.put_nowait(note)
         except asyncio.QueueFull:
             self._missed = True
+        else:
+            self._waiting.append(note)
 
     def wake(self) -> None:
         """Open the store, if that was not tried yet; see whether one that was down can be opened, if it is time."""
@@ -112,21 +118,31 @@ class Upkeep:
             self._tried.set()
         return self.trouble
 
+    def unstored(self, user: str) -> list[Happening]:
+        """What is still to be stored of a user's, oldest first."""
+        return [note.happening for note in self._waiting if note.user == user]
+
+    async def tried(self, patience: float) -> Opened | None:
+        """The open store; None if it is not open within `patience` seconds."""
+        self.wake()
+        if self.opened is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._tried.wait()
+        return self.opened
+
     async def ready(self, patience: float) -> Opened:
         """The open store.
 
         Raises:
             MemoryUnavailable: it is down, or not open after `patience` seconds.
         """
-        self.wake()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                await self._tried.wait()
-        if self.opened is None:
+        found = await self.tried(patience)
+        if found is None:
             raise MemoryUnavailable(
                 self.trouble or f"Memory is not open after {patience:.0f} s; try again later."
             )
-        return self.opened
+        return found
 
     async def settled(self) -> None:
         """Open the store if that was not tried, and wait until what was queued so far is done or given up."""
@@ -259,6 +275,7 @@ class Upkeep:
             try:
                 await self._work(notes, order)
             finally:
+                del self._waiting[: len(notes)]  # both are in the order in which they came
                 for _ in range(len(notes) + (order is not None)):
                     self._queue.task_done()
 
@@ -357,6 +374,7 @@ class Upkeep:
             with suppress(Exception):
                 await self._worker.run(lambda: self._opening.close(broken, missed=True))
         try:
+            await self._worker.run(self._opening.look)
             floor = await noise_floor(self._embedder)
             opened = await self._worker.run(lambda: self._opening.open(floor, suspect=self._suspect))
         except Exception as error:

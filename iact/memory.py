@@ -55,5 +55,6 @@ async def open_memory(settings: Settings, *, distill: Distill | None = None) -> 
         budget=settings.memory_budget,
         distill=distill,
         journals=lambda: journals(settings.data),
+        beside=settings.data,
     ) as opened:
         yield opened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import MemoryUnavailable
-from core.ports import Happening
+from core.ports import Happening, Recollection
 from hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import DictStore, StandingClock, ask, opener, say
 
@@ -142,6 +143,32 @@ def test_memory_stays_off_when_what_was_forgotten_is_not_known(tmp_path: Path) -
                 await hippocampus.of("anna").search(QUESTION)
 
     asyncio.run(scene())
+
+
+def test_the_first_turn_waits_for_the_store_and_is_told_if_that_was_too_long(tmp_path: Path) -> None:
+    """A preference that was just said in another session is known all the same."""
+    wish = say("s1", 2, "I prefer dark mode in the editor.")
+    opening = threading.Event()
+
+    def slow(place: Path | None, server: str) -> DictStore:
+        opening.wait()
+        return DictStore()
+
+    async def turn(budget: float) -> Recollection:
+        async with open_hippocampus(
+            tmp_path, WordEmbedder(), clock=StandingClock(), budget=budget, open_store=slow
+        ) as hippocampus:
+            memory = hippocampus.of("anna")
+            memory.remember(wish)
+            memory.remember(say("s1", 3, "The office closes at six."))
+            asyncio.get_running_loop().call_later(0.2, opening.set)
+            return await memory.recall(ask("Choose the mode of the editor."))
+
+    early = asyncio.run(turn(0.01))
+    assert early.notice.startswith("Memory was not open after 10 ms, so this turn went on without it.")
+    assert [row.text for row in early.rows] == [wish.text]
+    opening.clear()
+    assert asyncio.run(turn(30.0)).notice == ""
 
 
 def test_an_order_that_fails_stops_nothing(tmp_path: Path) -> None:
