@@ -6,13 +6,14 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import UsageError
 from core.ports import Medium
+from core.records.parts import PlanBounds
 from core.session.assembly import Clearance
 
 _ENVIRONMENT: Mapping[str, str] = {
@@ -59,6 +60,116 @@ class BoundSettings(BaseModel):
     tokens: int = Field(default=2_000_000, ge=1)
     tool: float = Field(default=120.0, gt=0)
     reply_tokens: int = Field(default=4096, ge=16)
+
+
+class ModelSettings(BaseModel):
+    """The model of one role, `[models.NAME]`. What is left out is as for all models; `model`: the endpoint's only one."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+    base_url: str | None = Field(default=None, description="its endpoint")
+    key: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description="the name of the environment variable that holds its key",
+    )
+    model: str | None = Field(default=None, description="its name there")
+    context: int | None = Field(default=None, ge=512, description="its window in tokens")
+    takes: tuple[Medium, ...] | None = Field(
+        default=None, description="media that it understands beside text"
+    )
+    dialect: Literal["text", "tools"] | None = Field(
+        default=None, description="tools: it insists on function calls"
+    )
+    price_prompt: float | None = Field(
+        default=None, ge=0, description="of a million tokens that it reads anew"
+    )
+    price_cached: float | None = Field(default=None, ge=0, description="likewise, read before")
+    price_completion: float | None = Field(default=None, ge=0, description="likewise, written")
+
+
+_RoleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Role = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$|^$")]
+_PLANS = PlanBounds()
+
+
+class PlanSettings(BaseModel):
+    """The bounds and thresholds of plans, `[plans]`; each with where it comes from."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    concurrency: int = Field(
+        default=_PLANS.concurrency, ge=1, le=256, description="steps that run at a time (KAIJU, section 5)"
+    )
+    nodes: int = Field(
+        default=_PLANS.nodes, ge=1, le=20_000, description="steps over all versions (Graph Harness)"
+    )
+    calls: int = Field(
+        default=_PLANS.calls,
+        ge=1,
+        le=10_000,
+        description="calls of models about one plan (KAIJU, table 3: budgets)",
+    )
+    patches: int = Field(
+        default=_PLANS.patches,
+        ge=0,
+        le=1000,
+        description="failed steps that are replaced (Graph Harness, section 6)",
+    )
+    replans: int = Field(
+        default=_PLANS.replans,
+        ge=0,
+        le=100,
+        description="times that a plan is written anew (Graph Harness, section 6)",
+    )
+    seconds: float = Field(default=_PLANS.seconds, gt=0, description="on the wall, pauses left out (KAIJU)")
+    confidence: _Share = Field(
+        default=_PLANS.confidence, description="from here on an analysis stands (DAG mode: 0.8)"
+    )
+    planner: _Role = Field(default="", description="the role that writes plans; empty: smart")
+    judge: _Role = Field(
+        default="", description="the role that judges; empty: fast, and smart for a whole goal"
+    )
+    patcher: _Role = Field(
+        default="", description="the role that replaces a failed step; empty: fast (KAIJU)"
+    )
+    reporter: _Role = Field(
+        default="", description="the role that reports; empty: fast, and smart for a profile"
+    )
+    risk_weights: tuple[_Share, _Share, _Share, _Share, _Share] = Field(
+        default=(0.25, 0.25, 0.2, 0.15, 0.15),
+        description="of schema, planning, method, scale and history in a profile's risk; together 1 (PTR, formula 15)",
+    )
+    guarded_from: _Share = Field(
+        default=_PLANS.guarded_from,
+        description="from this risk on a profile's branches hold (PTR, formula 18)",
+    )
+    repair_from: _Share = Field(
+        default=_PLANS.repair_from, description="from this risk on it is repair eligible (PTR, formula 18)"
+    )
+    trust_below: _Share = Field(
+        default=_PLANS.trust_below, description="below this trust it is repaired (PTR, formula 34)"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> PlanSettings:
+        if abs(sum(self.risk_weights) - 1) > 1e-6:
+            raise ValueError(f"risk_weights must be 1 together, and are {sum(self.risk_weights):g}")
+        if self.guarded_from > self.repair_from:
+            raise ValueError("guarded_from must not be above repair_from")
+        return self
+
+
+class RateSettings(BaseModel):
+    """How often steps of a plan may call a module, or one of its functions: `[rates.NAME]`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    per_second: float = Field(
+        gt=0, le=10_000, description="calls per second (KAIJU: token bucket per endpoint)"
+    )
+    burst: int = Field(default=1, ge=1, le=10_000, description="calls that may come at once after a rest")
 
 
 class Settings(BaseModel):
@@ -116,11 +227,24 @@ class Settings(BaseModel):
     """A Chroma server that holds memory, in place of the data directory."""
     log: Literal["debug", "info", "warning", "error"] = "warning"
     bounds: BoundSettings = Field(default_factory=BoundSettings)
+    models: dict[_RoleName, ModelSettings] = Field(default_factory=dict)
+    """Models of their own for roles, by name: `smart`, `fast`, or others that CALL, plans and `--model` name."""
+    plans: PlanSettings = Field(default_factory=PlanSettings)
+    rates: dict[str, RateSettings] = Field(default_factory=dict)
 
     @property
     def embedded(self) -> bool:
         """Whether no endpoint is configured."""
-        return not self.base_url and not self.api_key
+        return not self.base_url and not self.api_key and "smart" not in self.models
+
+    @model_validator(mode="after")
+    def _roles_exist(self) -> Settings:
+        there = {"smart", "fast", *self.models}
+        for part in ("planner", "judge", "patcher", "reporter"):
+            role = getattr(self.plans, part)
+            if role and role not in there:
+                raise ValueError(f"plans.{part} names the role {role!r}, which has no [models.{role}]")
+        return self
 
 
 def load(*, data: str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -164,4 +288,6 @@ def _sentence(error: ValidationError) -> str:
     field = ".".join(str(part) for part in first["loc"])
     variable = next((name for name, target in _ENVIRONMENT.items() if target == field), None)
     where = f"{field} (or {variable})" if variable else field
+    if not field or first["type"] == "value_error":
+        return f"The settings can't be: {first['msg'].removeprefix('Value error, ')}."
     return f"The setting {where} can't be {first.get('input')!r}: {first['msg']}."

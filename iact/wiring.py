@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Final
 
 from core.errors import UsageError
 from core.ports import Versions
+from core.records.parts import PlanBounds, RateTerms
 from core.session import assembly, models
 from core.session.assembly import Clearance, Options
-from core.session.models import Endpoint
+from core.session.models import Endpoint, RoleModel
 from core.session.runtime import Runtime
 from iact.distilling import distiller
 from iact.memory import USER, open_memory
@@ -25,7 +27,7 @@ from sandbox.versions import GitVersions, available
 
 def endpoint_of(settings: Settings) -> Endpoint | None:
     """The endpoint that the settings name; None: the embedded model is used."""
-    if settings.embedded:
+    if settings.embedded or not (settings.base_url or settings.api_key):
         return None
     return Endpoint(
         url=settings.base_url or models.OPENAI,
@@ -38,10 +40,42 @@ def endpoint_of(settings: Settings) -> Endpoint | None:
     )
 
 
+def roles_of(settings: Settings, environment: Mapping[str, str] | None = None) -> dict[str, RoleModel]:
+    """The models that roles have of their own.
+
+    Raises:
+        UsageError: the variable that holds a model's key is not set.
+    """
+    around = os.environ if environment is None else environment
+    found = {}
+    for name, one in settings.models.items():
+        if one.key is not None and not around.get(one.key):
+            raise UsageError(
+                f"[models.{name}] takes its key from the environment variable {one.key}, which is not set."
+            )
+        elsewhere = one.base_url is not None and one.base_url != settings.base_url
+        found[name] = RoleModel(
+            url=one.base_url or settings.base_url or models.OPENAI,
+            # A key is for the endpoint that it was given for, and shown to no other.
+            key=around[one.key] if one.key is not None else None if elsewhere else settings.api_key,
+            model=one.model or (None if elsewhere else settings.model),
+            context=settings.context if one.context is None else one.context,
+            takes=settings.takes if one.takes is None else one.takes,
+            dialect=settings.dialect if one.dialect is None else one.dialect,
+        )
+    return found
+
+
+def plan_bounds(settings: Settings) -> PlanBounds:
+    """The bounds and thresholds of plans."""
+    rates = {name: RateTerms(**one.model_dump()) for name, one in settings.rates.items()}
+    return PlanBounds(**settings.plans.model_dump(), rates=rates or None)
+
+
 def options_of(settings: Settings, *, scope: str | None = None, workspace: Path | None = None) -> Options:
     """How sessions are run under these settings. `scope`, `workspace`: of new ones."""
     return Options(
-        bounds=replace(Options().bounds, **settings.bounds.model_dump()),
+        bounds=replace(Options().bounds, **settings.bounds.model_dump(), plans=plan_bounds(settings)),
         clearance=Clearance(
             url=settings.clearance_url,
             both=settings.clearance_both == "on",
@@ -84,7 +118,7 @@ async def open_runtime(
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
-    opened = models.open_models(endpoint_of(settings))
+    opened = models.open_models(endpoint_of(settings), roles=roles_of(settings))
     host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool)
     async with AsyncExitStack() as stack:
         memory = None

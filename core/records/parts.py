@@ -113,6 +113,44 @@ class GrantTerms:
     user: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateTerms:
+    """How many calls per second, and how many may come at once after a rest."""
+
+    per_second: float
+    burst: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanBounds:
+    """The bounds and thresholds of the plans of a session; each is a setting, `[plans]`, which says where it comes from.
+
+    `calls`: of models about one plan. `seconds`: on the wall. `confidence`: from here on an analysis stands.
+    `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual ones.
+    `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`: of a
+    profile's risk and trust. `rates`: by a module's or a function's name, of the calls that steps make.
+    """
+
+    WHOLE: ClassVar[bool] = True
+
+    concurrency: int = 16
+    nodes: int = 256
+    calls: int = 60
+    patches: int = 8
+    replans: int = 2
+    seconds: float = 3600.0
+    confidence: float = 0.8
+    planner: str = ""
+    judge: str = ""
+    patcher: str = ""
+    reporter: str = ""
+    risk_weights: tuple[float, ...] = (0.25, 0.25, 0.2, 0.15, 0.15)
+    guarded_from: float = 0.25
+    repair_from: float = 0.55
+    trust_below: float = 0.6
+    rates: Mapping[str, RateTerms] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The bounds of a session (law 9). Each is a setting; a bound that is hit is a reported outcome.
@@ -131,6 +169,7 @@ class Bounds:
     tool: float = 120.0
     shown: int = 6000
     reply_tokens: int = 4096
+    plans: PlanBounds = PlanBounds()
 
 
 @dataclass(frozen=True, slots=True)

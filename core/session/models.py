@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -49,8 +49,24 @@ class Endpoint:
     dialect: Literal["text", "tools"] = "text"
 
 
-def open_models(endpoint: Endpoint | None, *, clock: Clock | None = None) -> Models:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleModel:
+    """A model for one role, at an endpoint of its own. `model`: None if the endpoint has only one."""
+
+    url: str
+    key: str | None = None
+    model: str | None = None
+    context: int = 32_768
+    takes: tuple[Medium, ...] = ()
+    dialect: Literal["text", "tools"] = "text"
+
+
+def open_models(
+    endpoint: Endpoint | None, *, roles: Mapping[str, RoleModel] | None = None, clock: Clock | None = None
+) -> Models:
     """The models of an endpoint; of none: the embedded one. Cheap: nothing is loaded before it is used.
+
+    `roles`: models of their own for some roles, "smart" and "fast" among them or others.
 
     An endpoint that serves one model only (as llama.cpp does) needs no name for it.
 
@@ -58,14 +74,24 @@ def open_models(endpoint: Endpoint | None, *, clock: Clock | None = None) -> Mod
         UsageError: no model is named, and the endpoint has several or can't be asked.
     """
     clock = clock or SystemClock()
-    if endpoint is None:
+    models = {name: _role_model(one, clock) for name, one in (roles or {}).items()}
+    if endpoint is None and SMART not in models:
         from core.models.embedded import EmbeddedModel
 
-        return Models({SMART: EmbeddedModel(clock=clock, rng=random.Random())})
-    models = {SMART: _model(endpoint, endpoint.smart or _only_model(endpoint), clock)}
-    if endpoint.fast is not None:
-        models[FAST] = _model(endpoint, endpoint.fast, clock)
+        models[SMART] = EmbeddedModel(clock=clock, rng=random.Random())
+    if endpoint is not None:
+        if SMART not in models:
+            models[SMART] = _model(endpoint, endpoint.smart or _only_model(endpoint), clock)
+        if endpoint.fast is not None and FAST not in models:
+            models[FAST] = _model(endpoint, endpoint.fast, clock)
     return Models(models)
+
+
+def _role_model(one: RoleModel, clock: Clock) -> Model:
+    there = Endpoint(
+        url=one.url, key=one.key, smart=one.model, context=one.context, takes=one.takes, dialect=one.dialect
+    )
+    return _model(there, one.model or _only_model(there), clock)
 
 
 def _model(endpoint: Endpoint, name: str, clock: Clock) -> Model:

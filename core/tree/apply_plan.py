@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, get_args
+from typing import Final
 
 from core.gate.provenance import join
 from core.language.actions import Registry
@@ -25,6 +25,7 @@ from core.plan.machine import PlanMachine
 from core.plan.model import WORK, Node, PlanError, PlanVersion
 from core.plan.modes.registry import make_mode
 from core.plan.refs import MissingField, resolve
+from core.plan.schedule import Rate
 from core.plan.seams import (
     Failure,
     FailureKind,
@@ -139,7 +140,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
     try:
         machine = PlanMachine(
             run.source,
-            mode=make_mode(run.mode, run.options),
+            mode=make_mode(run.mode, run.options, tree.bounds.plans),
             # How long a person has is the gate's to say.
             limits=_limits(tree, run),
             catalogue=_Catalogue(tree, plan.path),
@@ -161,20 +162,36 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
             machine.pause(machine.began)
 
 
+_ROLES: Final[Mapping[str, tuple[QuestionKind, ...]]] = {
+    "planner": ("plan", "correct", "replan", "profile", "repair"),
+    "judge": ("reflect", "interject", "observe", "analyze", "judge"),
+    "patcher": ("patch",),
+    "reporter": ("reason", "synthesize"),
+}
+"""Which questions the model of each part in a plan answers."""
+
+
 def _limits(tree: Tree, run: PlanRun) -> Limits:
     """The bounds of a plan: the session's, and what whoever started it asked for."""
-    limits = Limits(
-        wall_clock=tree.bounds.activation,
+    bounds = tree.bounds.plans
+    parts = {part: getattr(bounds, part) for part in _ROLES}
+    role = run.options.get("model")
+    if isinstance(role, str):
+        parts = dict.fromkeys(_ROLES, role)
+    wanted = run.options.get("concurrency")
+    return Limits(
+        concurrency=wanted if isinstance(wanted, int) and wanted > 0 else bounds.concurrency,
+        nodes=bounds.nodes,
+        model_calls=bounds.calls,
+        wall_clock=min(tree.bounds.activation, bounds.seconds),
         node_timeout=None,
         human_timeout=_NEVER,
+        patches=bounds.patches,
+        replans=bounds.replans,
+        rates={name: Rate(one.per_second, one.burst) for name, one in (bounds.rates or {}).items()},
+        roles={kind: parts[part] for part, kinds in _ROLES.items() if parts[part] for kind in kinds},
         report=bool(run.options.get("report", True)),
     )
-    wanted, role = run.options.get("concurrency"), run.options.get("model")
-    if isinstance(wanted, int) and wanted > 0:
-        limits = replace(limits, concurrency=wanted)
-    if isinstance(role, str):
-        limits = replace(limits, roles=dict.fromkeys(get_args(QuestionKind), role))
-    return limits
 
 
 class _Catalogue:
@@ -195,7 +212,8 @@ class _Catalogue:
     def _now(self) -> Functions:
         registry = self._tree.registry(self._path)
         if registry is not self._registry:
-            self._registry, self._functions = registry, Functions(registry)
+            self._registry = registry
+            self._functions = Functions(registry, self._tree.bounds.plans.rates or {})
         return self._functions
 
 

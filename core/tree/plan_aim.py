@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from core.errors import UsageError
@@ -24,20 +24,22 @@ DEFAULT_MODE: Final = "static"
 class Functions:
     """The functions of a registry, as the plan engine looks them up."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, rated: Collection[str] = ()) -> None:
+        """`rated`: functions whose calls have a rate of their own; the others have their module's, if any."""
         self._registry = registry
+        self._rated = rated
 
     def find(self, name: str) -> FunctionInfo | None:
         """A function by its name or alias; actions of the core are not among them."""
         spec = self._registry.find(name)
-        return _info(spec) if isinstance(spec, ActionSpec) and not spec.core else None
+        return _info(spec, self._rated) if isinstance(spec, ActionSpec) and not spec.core else None
 
     def all(self) -> Sequence[FunctionInfo]:
         """Every function, by name."""
-        return [_info(spec) for spec in self._registry.functions()]
+        return [_info(spec, self._rated) for spec in self._registry.functions()]
 
 
-def _info(spec: ActionSpec) -> FunctionInfo:
+def _info(spec: ActionSpec, rated: Collection[str]) -> FunctionInfo:
     return FunctionInfo(
         spec.name,
         spec.summary,
@@ -45,6 +47,7 @@ def _info(spec: ActionSpec) -> FunctionInfo:
         impact=spec.impact,
         idempotent=spec.idempotent or spec.impact == 0,
         body=spec.body or "",
+        endpoint=spec.name if spec.name in rated else spec.module or "",
     )
 
 

@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -110,6 +110,9 @@ def _rows(model: type[BaseModel], prefix: str, variables: Mapping[str, str]) -> 
         inner = field.annotation
         if inspect.isclass(inner) and issubclass(inner, BaseModel):
             yield from _rows(inner, f"{prefix}{name}.", {})
+            continue
+        if get_origin(inner) is dict:
+            yield from _rows(get_args(inner)[1], f"{prefix}{name}.NAME.", {})
             continue
         variable = f"`{variables[name]}`" if name in variables else ""
         described = (field.description or "").replace("|", "\\|")

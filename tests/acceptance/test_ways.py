@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from core.journal import read_journal
+from core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import acknowledged
 from tests.acceptance.test_plans import replayed
@@ -166,3 +168,49 @@ def test_the_websocket_says_in_a_mode_and_foresees_what_auto_would_choose(stage:
                 break
         assert told["n"] > said["n"]
         assert "One and two." in told["body"]
+        server.process.terminate()
+        assert server.process.wait(60) == 0
+
+
+def test_each_part_of_a_plan_is_asked_at_the_endpoint_of_its_role(stage: Stage) -> None:
+    """Roles with endpoints and keys of their own; `[plans]` says who plans, judges and reports; `[rates]` holds steps back."""
+    smart, planner = Model({}), Model({"Plan the steps": STEPS})
+    judge = Model(
+        {key: ALL[key] for key in ALL if key not in ("Plan the steps", "Say what a request is like")}
+    )
+    there = {name: stage.endpoint(model) for name, model in (("planner", planner), ("judge", judge))}
+    product = stage.product(stage.endpoint(smart), PLANNER_KEY="theirs")
+    (product.data / "iact.toml").write_text(
+        f"""
+[models.planner]
+base_url = "{there["planner"].url}"
+key = "PLANNER_KEY"
+model = "p"
+
+[models.judge]
+base_url = "{there["judge"].url}"
+model = "j"
+
+[plans]
+planner = "planner"
+judge = "judge"
+reporter = "judge"
+
+[rates.shell]
+per_second = 0.5
+"""
+    )
+    ran = product.run("plan", "run", "--goal", "Find one and two", "--mode", "analyze", "--json")
+    assert ran.status == 0, ran
+    told = json.loads(ran.stdout)
+    assert (smart.asked, planner.asked) == ([], ["Plan the steps"])
+    assert judge.asked[0] == "Decide whether a goal was reached"
+    asked = [one for one in replayed_records(told) if one.kind == "ask"]
+    assert {(one.text("role"), one.text("model")) for one in asked} == {("planner", "p"), ("judge", "j")}
+    started = sorted(node["started"] for name, node in told["nodes"].items() if name in ("one", "two"))
+    assert started[1] - started[0] >= 1.9
+    replayed(product, _journal(told))
+
+
+def replayed_records(told: dict[str, object]) -> list[Record]:
+    return list(read_journal(_journal(told).parent).records)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from core.errors import UsageError
+from core.records.parts import PlanBounds, RateTerms
 from core.session.models import open_models
-from iact.settings import Settings
-from iact.wiring import endpoint_of
+from iact.settings import Settings, load
+from iact.wiring import endpoint_of, options_of, roles_of
 from tests.endpoint import Endpoint
 
 
@@ -43,3 +45,93 @@ def test_a_choice_is_left_to_the_user(models: Sequence[str], key: str | None, to
             f"No model is named for the endpoint {endpoint.url};"
             f" set IACT_MODEL to the name of one of its models.{told}"
         )
+
+
+TOML = """\
+base_url = "http://127.0.0.1:9/v1"
+api_key = "ours"
+model = "big"
+
+[models.fast]
+base_url = "http://127.0.0.1:10/v1"
+key = "FAST_KEY"
+model = "small"
+context = 8192
+dialect = "tools"
+
+[models.painter]
+model = "seer"
+takes = ["image"]
+
+[plans]
+concurrency = 3
+planner = "painter"
+trust_below = 0.5
+
+[rates.web]
+per_second = 2
+burst = 4
+"""
+
+
+def test_any_number_of_roles_each_with_its_own_endpoint_and_key(tmp_path: Path) -> None:
+    (tmp_path / "iact.toml").write_text(TOML)
+    settings = load(data=str(tmp_path), environment={})
+    roles = roles_of(settings, {"FAST_KEY": "theirs"})
+    fast, painter = roles["fast"], roles["painter"]
+    assert (fast.url, fast.key, fast.model, fast.context, fast.dialect) == (
+        "http://127.0.0.1:10/v1", "theirs", "small", 8192, "tools"
+    )  # fmt: skip
+    assert (painter.url, painter.key, painter.model, painter.takes) == (
+        "http://127.0.0.1:9/v1",
+        "ours",
+        "seer",
+        ("image",),
+    )
+    models = open_models(endpoint_of(settings), roles=roles)
+    assert {role: models.profile(role).name for role in ("smart", "fast", "painter", "other")} == {
+        "smart": "big",
+        "fast": "small",
+        "painter": "seer",
+        "other": "big",
+    }
+    asyncio.run(models.close())
+
+
+def test_a_key_is_shown_to_no_other_endpoint(tmp_path: Path) -> None:
+    (tmp_path / "iact.toml").write_text(TOML.replace('key = "FAST_KEY"\n', ""))
+    roles = roles_of(load(data=str(tmp_path), environment={}), {})
+    assert roles["fast"].key is None
+    assert roles["painter"].key == "ours"
+
+
+def test_what_is_set_of_plans_and_rates_is_what_sessions_are_bound_by(tmp_path: Path) -> None:
+    (tmp_path / "iact.toml").write_text(TOML)
+    bounds = options_of(load(data=str(tmp_path), environment={})).bounds.plans
+    assert (bounds.concurrency, bounds.planner, bounds.trust_below) == (3, "painter", 0.5)
+    assert bounds.rates == {"web": RateTerms(per_second=2, burst=4)}
+    assert options_of(Settings()).bounds.plans == PlanBounds()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('planner = "painter"', 'planner = "ghost"'), "names the role 'ghost', which has no [models.ghost]"),
+        (("trust_below = 0.5", "risk_weights = [1.0, 1.0, 0.0, 0.0, 0.0]"), "must be 1 together, and are 2"),
+        (("trust_below = 0.5", "guarded_from = 0.9"), "guarded_from must not be above repair_from"),
+        (("concurrency = 3", "concurrency = 0"), "plans.concurrency can't be 0"),
+        (("per_second = 2", "per_second = 0"), "rates.web.per_second can't be 0"),
+        (("[models.painter]", "[models.Painter]"), "models.Painter"),
+    ],
+)
+def test_what_can_not_be_is_told_with_its_name(tmp_path: Path, change: tuple[str, str], says: str) -> None:
+    (tmp_path / "iact.toml").write_text(TOML.replace(*change))
+    with pytest.raises(UsageError) as raised:
+        load(data=str(tmp_path), environment={})
+    assert says in str(raised.value)
+
+
+def test_a_key_that_is_not_there_is_told_by_the_name_of_its_variable(tmp_path: Path) -> None:
+    (tmp_path / "iact.toml").write_text(TOML)
+    with pytest.raises(UsageError, match="FAST_KEY, which is not set"):
+        roles_of(load(data=str(tmp_path), environment={}), {})

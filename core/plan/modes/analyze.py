@@ -26,7 +26,8 @@ class Analyze(Mode):
     replans = False
     on_interjection = "replan"
 
-    def __init__(self, rounds: int = 3) -> None:
+    def __init__(self, rounds: int = 3, *, confident: float = CONFIDENT) -> None:
+        self._confident = confident
         self._rounds = max(1, rounds)
         self.max_replans = self._rounds - 1
         self._done = 0
@@ -50,7 +51,7 @@ class Analyze(Mode):
         if analysis.achieved:
             self._achieved = analysis.reasoning
             return Verdict("conclude", analysis.reasoning, answer=analysis.final_answer)
-        if analysis.confidence >= CONFIDENT or self._done - self._free >= self._rounds:
+        if analysis.confidence >= self._confident or self._done - self._free >= self._rounds:
             self._over = True
             return Verdict("continue", analysis.reasoning)
         return Verdict("replan", analysis.reasoning)

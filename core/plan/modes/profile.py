@@ -37,16 +37,13 @@ from core.plan.seams import Catalogue, Failure, FunctionInfo, Question, Question
 from core.plan.state import PlanState
 from core.plan.validate import PlanInvalid, check
 from core.ports import JSON
+from core.records.parts import PlanBounds
 
 Route = Literal["pure", "guarded", "repair_eligible"]
 
 COMPONENTS: Final = ("schema", "planning", "method", "scale", "history")
-WEIGHTS: Final = (0.25, 0.25, 0.2, 0.15, 0.15)
-"""Of schema, planning, method, scale and history in the risk; positive, together 1 (PTR, formula 15)."""
-GUARDED_FROM: Final = 0.25
-REPAIR_FROM: Final = 0.55
-TRUST_BELOW: Final = 0.6
-"""Below this trust a repair is recommended (PTR, formula 34)."""
+STANDARD: Final = PlanBounds()
+"""The weights of the risk (positive, together 1: PTR, formula 15), the thresholds of its routes and of a repair (34)."""
 PENALTIES: Final[Mapping[str, float]] = {
     "failed": 0.3, "empty": 0.15, "thin": 0.05, "branched": 0.02, "recovered": 0.05, "diagnosed": 0.1,
 }  # fmt: skip
@@ -270,14 +267,16 @@ def risk_components(
     return schema, planning, method, scale, past
 
 
-def risk_of(components: Sequence[float]) -> float:
+def risk_of(components: Sequence[float], bounds: PlanBounds = STANDARD) -> float:
     """The convex combination of the components (PTR, formula 14); in [0, 1], growing with each."""
-    return sum(weight * one for weight, one in zip(WEIGHTS, components, strict=True))
+    return sum(weight * one for weight, one in zip(bounds.risk_weights, components, strict=True))
 
 
-def route_of(risk: float) -> Route:
+def route_of(risk: float, bounds: PlanBounds = STANDARD) -> Route:
     """PTR, formula 18."""
-    return "pure" if risk < GUARDED_FROM else "guarded" if risk < REPAIR_FROM else "repair_eligible"
+    if risk < bounds.guarded_from:
+        return "pure"
+    return "guarded" if risk < bounds.repair_from else "repair_eligible"
 
 
 def trust_of(counts: Mapping[str, int]) -> float:
@@ -338,7 +337,14 @@ class Profile(Mode):
     opens = True
     max_calls: int | None = 3
 
-    def __init__(self, history: Mapping[str, float] | None = None, *, climb: bool = False) -> None:
+    def __init__(
+        self,
+        history: Mapping[str, float] | None = None,
+        *,
+        climb: bool = False,
+        bounds: PlanBounds | None = None,
+    ) -> None:
+        self._bounds = bounds or PlanBounds()
         self.profile: ProfileObject | None = None
         self.risk = 0.0
         self.route: Route = "pure"
@@ -389,8 +395,8 @@ class Profile(Mode):
     def _take(self, profile: ProfileObject, catalogue: Catalogue | None) -> tuple[Node, ...]:
         self.profile = profile
         components = risk_components(profile, catalogue, self._history)
-        self.risk = risk_of(components)
-        self.route = route_of(self.risk)
+        self.risk = risk_of(components, self._bounds)
+        self.route = route_of(self.risk, self._bounds)
         self._judged = Risk(
             round(self.risk, 6), _rounded(zip(COMPONENTS, components, strict=True)), self.route, profile.confidence,
             profile.assumptions, profile.fragile, tuple(_in_words(profile)),
@@ -490,9 +496,9 @@ class Profile(Mode):
         issues += [f"{one} gave a thin result" for one in meagre] + [
             f"the condition {one} was met" for one in met
         ]
-        repair = trust < TRUST_BELOW or bool(failed)
+        repair = trust < self._bounds.trust_below or bool(failed)
         status: Literal["sound", "degraded", "unsound"] = (
-            "unsound" if trust < TRUST_BELOW else "degraded" if issues else "sound"
+            "unsound" if trust < self._bounds.trust_below else "degraded" if issues else "sound"
         )
         return Verification(trust, status, tuple(issues), tuple(f"Caveat: {one}." for one in issues), repair)
 
@@ -509,7 +515,7 @@ class Profile(Mode):
         )
         self._told.append(self._trusted)
         if climbs:
-            self._above, self.max_calls = Analyze(), None
+            self._above, self.max_calls = Analyze(confident=self._bounds.confidence), None
             return self._above.at_rest(state)
         if repair:
             self.repaired = True
@@ -520,7 +526,7 @@ class Profile(Mode):
     def falls_back(self) -> bool:
         """Where `auto` chose the profile, a plan is had without one, and judged."""
         if self._climb:
-            self._above, self.max_calls = Analyze(), None
+            self._above, self.max_calls = Analyze(confident=self._bounds.confidence), None
         return self._climb
 
     def after(self, state: PlanState, node: str) -> Ask | None:

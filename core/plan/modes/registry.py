@@ -12,22 +12,25 @@ from core.plan.modes.orchestrator import Orchestrator
 from core.plan.modes.profile import Profile
 from core.plan.modes.reflect import Reflect
 from core.plan.modes.static import Static
+from core.records.parts import PlanBounds
 from core.records.ways import PLAN_WAYS
 
 
-def make_mode(name: str, options: Mapping[str, str | int] | None = None) -> Mode:
+def make_mode(
+    name: str, options: Mapping[str, str | int] | None = None, bounds: PlanBounds | None = None
+) -> Mode:
     """A fresh mode for one plan; `auto` is chosen beforehand, with `auto.choose`.
 
     Raises:
         UsageError: there is no such mode, or an option is not a positive number.
     """
-    given = options or {}
+    given, bounds = options or {}, bounds or PlanBounds()
     if name == "nreflect":
         return NReflect(_number(given, "n", 4))
     if name == "analyze":
-        return Analyze(_number(given, "rounds", 3))
+        return Analyze(_number(given, "rounds", 3), confident=bounds.confidence)
     if name == "profile":
-        return Profile(climb=given.get("climb") == 1)
+        return Profile(climb=given.get("climb") == 1, bounds=bounds)
     plain = {"static": Static, "reflect": Reflect, "orchestrator": Orchestrator}
     if name not in plain:
         raise UsageError(f"There is no mode {name!r}; use one of {', '.join(PLAN_WAYS)}.")

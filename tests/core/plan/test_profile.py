@@ -230,8 +230,8 @@ def test_the_bounds_of_profile_then_reason_over_random_profiles() -> None:
 
 def test_risk_and_trust_are_monotone_and_bounded() -> None:
     rng = random.Random(1)
-    assert sum(ptr.WEIGHTS) == pytest.approx(1)
-    assert min(ptr.WEIGHTS) > 0
+    assert sum(ptr.STANDARD.risk_weights) == pytest.approx(1)
+    assert min(ptr.STANDARD.risk_weights) > 0
     for _ in range(500):
         parts = [rng.random() for _ in range(5)]
         more = list(parts)

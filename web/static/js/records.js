@@ -30,6 +30,7 @@
  * @property {number} [tool]
  * @property {number} [shown]
  * @property {number} [reply_tokens]
+ * @property {PlanBounds} [plans]
  *
  * Which calls a person allows from now on: patterns of the function and of arguments.
  * @typedef {object} ClearanceRule
@@ -101,6 +102,25 @@
  * @property {string} [content]
  * @property {string} [target]
  *
+ * The bounds and thresholds of the plans of a session; each is a setting, `[plans]`, which says where it comes from. `calls`: of models about one plan. `seconds`: on the wall. `confidence`: from here on an analysis stands. `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual ones. `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`: of a profile's risk and trust. `rates`: by a module's or a function's name, of the calls that steps make.
+ * @typedef {object} PlanBounds
+ * @property {number} [concurrency]
+ * @property {number} [nodes]
+ * @property {number} [calls]
+ * @property {number} [patches]
+ * @property {number} [replans]
+ * @property {number} [seconds]
+ * @property {number} [confidence]
+ * @property {string} [planner]
+ * @property {string} [judge]
+ * @property {string} [patcher]
+ * @property {string} [reporter]
+ * @property {(number)[]} [risk_weights]
+ * @property {number} [guarded_from]
+ * @property {number} [repair_from]
+ * @property {number} [trust_below]
+ * @property {Record<string, RateTerms>|null} [rates]
+ *
  * How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice. `first`: it is written, and then waits for a person.
  * @typedef {object} PlanTerms
  * @property {string} mode
@@ -108,6 +128,11 @@
  * @property {boolean} [thinks]
  * @property {string} [chosen]
  * @property {boolean} [first]
+ *
+ * How many calls per second, and how many may come at once after a rest.
+ * @typedef {object} RateTerms
+ * @property {number} per_second
+ * @property {number} [burst]
  *
  * The model of one role: its name, its window in tokens, the digest of its static prompt, media that it takes. `static`: the prompt itself, if it is not the standard one.
  * @typedef {object} RoleTerms
