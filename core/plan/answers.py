@@ -84,6 +84,22 @@ class JudgementShape(_Shape):
     holds: bool
 
 
+class ProfiledStep(WrittenStep):
+    auto: dict[str, str] = Field(default_factory=dict, description="Parameters that an EXPRESSION gives.")
+
+
+class ProfileShape(_Shape):
+    """Only the outline: what a profile's rules must be is looked at by whoever admits it, and told in a correction."""
+
+    steps: list[ProfiledStep] = Field(default_factory=list)
+    confidence: float = 0.5
+    assumptions: list[str] = Field(default_factory=list)
+    fragile: list[str] = Field(default_factory=list)
+    branches: list[dict[str, JsonValue]] = Field(default_factory=list)
+    recoveries: list[dict[str, JsonValue]] = Field(default_factory=list)
+    replan_when: list[str] = Field(default_factory=list)
+
+
 SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
     "reflect": VerdictShape,
     "interject": VerdictShape,
@@ -91,6 +107,8 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
     "patch": PatchShape,
     "analyze": AnalysisShape,
     "judge": JudgementShape,
+    "profile": ProfileShape,
+    "repair": ProfileShape,
 }
 """What the answer to a question is to be, where it is data. Plans are read while they are written, in a form of their own."""
 

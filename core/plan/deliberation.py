@@ -378,7 +378,8 @@ class Deliberation:
 
     def _own(self, ask: Ask) -> Thinking:
         run, state = self._run, self._run.state
-        question = run.mode.question(state, ask, run.goal, run.infos())
+        aim = f"{run.goal}\n\n{run.briefing.ruled()}".strip()
+        question = run.mode.question(state, ask, aim, run.infos())
         node = self._thought("aggregator" if question.kind == "reason" else "reflection", ask.reason)
         text = yield dataclasses.replace(question, node=node)
         self._answered(node, text, text)

@@ -46,7 +46,7 @@ class Planner:
     def plan(self) -> Thinking:
         """Ask for the steps of a plan that has none."""
         run = self._run
-        opening = run.mode.opening(run.goal, run.infos(), self.given)
+        opening = run.mode.opening(f"{run.goal}\n\n{run.briefing.told()}".strip(), run.infos(), self.given)
         if opening is not None:
             opened = yield from self._open(opening)
             if opened or self.given or not run.mode.falls_back():
@@ -78,7 +78,8 @@ class Planner:
                 run.add("profile", run.mode.opened(text, run.catalogue))
             except PlanError as error:
                 run.warn(f"The plan could not be used: {error}")
-                question = Question("correct", questions.correct(question.text, text, [str(error)]))
+                corrected = questions.correct(question.text, text, _problems_of(error))
+                question = Question("correct", corrected, shape=answers.SHAPES["profile"])
             else:
                 return True
         return False

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from tests.acceptance.conftest import Stage
+from tests.acceptance.product import until
 from tests.acceptance.test_plans import plan, replayed, shell, states
-from tests.endpoint import Endpoint, Reply, Request
+from tests.acceptance.test_scenes import served, speak
+from tests.endpoint import Endpoint, Gate, Reply, Request
 
 CONCLUDED = '{"decision": "conclude", "reason": "it is there"}'
 
@@ -264,3 +266,52 @@ def test_what_was_left_out_and_not_verified_stands_in_the_report(stage: Stage) -
     assert [one.text("question") for one in done.records if one.kind == "ask"] == ["reflect"], (
         "no report was wanted"
     )
+
+
+def test_steps_begin_while_a_slow_planner_still_writes(stage: Stage) -> None:
+    """The planner stands still behind its first step, which is carried out meanwhile; only looks begin that early."""
+    first = f"steps:\n  - {shell('a', 'echo one')}\n  - "
+    written = f"{first}{shell('b', 'echo two', 'a')}\n"
+    stand = Gate()
+
+    def about(request: Request) -> Reply | str:
+        if request.last.startswith("Plan the steps"):
+            return Reply(written, gates={len(first): stand})
+        return "It is done." if request.last.startswith("Answer from") else judged(request)
+
+    product = stage.product(stage.endpoint(answers(goal("goal: Look"), "Done.", about=about)))
+    with served(product) as server:
+        spoken = speak(product, server, "Look.")
+        assert stand.wait(120)
+        spoken.wait_for("node", "/look", node="a", to="executed")
+        assert not [one for one in spoken.records() if one.kind == "ask"], "the planner has not answered yet"
+        stand.release()
+        spoken.wait_for("node", "/look", node="b", to="executed")
+        until(lambda: any(one.kind == "reply" and one.agent == "/" for one in spoken.records()), "the answer")
+
+
+def test_a_profile_is_asked_for_with_all_that_planners_are_told(stage: Stage) -> None:
+    """Its form is asked for like any other answer's; prose around it and a missing part cost nothing."""
+    profile = {
+        "steps": [{"id": "a", "call": "shell.run", "params": {"command": "echo one"}}],
+        "assumptions": ["the shell is there"],
+    }
+
+    def about(request: Request) -> str:
+        if request.last.startswith("Write the whole workflow"):
+            return f"Of course.\n```json\n{json.dumps(profile)}\n```\nShall I begin?"
+        return "One. [a]"
+
+    asked = goal("goal: Count\nconstraints: Change nothing.", "PLAN look mode=profile")
+    endpoint = stage.endpoint(answers(asked, "Done.", about=about))
+    product = stage.product(endpoint)
+    done = product.ask("Count.")
+    assert states(replayed(product, done.journal))["a"] == "executed"
+    first, report = questions(endpoint)
+    assert "What the caller demands of it:\n- Change nothing." in first.last
+    assert "Today is " in first.last
+    assert "- shell.run(command: string (body)" in first.last
+    assert "response_format" in first.body
+    assert 'a: shell.run {"command": "echo one"}\nResult:\none' in report.last
+    told = next(one.body for one in done.records if one.kind == "reply" and one.agent == "/look")
+    assert "Assumed, and not checked:\n- the shell is there" in told

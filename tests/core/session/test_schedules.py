@@ -78,7 +78,8 @@ PEOPLE: Mapping[str, list[str]] = {
 }
 PATCHED = {
     **JUDGING,
-    "A step failed.": '{"steps": [{"id": "instead", "call": "t.read", "params": {"text": "i"}}]}',
+    "A step failed.": '{"failure": "no", "cause": "bad luck", "action": "replace", "confidence": 0.5, '
+    '"steps": [{"id": "instead", "call": "t.read", "params": {"text": "i"}}]}',
 }
 GAVE_UP = {**JUDGING, "A step failed.": '{"steps": [], "skip": false}'}
 
