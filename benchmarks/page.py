@@ -83,6 +83,13 @@ PARTS: Final[Mapping[str, Part]] = {
         "[How it is meant](design/latency.md).",
         ("--peers",),
     ),
+    "routing": Part(
+        "What auto chooses",
+        "120 requests in six languages, written before the router: with what a person says that each is like, by the form "
+        "of the text alone, and with what the embedded model says of them. [Plans](topics/plans.md).",
+        ("--model",),
+        seconds=900,
+    ),
     "modules": Part(
         "Modules",
         "Calls, starts and artifacts in real containers. [What a module costs](design/modules-cost.md).",

@@ -192,6 +192,8 @@ class Spawn(Content):
     """Whether it begins with its caller's history."""
     plan: Derived[PlanTerms | None] = None
     """It is a plan, and not an agent."""
+    history: Annotated[Outcome[Mapping[str, float] | None], Since("1.2")] = None
+    """Of a plan with a profile: how often calls failed in this user's sessions, by function and names of arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 
 from core.language.grammar import Bound
 from core.records.calls import Call, Select
+from core.session.experience import Experience
 from core.session.live import Live
 from core.tree import budget
 from core.tree.agent import Agent, Pending
@@ -17,8 +19,9 @@ from core.tree.spawning import child_spawn, plan_spawn
 class ChildCalls:
     """The dialogues between agents of one session. Who is called gets its task from whoever asked for the action."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, experience: Experience) -> None:
         self._live = live
+        self._experience = experience
 
     def call(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Say something to a child, which is created if it is new."""
@@ -31,7 +34,10 @@ class ChildCalls:
         """Hand a plan over; it runs as a node of the tree."""
         path = pending.child
         if path not in self._live.tree.agents:
-            self._live.record(plan_spawn(agent, bound), path)
+            spawn = plan_spawn(agent, bound)
+            if spawn.plan is not None and spawn.plan.mode == "profile":
+                spawn = replace(spawn, history=self._experience.rates() or None)
+            self._live.record(spawn, path)
         self._hand_over(agent, pending, bound, waits=True)
 
     def _hand_over(self, agent: Agent, pending: Pending, bound: Bound, *, waits: bool) -> None:

@@ -31,6 +31,7 @@ from core.records.session import Migrate, Open
 from core.session.adopt import Terms
 from core.session.catalogue import Known, ModuleCatalogue
 from core.session.clock import SystemClock
+from core.session.experience import FILE, NEWEST, Experience
 from core.session.files import open_files
 from core.session.fork import new_session
 from core.session.garbage_collection import collector_paused
@@ -83,6 +84,7 @@ class Runtime:
         given = authorities or Authorities()
         approvals = given.approvals or Approvals(data / APPROVALS)
         self._clock: Clock = clock or SystemClock()
+        self._data: Final = data
         self.catalogue: Final = ModuleCatalogue(host, approvals)
         self.store: Final = SessionStore(data, clock=self._clock, versions=versions)
         self._services = Services(
@@ -91,6 +93,7 @@ class Runtime:
             clock=self._clock,
             open_modules=open_modules,
             authorities=replace(given, approvals=approvals),
+            experience=Experience(data / FILE),
             memory=memory,
             versions=versions,
             open_live=open_live,
@@ -109,6 +112,12 @@ class Runtime:
     async def __aenter__(self) -> Runtime:
         await self._group.__aenter__()
         self._warming = self._group.create_task(self._warm_models(), name="warm the models")
+        experience = self._services.experience
+        if experience.lost:
+            await asyncio.to_thread(
+                experience.learn_from,
+                [self.store.folder / one.id for one in self.store.sessions() if not one.foreign][:NEWEST],
+            )
         return self
 
     async def __aexit__(
@@ -127,6 +136,8 @@ class Runtime:
                     raise
                 # Returning lets `error` itself go on, as whoever uses this expects it: with no group around it.
             finally:
+                with contextlib.suppress(OSError):
+                    await asyncio.to_thread(self._services.experience.keep)
                 await self._host.close()
                 await self._models.close()
 

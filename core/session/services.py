@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
 from core.ports import Clock, Memory, ModuleHost, OpenLive, Versions
+from core.session.experience import Experience
 from core.session.monitor import Authorities
 
 
@@ -15,7 +16,7 @@ from core.session.monitor import Authorities
 class Services:
     """What is outside of a session and serves it. `open_modules`: makes a session's connection to its modules.
 
-    `authorities`: who has a say in calls. `versions`: keeps versions of workspaces; `open_live`: makes overlays of
+    `experience`: how often calls failed. `authorities`: who has a say in calls. `versions`: keeps versions of workspaces; `open_live`: makes overlays of
     directories; None: there are none. `warm`: modules that are started ahead of the first call; `warm_live`: also those, where a
     session sees a directory through an overlay, for which no host can have anything ready.
     """
@@ -25,6 +26,7 @@ class Services:
     clock: Clock
     open_modules: OpenModules = Door
     authorities: Authorities = field(default_factory=Authorities)
+    experience: Experience = field(default_factory=Experience)
     memory: Memory | None = None
     versions: Versions | None = None
     open_live: OpenLive | None = None

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, get_args
 
@@ -74,11 +75,14 @@ class Session:
         self._scheduler = scheduler = Scheduler(live)
         self._modules = services.open_modules(services.host, live.tree.session, files.folder)
         self._modules.on_change(live.changed)
+        live.on_applied.append(partial(services.experience.learn, live.tree))
         memory = SessionMemory(live, services.memory)
         self._monitor = Monitor(live, services.authorities)
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
         functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loader, files)
-        actions = ActionExecutor(ChildCalls(live), MemoryActions(live, scheduler, memory), functions)
+        actions = ActionExecutor(
+            ChildCalls(live, services.experience), MemoryActions(live, scheduler, memory), functions
+        )
         self._planning = Planning(scheduler, services.models, actions)
         turns = Turns(scheduler, services.models, memory)
         self._routing = Routing(scheduler, services.models)
@@ -417,7 +421,8 @@ class Session:
             given["climb"] = 1
         path = free_path(tree, "/", name)
         terms = PlanTerms(mode=way, options=given, thinks=thinks, chosen=why)
-        spawned = live.record(Spawn(caller="/", plan=terms), path)
+        history = (self._services.experience.rates() or None) if way == "profile" else None
+        spawned = live.record(Spawn(caller="/", plan=terms, history=history), path)
         tokens = budget.share(tree, root, tree.agents[path], waits=True)
         live.record(StartPlan(by="user", plan=terms, budget=tokens), path, body=text)
         self._scheduler.drive(path)

@@ -78,7 +78,9 @@ _KNOWN: Final = frozenset(
 def made(spawn: Spawn) -> PlanRun | None:
     """The plan that a `spawn` record makes; None if it makes an agent."""
     terms = spawn.plan
-    return PlanRun(terms.mode, terms.options, terms.thinks, terms) if terms is not None else None
+    if terms is None:
+        return None
+    return PlanRun(terms.mode, terms.options, terms.thinks, terms, experience=spawn.history or {})
 
 
 def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> Agent:
@@ -140,7 +142,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
     try:
         machine = PlanMachine(
             run.source,
-            mode=make_mode(run.mode, run.options, tree.bounds.plans),
+            mode=make_mode(run.mode, run.options, tree.bounds.plans, run.experience),
             # How long a person has is the gate's to say.
             limits=_limits(tree, run),
             catalogue=_Catalogue(tree, plan.path),

@@ -104,6 +104,8 @@ class PlanRun:
     given: Mapping[str, Value] = field(default_factory=dict)
     machine: PlanMachine | None = None
     history: History = field(default_factory=History)
+    experience: Mapping[str, float] = field(default_factory=dict)
+    """How often calls failed before this plan, by function and names of arguments."""
     invalid: str = ""
     cancelled: str = ""
     fault: Exception | None = None

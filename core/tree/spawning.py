@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.language.grammar import Bound
 from core.records.codec import decode
 from core.records.dialogue import Spawn
@@ -41,7 +43,10 @@ def expect_spawn(tree: Tree, record: Record, caller: Agent, spawn: Spawn) -> Non
         plain = (spawn.model, spawn.allow, spawn.intent, spawn.fork) == ("", None, None, False)
         expect(tree, record, persons and plain and not record.body, "creates an agent that nobody called")
         return
-    expect_content(tree, record, right_spawn(caller, pending, pending.bound))
+    right = right_spawn(caller, pending, pending.bound)
+    if right.plan is not None and right.plan.mode == "profile":
+        right = replace(right, history=spawn.history)
+    expect_content(tree, record, right)
     role = "" if spawn.plan is not None else argument_text(pending.bound, "role")
     expect(tree, record, record.body == role, "gives its child another role than its caller did")
 

@@ -249,6 +249,11 @@ def _shadow(node: Node, auto: Mapping[str, Expression]) -> Node:
 # --- risk and trust ---------------------------------------------------------------------------------------
 
 
+def shape_of(function: str, names: Iterable[str]) -> str:
+    """A call as its history counts it: the function, and which arguments it was given."""
+    return f"{function}({', '.join(sorted(names))})"
+
+
 def risk_components(
     profile: ProfileObject, catalogue: Catalogue | None, history: Mapping[str, float]
 ) -> tuple[float, ...]:
@@ -263,7 +268,8 @@ def risk_components(
     impacts = [max(n.impact or 0, i.impact if i else 0) for n, i in zip(nodes, infos, strict=True)]
     method = sum(impacts) / (2 * len(nodes))
     scale = min(1.0, len(nodes) / 20)
-    past = max((min(1.0, max(0.0, history.get(n.call, 0.0))) for n in nodes), default=0.0)
+    shapes = [shape_of(n.call, (*n.params, *n.refs, *profile.auto.get(n.id, {}))) for n in nodes]
+    past = max((min(1.0, max(0.0, history.get(shape, 0.0))) for shape in shapes), default=0.0)
     return schema, planning, method, scale, past
 
 
@@ -328,7 +334,7 @@ class _Log:
 
 
 class Profile(Mode):
-    """One run of Profile-Then-Reason. `history`: failure rate in [0, 1] by function, from earlier runs."""
+    """One run of Profile-Then-Reason. `history`: failure rate in [0, 1] by function and shape of arguments, from earlier runs."""
 
     name = "profile"
     patches = False

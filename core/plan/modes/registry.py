@@ -17,7 +17,10 @@ from core.records.ways import PLAN_WAYS
 
 
 def make_mode(
-    name: str, options: Mapping[str, str | int] | None = None, bounds: PlanBounds | None = None
+    name: str,
+    options: Mapping[str, str | int] | None = None,
+    bounds: PlanBounds | None = None,
+    history: Mapping[str, float] | None = None,
 ) -> Mode:
     """A fresh mode for one plan; `auto` is chosen beforehand, with `auto.choose`.
 
@@ -30,7 +33,7 @@ def make_mode(
     if name == "analyze":
         return Analyze(_number(given, "rounds", 3), confident=bounds.confidence)
     if name == "profile":
-        return Profile(climb=given.get("climb") == 1, bounds=bounds)
+        return Profile(history, climb=given.get("climb") == 1, bounds=bounds)
     plain = {"static": Static, "reflect": Reflect, "orchestrator": Orchestrator}
     if name not in plain:
         raise UsageError(f"There is no mode {name!r}; use one of {', '.join(PLAN_WAYS)}.")

@@ -11,7 +11,9 @@ import pytest
 
 from core.errors import UsageError
 from core.journal import read_journal
+from core.ports import JSON
 from core.records.dialogue import Choose, Reply, Say, Spawn
+from core.records.plans import ProfileRisk, ProfileTrust
 from core.records.record import Record
 from core.session.replay import replay
 from core.session.session import Session
@@ -229,3 +231,58 @@ def test_what_a_person_adds_while_the_plan_runs_is_the_plans_to_answer(tmp_path:
     told = heard(session)
     assert told.index("Look around") < told.index("Only the west side.") < told.index("And now?")
     assert ("interjection-1", "executed") in changes(records, "/plan")
+
+
+# --- profiles -----------------------------------------------------------------------------------------------------
+
+
+def profile_of(*calls: str, **more: JSON) -> str:
+    steps = [{"id": f"s{at}", "call": call, "params": {"text": f"x{at}"}} for at, call in enumerate(calls)]
+    return json.dumps({"steps": steps, "confidence": 0.9, **more})
+
+
+PROFILED: Answers = {
+    "Write the whole workflow": profile_of("t.fail", "t.read"),
+    "A workflow did not go well": profile_of("t.fail").replace("s0", "again"),
+    "Answer the task from these results": "Only [s1] is there.",
+    "Decide whether": '{"achieved": false, "confidence": 0.9, "reasoning": "It fails."}',
+    "Answer from the results": "It fails.",
+}
+
+
+def test_what_a_profile_is_worth_is_in_the_journal_with_what_this_users_sessions_taught(
+    tmp_path: Path,
+) -> None:
+    fails = "".join("```t.fail\nx\n```\n```t.read\nx\n```\n" for _ in range(3))
+    say(tmp_path, ("Try it", "dialogue"), script=replies({"/": [fails, "It fails."]}))
+    session, _, records = say(tmp_path, ("Do both", "profile"), answers=PROFILED)
+    assert next(one.content for one in records if isinstance(one.content, Spawn)).history == {
+        "t.fail(text)": 1.0
+    }
+    risk, repaired = (one.content for one in records if isinstance(one.content, ProfileRisk))
+    assert risk.components["history"] == 1.0
+    assert set(risk.components) == {"schema", "planning", "method", "scale", "history"}
+    first, second = (one.content for one in records if isinstance(one.content, ProfileTrust))
+    assert (first.trust, first.penalties, first.verification, first.repair) == (
+        0.7,
+        {"failed": 0.3},
+        "degraded",
+        True,
+    )
+    assert (second.repair, second.climbs) == (False, "")
+    assert "s0 gave no result" in first.issues
+    found = plan_json(session.state, session.state.agents["/plan"])["profile"]
+    assert isinstance(found, dict)
+    assert (found["route"], found["trust"], found["repaired"]) == (repaired.route, second.trust, True)
+    assert [one.text("question") for one in records if one.kind == "ask"] == ["profile", "repair", "reason"]
+
+
+def test_a_profile_that_auto_chose_climbs_where_it_does_not_hold(tmp_path: Path) -> None:
+    answers = {**PROFILED, "Say what a request is like": like(4)["Say what a request is like"]}
+    _, _, records = say(tmp_path, ("Do both", "auto"), answers=answers)
+    assert chosen(records).mode == "profile"
+    trusts = [one.content for one in records if isinstance(one.content, ProfileTrust)]
+    assert [one.climbs for one in trusts] == ["", "analyze"]
+    asked = [one.text("question") for one in records if one.kind == "ask"]
+    assert asked[:3] == ["profile", "repair", "analyze"]
+    assert "reason" not in asked

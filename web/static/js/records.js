@@ -246,6 +246,7 @@
  * @property {number|null} [intent] The most impact that its calls may have, if that is less than its caller's.
  * @property {boolean} [fork] Whether it begins with its caller's history.
  * @property {PlanTerms|null} [plan] It is a plan, and not an agent.
+ * @property {Record<string, number>|null} [history] Of a plan with a profile: how often calls failed in this user's sessions, by function and names of arguments.
  *
  * What memory brought for the agent's next turn. The body has one line for each memory, as the agent reads it.
  * @typedef {object} RecallRecord

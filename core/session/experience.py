@@ -1,0 +1,107 @@
+"""How often calls of this user's sessions failed, by function and shape of arguments: the history in a profile's risk.
+
+It is counted as records come, and kept in one file beside the sessions. That file can be thrown away: it is made anew
+from the journals. What a plan was told of it stands in its `spawn` record, so a replay needs no file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from core.errors import IactError
+from core.journal.file import read_blob, read_journal
+from core.plan.modes.profile import shape_of
+from core.records.calls import Call, Result
+from core.records.record import Record
+from core.tree.apply import take_in
+from core.tree.tree import Tree
+
+FILE: Final = "experience.json"
+_ENOUGH: Final = 3
+"""So many calls of a shape say something about the next."""
+_MOST: Final = 400
+"""Functions with shapes of which a plan is told, those that fail most first."""
+NEWEST: Final = 50
+"""Journals from which a lost file is made anew."""
+
+
+class Experience:
+    """The counts. `file`: where they are kept; None: nowhere."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._kept: dict[str, tuple[int, int]] = _read(file) if file is not None else {}
+        self._new: dict[str, tuple[int, int]] = {}
+        self._open: dict[tuple[str, int], str] = {}
+
+    @property
+    def lost(self) -> bool:
+        """Whether there is no file, so that the journals are to be read."""
+        return self._file is not None and not self._file.exists()
+
+    def learn(self, tree: Tree, record: Record) -> None:
+        """Take in a record that the tree of its session has just taken in."""
+        match record.content:
+            case Call(function=function) if "." in function:
+                agent = tree.agents.get(record.agent)
+                found = next((one for one in agent.actions if one.call == record.n), None) if agent else None
+                if found is not None and found.bound is not None:
+                    names = [*found.bound.arguments, *found.bound.attached]
+                    self._open[tree.session, record.n] = shape_of(function, names)
+            case Result(call=call, status=status) if call:
+                shape = self._open.pop((tree.session, call), None)
+                if shape is not None and status in ("ok", "error"):
+                    calls, failed = self._new.get(shape, (0, 0))
+                    self._new[shape] = calls + 1, failed + (status == "error")
+
+    def learn_from(self, folders: Iterable[Path]) -> None:
+        """Read journals, as far as they can be read. Blocks."""
+        for folder in folders:
+            tree = Tree(strict=False, blobs=lambda digest, folder=folder: read_blob(folder, digest))  # type: ignore[misc]
+            with contextlib.suppress(IactError, OSError):
+                for record in read_journal(folder).records:
+                    take_in(tree, record)
+                    self.learn(tree, record)
+
+    def rates(self) -> Mapping[str, float]:
+        """How often calls failed, from 0 to 1, by function and shape; only what failed, and was called often enough."""
+        found = {
+            shape: round(failed / calls, 3)
+            for shape, (calls, failed) in _sum(self._kept, self._new).items()
+            if failed and calls >= _ENOUGH
+        }
+        return dict(sorted(sorted(found.items(), key=lambda one: -one[1])[:_MOST]))
+
+    def keep(self) -> None:
+        """Add what is new to the file; another process may have done so, too. Blocks."""
+        if self._file is None or not (self._new or self.lost):
+            return
+        self._kept, self._new = _sum(_read(self._file), self._new), {}
+        written = self._file.with_suffix(f".{os.getpid()}")
+        with contextlib.suppress(OSError):
+            written.write_text(json.dumps(self._kept, sort_keys=True), encoding="utf-8")
+            written.replace(self._file)
+
+
+def _sum(
+    one: Mapping[str, tuple[int, int]], other: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    total = dict(one)
+    for shape, (calls, failed) in other.items():
+        before = total.get(shape, (0, 0))
+        total[shape] = before[0] + calls, before[1] + failed
+    return total
+
+
+def _read(file: Path) -> dict[str, tuple[int, int]]:
+    """What is kept; nothing if it can't be read."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return {str(shape): (int(calls), int(failed)) for shape, (calls, failed) in data.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
