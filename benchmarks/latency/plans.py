@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +30,9 @@ class Functions:
 
     def find(self, name: str) -> FunctionInfo | None:
         return next((info for info in self.all() if info.name == name), None)
+
+    def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
+        return self.find(name)
 
     def all(self) -> list[FunctionInfo]:
         return [_INFO, *_OTHERS]

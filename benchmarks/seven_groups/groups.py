@@ -74,6 +74,9 @@ class Offered:
     def find(self, name: str) -> FunctionInfo | None:
         return self._infos.get(name)
 
+    def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
+        return self.find(name)
+
     def all(self) -> list[FunctionInfo]:
         return list(self._infos.values())
 

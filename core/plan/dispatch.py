@@ -24,6 +24,8 @@ class Dispatch:
         self._run = run
         self._resources = Resources()
         self._parked: dict[str, list[str]] = {}
+        self._prepared: dict[str, tuple[Node, dict[str, JSON]]] = {}
+        """What nodes that were set aside are to be fired with, as they were then."""
         self._buckets = {one: TokenBucket(rate) for one, rate in run.limits.rates.items()}
         self._deadlines: dict[str, float] = {}
         self._left: dict[str, float] = {}
@@ -37,7 +39,13 @@ class Dispatch:
         if node is None:
             return
         record = run.state.nodes[node]
-        info = run.info(record.node)
+        arguments = self._arguments(node)
+        if arguments is None:
+            return
+        if not run.whole and run.impact_of(record.node, arguments) > 0:
+            run.unadmitted.append(node)
+            return
+        info = run.info_of(record.node, arguments)
         names = self._exclusive(record.node, info)
         for name in names:
             if not self._resources.free((name,)):
@@ -48,9 +56,7 @@ class Dispatch:
             run.sleeping.add(node)
             run.timer(run.at + wait, "throttled", node)
             return
-        arguments = self._arguments(node)
-        if arguments is None:
-            return
+        del self._prepared[node]
         self._resources.take(names, node)
         run.emit(node, "dispatched")
         self.fire(Attempt(record.node, arguments, names))
@@ -73,15 +79,16 @@ class Dispatch:
         """An attempt of an earlier run goes on outside: wait for its outcome."""
         run = self._run
         record = run.state.nodes[node]
-        names = self._exclusive(record.node, run.info(record.node))
-        self._resources.take(names, node)
         try:
             prepared = run.mode.prepare(
                 run.state, node, resolve(record.node, run.state.outputs, record.winner)
             )
         except MissingField:
             prepared = {}
-        self.fire(Attempt(record.node, {} if isinstance(prepared, LeaveOut) else prepared, names))
+        arguments = {} if isinstance(prepared, LeaveOut) else prepared
+        names = self._exclusive(record.node, run.info_of(record.node, arguments))
+        self._resources.take(names, node)
+        self.fire(Attempt(record.node, arguments, names))
 
     def over(self, node: str) -> None:
         """An attempt is over: what waited for what it held is tried again."""
@@ -105,9 +112,12 @@ class Dispatch:
             self._run.queue.add(node)
 
     def _arguments(self, node: str) -> dict[str, JSON] | None:
-        """What to fire it with; None if it ended without."""
+        """What to fire it with, decided once when it is ready; None if it ended without."""
         run = self._run
         record = run.state.nodes[node]
+        before = self._prepared.get(node)
+        if before is not None and before[0] is record.node:
+            return before[1]
         try:
             resolved = resolve(record.node, run.state.outputs, record.winner)
             prepared = run.mode.prepare(run.state, node, resolved)
@@ -120,6 +130,7 @@ class Dispatch:
             run.succeed(node, None, (), "left_out", prepared.reason)
             self.ended.append(node)
             return None
+        self._prepared[node] = record.node, prepared
         return prepared
 
     def _exclusive(self, node: Node, info: FunctionInfo | None) -> tuple[str, ...]:

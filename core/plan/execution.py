@@ -98,6 +98,10 @@ class Execution:
         self.attempts: dict[str, Attempt] = {}
         self.stopped: list[str] = []
         """Attempts that nothing is to come of any more, to be stopped by the machine."""
+        self.whole = True
+        """Whether the plan was admitted as a whole; it is not while it is still being written."""
+        self.unadmitted: list[str] = []
+        """Ready nodes that can have an effect, and wait for that."""
         self._timers: list[tuple[float, int, Timer, str]] = []
         self._counted = 0
 
@@ -169,6 +173,14 @@ class Execution:
         for one in self.state.work_in("pending", "ready"):
             self.emit(one, "gated")
 
+    def admit(self) -> None:
+        """The plan is valid as a whole: what can have an effect may start."""
+        self.whole = True
+        waiting, self.unadmitted = self.unadmitted, []
+        for one in waiting:
+            if self.state.nodes[one].state == "ready":
+                self.queue.add(one)
+
     def hold(self) -> None:
         """A thought begins for whose verdict everything waits."""
         self.holds += 1
@@ -210,6 +222,18 @@ class Execution:
         """What is known of the function that a tool node calls."""
         return self.catalogue.find(node.call) if self.catalogue is not None and node.kind == "tool" else None
 
+    def info_of(self, node: Node, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
+        """The same of the very call that it makes."""
+        if self.catalogue is None or node.kind != "tool":
+            return None
+        return self.catalogue.of_call(node.call, arguments)
+
+    def impact_of(self, node: Node, arguments: Mapping[str, JSON]) -> float:
+        """How much an attempt can do. An agent counts as one that writes, unless the plan says otherwise."""
+        info = self.info_of(node, arguments)
+        claimed = (1 if node.kind == "agent" else 0) if node.impact is None else node.impact
+        return max(claimed, info.impact if info else 0)
+
     def infos(self) -> Sequence[FunctionInfo]:
         """The functions that steps may call."""
         return self.catalogue.all() if self.catalogue is not None else ()
@@ -227,12 +251,10 @@ class Execution:
         role = self.limits.roles.get(question.kind) or ROLES[question.kind]
         return replace(question, role=role, shape=question.shape or SHAPES.get(question.kind))
 
-    def try_again(self, node: Node, failure: Failure) -> Retry | Exhausted:
-        """Rung 1. An agent counts as one that writes, unless the plan says otherwise."""
-        info = self.info(node)
-        claimed = (1 if node.kind == "agent" else 0) if node.impact is None else node.impact
-        impact = max(claimed, info.impact if info else 0)
-        idempotent = bool(info.idempotent if info else node.idempotent)
+    def try_again(self, node: Node, failure: Failure, arguments: Mapping[str, JSON]) -> Retry | Exhausted:
+        """Rung 1, for an attempt with these arguments."""
+        info, impact = self.info_of(node, arguments), self.impact_of(node, arguments)
+        idempotent = bool(node.idempotent or (info is not None and info.idempotent))
         return self.ladder.attempt_retry(node.id, failure, impact=impact, idempotent=idempotent)
 
     def outputs(self) -> dict[str, JSON]:

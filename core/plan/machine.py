@@ -180,7 +180,9 @@ class PlanMachine:
         run, record = self.run, self.run.state.nodes[node]
         failure = Failure("interrupted", record.error)
         is_work = record.node.kind in WORK  # thoughts are had anew
-        exhausted = not is_work or isinstance(run.try_again(record.node, failure), Exhausted)
+        exhausted = not is_work or isinstance(
+            run.try_again(record.node, failure, record.node.params), Exhausted
+        )
         if exhausted or run.state.join(node) != "holds":
             run.emit(node, "exhausted", detail=record.error)
             if is_work:
@@ -275,7 +277,7 @@ class PlanMachine:
 
     def _failed(self, attempt: Attempt, failure: Failure) -> None:
         run, node = self.run, attempt.node
-        rung = run.try_again(node, failure)
+        rung = run.try_again(node, failure, attempt.arguments)
         if isinstance(rung, Exhausted) or run.concluded:
             why = f" ({rung.why})" if isinstance(rung, Exhausted) and failure.transient else ""
             run.emit(node.id, "broke", detail=f"{failure.message}{why}")
@@ -665,7 +667,7 @@ class PlanMachine:
                     changed = True
         stuck = [one for one in open_ if state.nodes[one].state not in TERMINAL]
         for one in stuck:
-            why = ", ".join(state.waits_for(one)) or "nothing"
+            why = ", ".join(state.waits_for(one)) or ("nothing" if run.whole else "the rest of the plan")
             run.warn(f"Step {one!r} never started; it waited for {why}.")
             run.emit(one, "cancelled", detail=f"It never started; it waited for {why}.")
 

@@ -35,6 +35,7 @@ class Planner:
         self.reading = False
         """Whether the answer that is being given is a plan whose steps may start while it is written."""
         self._run = run
+        run.whole = not growing
         self._reader = StepReader()
         self.given: Sequence[Node] = ()
         """Steps that somebody else wrote."""
@@ -55,7 +56,7 @@ class Planner:
                     run.add("planned", self.given)
                 return
         question = Question("plan", questions.plan(run.goal, run.infos(), run.briefing))
-        self.reading = True
+        self.reading, run.whole = True, False
         text = yield question
         self.reading = False
         if text is None:
@@ -107,6 +108,8 @@ class Planner:
             checked = yield from self._fitted(nodes, self._run.state.plan.nodes.keys())
             if checked is not None:
                 self._run.add(reason, list(checked.nodes.values()))
+        if not self._problems:
+            self._run.admit()
         return not self._problems
 
     def _fitted(
@@ -168,7 +171,8 @@ class Planner:
             return
         if checked is not None:
             run.warn(*checked.warnings)
-            self._run.add("planned on", list(checked.nodes.values()))
+            run.add("planned on", list(checked.nodes.values()))
+        run.admit()
 
     def replan(self, reason: str) -> Thinking:
         """Ask for further steps in place of those that have not run; one corrected try."""
@@ -190,6 +194,7 @@ class Planner:
         gone = state.work_in(*NOT_STARTED, "failed_retryable")
         nodes = tuple(checked.nodes.values())
         run.adopt(state.plan.revise(f"replan: {reason}", add=nodes, drop=gone, finished=[]))
+        run.admit()
 
     def break_off(self) -> bool:
         """The answer that is being read breaks off. Whether some of it was read; what was complete stands."""
@@ -236,9 +241,11 @@ class Planner:
                 run.warn(*checked.warnings)
                 run.add(reason, list(checked.nodes.values()))
         run.warn(*self._problems)
+        if not self._problems:
+            run.admit()
 
     def _arrived(self, raw: JSON) -> None:
-        """Hold a complete step until what it depends on has arrived; then it may run."""
+        """Hold a complete step until what it depends on has arrived; then it may run, if it can have no effect."""
         try:
             node = read_step(raw)
         except PlanError as error:

@@ -56,9 +56,14 @@ class Ladder:
         self._given_up: set[str] = set()
 
     def attempt_retry(
-        self, node: str, failure: Failure, *, impact: int, idempotent: bool
+        self, node: str, failure: Failure, *, impact: float, idempotent: bool
     ) -> Retry | Exhausted:
-        """Rung 1, for a node that has just failed.
+        """Rung 1, for a node that has just failed. `impact`: of the call that it made.
+
+        What only looks may always be repeated, and is by itself where that may help. The retries that the plan itself
+        gives a node are for any failure, a contract that does not hold included: whoever wrote them knew what is
+        repeated. Even so nothing is made twice that can't be undone, or of which nobody knows whether it was made; and
+        nobody is asked once more who may have said no.
 
         Raises:
             RecoveryRefused: the node has not failed, or has been retried for good.
@@ -68,9 +73,10 @@ class Ladder:
             raise RecoveryRefused(
                 f"{node!r} is {record.state} and {record.rung}; only a fresh failure is retried"
             )
-        if not failure.transient:
+        if failure.kind == "incomplete" or (record.node.retries is None and not failure.transient):
             return Exhausted(f"{failure.kind} is not transient")
-        if impact >= 1 and not idempotent:
+        unknown = failure.kind == "interrupted"
+        if impact > 0 and not idempotent and (record.node.retries is None or impact >= 2 or unknown):
             return Exhausted("it has effects and is not idempotent")
         if self._state.retries_left(node) <= 0:
             return Exhausted("no retries are left")

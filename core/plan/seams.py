@@ -116,7 +116,7 @@ class FunctionInfo:
     name: str
     summary: str = ""
     schema: Mapping[str, JSON] | None = None
-    impact: int = 0
+    impact: float = 0
     idempotent: bool = False
     writes: tuple[str, ...] = ()
     endpoint: str = ""
@@ -129,4 +129,8 @@ class Catalogue(Protocol):
     """The functions that the caller may use; those outside its scope do not exist."""
 
     def find(self, name: str) -> FunctionInfo | None: ...
+    def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
+        """A function as a call of it with these arguments is: its impact here, and what it is known to write."""
+        ...
+
     def all(self) -> Sequence[FunctionInfo]: ...

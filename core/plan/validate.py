@@ -156,7 +156,7 @@ def levels(nodes: Mapping[str, Node]) -> dict[str, int]:
     return found
 
 
-def effective_impact(node: Node, info: FunctionInfo | None) -> int:
+def effective_impact(node: Node, info: FunctionInfo | None) -> float:
     """What the engine assumes for its own rules: the worse of what the plan and the function say."""
     return max(node.impact or 0, info.impact if info else 0)
 
@@ -223,7 +223,11 @@ def _race_faults(node: Node, nodes: Mapping[str, Node], catalogue: Catalogue | N
         rival = nodes.get(one)
         if rival is None:
             continue
-        info = catalogue.find(rival.call) if catalogue is not None and rival.kind == "tool" else None
+        info = None
+        if catalogue is not None and rival.kind == "tool":
+            # What refs bring is not known yet, so that what the function declares is all that there is to go by.
+            known = not rival.refs
+            info = catalogue.of_call(rival.call, rival.params) if known else catalogue.find(rival.call)
         if effective_impact(rival, info) >= 2:
             yield (
                 f"Step {one!r} has impact 2 and stands in the any_of race of {node.id!r}; "

@@ -177,7 +177,7 @@ class WrittenPlan:
             return PlanCheck(error.problems, ())
         return PlanCheck((), tuple(found.warnings))
 
-    def impacts(self, modules: Collection[Known] | None) -> dict[str, int]:
+    def impacts(self, modules: Collection[Known] | None) -> dict[str, float]:
         """The impact of each step that calls a function: the worse of what it and the function say, as far as known."""
         functions = _functions(modules) if modules is not None else None
         return {

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from core.gate.provenance import join
@@ -52,7 +53,7 @@ from core.tree.checking import expect, expect_said
 from core.tree.interpret import result_value
 from core.tree.mail import Incoming
 from core.tree.mismatch import mismatch
-from core.tree.plan_aim import Functions
+from core.tree.plan_aim import Functions, judge_in
 from core.tree.plan_firing import fire
 from core.tree.plan_report import answer_of, diagnosis_of, ending_from, ending_of, reply_of, report
 from core.tree.plan_run import BUG, Asking, Owed, PlanRun, Settled, seconds, variable_of
@@ -208,6 +209,9 @@ class _Catalogue:
     def find(self, name: str) -> FunctionInfo | None:
         return self._now().find(name)
 
+    def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
+        return self._now().of_call(name, arguments)
+
     def all(self) -> list[FunctionInfo]:
         return list(self._now().all())
 
@@ -215,7 +219,8 @@ class _Catalogue:
         registry = self._tree.registry(self._path)
         if registry is not self._registry:
             self._registry = registry
-            self._functions = Functions(registry, self._tree.bounds.plans.rates or {})
+            rates = self._tree.bounds.plans.rates or {}
+            self._functions = Functions(registry, rates, partial(judge_in, self._tree))
         return self._functions
 
 

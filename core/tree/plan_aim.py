@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from core.errors import UsageError
+from core.gate.judge import judge_call
+from core.gate.writes import paths_written
 from core.language.actions import ActionSpec, Registry
 from core.language.grammar import Bound
 from core.plan.forms import read_plan
@@ -21,18 +24,47 @@ from core.tree.tree import Tree
 DEFAULT_MODE: Final = "static"
 
 
+Judge = Callable[[ActionSpec, Mapping[str, JSON]], float]
+"""How much a call of a function with these arguments would do."""
+
+
+def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> float:
+    """The impact of a call, as the gate would rate it now."""
+    live, believed = tree.at_stake(spec.module), tree.believed(spec)
+    policy = tree.policy
+    return judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy).level
+
+
 class Functions:
     """The functions of a registry, as the plan engine looks them up."""
 
-    def __init__(self, registry: Registry, rated: Collection[str] = ()) -> None:
-        """`rated`: functions whose calls have a rate of their own; the others have their module's, if any."""
+    def __init__(self, registry: Registry, rated: Collection[str] = (), judge: Judge | None = None) -> None:
+        """`rated`: functions whose calls have a rate of their own; the others have their module's, if any.
+
+        `judge`: how much a call would do here; None: what its function declares counts.
+        """
         self._registry = registry
         self._rated = rated
+        self._judge = judge
 
     def find(self, name: str) -> FunctionInfo | None:
         """A function by its name or alias; actions of the core are not among them."""
         spec = self._registry.find(name)
         return _info(spec, self._rated) if isinstance(spec, ActionSpec) and not spec.core else None
+
+    def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
+        """A function as a call of it is: with its impact, and the files that the gate knows it to write."""
+        spec = self._registry.find(name)
+        if not isinstance(spec, ActionSpec) or spec.core:
+            return None
+        impact = self._judge(spec, arguments) if self._judge is not None else spec.impact
+        files = paths_written(spec.name, arguments) if impact > 0 else ()
+        return replace(
+            _info(spec, self._rated),
+            impact=impact,
+            idempotent=spec.idempotent or impact == 0,
+            writes=tuple(f"file:{one}" for one in files),
+        )
 
     def all(self) -> Sequence[FunctionInfo]:
         """Every function, by name."""

@@ -62,7 +62,7 @@ def what(step: StepView) -> str:
 # --- in words -------------------------------------------------------------------------------------------------
 
 
-def explain(plan: WrittenPlan, mode: str, intent: float, impacts: Mapping[str, int]) -> str:
+def explain(plan: WrittenPlan, mode: str, intent: float, impacts: Mapping[str, float]) -> str:
     """What would run in which order, what it may change, and what could keep it from being done."""
     steps = plan.steps()
     parts = [
@@ -104,7 +104,7 @@ def _order(steps: Mapping[str, StepView]) -> Iterator[str]:
                 yield f"    its {name} is {field}the result of {source}"
 
 
-def _impacts(steps: Mapping[str, StepView], intent: float, impacts: Mapping[str, int]) -> Iterator[str]:
+def _impacts(steps: Mapping[str, StepView], intent: float, impacts: Mapping[str, float]) -> Iterator[str]:
     by_impact: dict[float, list[str]] = {}
     for one, step in steps.items():
         if step.kind == "agent":

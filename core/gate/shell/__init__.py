@@ -24,4 +24,4 @@ def judge_script(script: str, *, language: str = "bash") -> Judgement:
         return Judgement((Finding("unknown", f"the script has {len(script)} characters"),))
     walk = Walk()
     walk.judge(script)
-    return Judgement(tuple(walk.findings))
+    return Judgement(tuple(walk.findings), tuple(walk.written))

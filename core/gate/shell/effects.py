@@ -34,6 +34,8 @@ class Judgement:
     """All that a script can do; nothing found means that it only looks."""
 
     findings: tuple[Finding, ...] = ()
+    written: tuple[str, ...] = ()
+    """Files that it is known to write, as they are named in it; there may be others."""
 
     @property
     def worst(self) -> Finding:

@@ -31,6 +31,10 @@ class Runner(Protocol):
         """Note one thing that the command does."""
         ...
 
+    def writes(self, path: str) -> None:
+        """Note a file that the command is known to write."""
+        ...
+
     def run(self, words: Sequence[Word]) -> None:
         """Judge a command that this one runs."""
         ...

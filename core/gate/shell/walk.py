@@ -69,6 +69,7 @@ class Walk:
 
     def __init__(self, *, depth: int = 0, posix: bool = False) -> None:
         self.findings: list[Finding] = []
+        self.written: list[str] = []
         self._depth = depth
         self._posix = posix
         self._judged = Shape()
@@ -89,6 +90,10 @@ class Walk:
         """Note one thing that the script can do."""
         self.findings.append(Finding(effect, what))
 
+    def writes(self, path: str) -> None:
+        """Note a file that the script writes."""
+        self.written.append(path)
+
     def run(self, words: Sequence[Word]) -> None:
         """Judge a command that another one runs."""
         if len(self._inside) > 40:
@@ -103,6 +108,7 @@ class Walk:
         inner = Walk(depth=self._depth + 1, posix=posix or self._posix)
         inner.judge(text)
         self.findings.extend(inner.findings)
+        self.written.extend(inner.written)
         for name in inner._variables.names():
             self._variables.set_by_command(name)
         self._reopened = self._reopened or inner._reopened

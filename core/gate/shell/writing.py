@@ -15,6 +15,8 @@ from core.gate.shell.words import Word
 def written(runner: Runner, what: str, targets: Sequence[Word], effect: Effect) -> None:
     """Note writes to `targets`; more than `effect` where code or a secret is."""
     for word in targets:
+        if word.known is not None:
+            runner.writes(word.known)
         if paths.network(word.text):
             runner.find("send", f"{what}: {shown([word])}")
         elif paths.secret(word.text) or paths.code(word.text):

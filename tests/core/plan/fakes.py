@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from core.plan.model import PlanVersion
 from core.plan.result import PlanResult
 from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
 from core.plan.state import NodeChange
+from core.ports import JSON
 from tests.core.plan.engine import PlanEngine, Waiting
 
 T = TypeVar("T")
@@ -169,6 +170,11 @@ class Functions:
 
     def find(self, name: str) -> FunctionInfo | None:
         return self.infos.get(name)
+
+    def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
+        """As its parameter `impact` says, where there is one."""
+        info, impact = self.infos.get(name), arguments.get("impact")
+        return replace(info, impact=impact) if info is not None and isinstance(impact, int) else info
 
     def all(self) -> Sequence[FunctionInfo]:
         return list(self.infos.values())

@@ -67,6 +67,12 @@ FREE: Final = {
 }
 """Outcomes on which nothing may depend that these sessions record, and why."""
 
+SOMETIMES: Final = {
+    "result.data": "what kind of error it was counts in a step of a plan that took too long; whether one is among those"
+    " that are forged is a matter of how the sessions were recorded",
+}
+"""Outcomes on which something depends in some recordings and in some not, and why."""
+
 Told = tuple[list[Record], Blobs]
 
 
@@ -132,7 +138,7 @@ def test_an_outcome_is_followed_by_what_depends_on_it(sessions: list[Told]) -> N
     for name, records, forgery, blobs in forgeries(sessions, derived=False):
         if not later.get(name):
             later[name] = named(records, forgery.n, forgery, blobs, whole=True) >= forgery.n
-    silent = {name for name, found in later.items() if not found}
+    silent = {name for name, found in later.items() if not found and name not in SOMETIMES}
     assert {name for name in silent if name not in FREE and name.split(".")[1] not in FREE} == set()
     depended = {name for name, found in later.items() if found and name in FREE}
     assert depended == set(), "something depends on them after all"

@@ -1,0 +1,40 @@
+"""Which files a call is known to write: where its arguments say so, and where its script does in plain words.
+
+What is not known is not there: a program writes what it likes. So this is nothing to decide a call by. It is for
+whoever may put calls one after another that would otherwise write one file at once.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from typing import Final
+
+from core.gate.impact import SCRIPTS
+from core.ports import JSON
+
+_FILES: Final[Mapping[str, str]] = {"files.write": "path", "files.edit": "path"}
+"""Functions of shipped modules that write one file: the parameter that names it."""
+_WORKSPACE: Final = "/workspace"
+"""Where a call begins, and what paths are relative to."""
+
+
+def paths_written(function: str, arguments: Mapping[str, JSON]) -> tuple[str, ...]:
+    """The files that a call is known to write, each as one absolute path."""
+    if function in _FILES:
+        path = arguments.get(_FILES[function])
+        return (_absolute(path),) if isinstance(path, str) else ()
+    if function not in SCRIPTS:
+        return ()
+    script_name, language_name = SCRIPTS[function]
+    script, language = arguments.get(script_name), arguments.get(language_name, "bash")
+    if not isinstance(script, str) or language != "bash":
+        return ()
+    from core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
+
+    return tuple(sorted({_absolute(one) for one in judge_script(script).written}))
+
+
+def _absolute(path: str) -> str:
+    normal = posixpath.normpath(posixpath.join(_WORKSPACE, path))
+    return normal[1:] if normal.startswith("//") else normal
