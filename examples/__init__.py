@@ -49,6 +49,26 @@ EXAMPLES: Final = (
         "Steps run as a graph, in parallel where they can; what leaves the house waits for a person.",
     ),
     Example(
+        "meeting",
+        "A plan that you change while it runs",
+        "A meeting is booked in steps that hand values on; you say something in between, and what has not begun is planned anew.",
+    ),
+    Example(
+        "harness",
+        "Ten steps in six rounds",
+        "Searches run side by side, two mends race and either will do, then tests and documentation.",
+    ),
+    Example(
+        "rounds",
+        "Judged, and planned again",
+        "A doubtful answer is looked into once more; a question that can't be answered is given up, with the reason.",
+    ),
+    Example(
+        "profiled",
+        "Three calls, whatever comes",
+        "A profile with rules adapts without asking: a branch, a recovery, one repair, one report.",
+    ),
+    Example(
         "module",
         "An agent writes its own tool",
         "It deploys a module, reads the stack trace, mends it, uses it, and a second agent finds it there.",

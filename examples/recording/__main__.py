@@ -17,7 +17,18 @@ from typing import Final
 
 from core.session.journals import JOURNAL
 from examples import EXAMPLES, HERE
-from examples.recording import analysis, bugfix, correction, module, plan, research
+from examples.recording import (
+    analysis,
+    bugfix,
+    correction,
+    harness,
+    meeting,
+    module,
+    plan,
+    profiled,
+    research,
+    rounds,
+)
 from tests.acceptance.laws import journal_law
 
 Play = Callable[[Path], Path]
@@ -28,6 +39,10 @@ SCENES: Final[Mapping[str, Play]] = {
     "analysis": analysis.play,
     "bugfix": bugfix.play,
     "plan": plan.play,
+    "meeting": meeting.play,
+    "harness": harness.play,
+    "rounds": rounds.play,
+    "profiled": profiled.play,
     "module": module.play,
     "correction": correction.play,
 }

@@ -114,11 +114,70 @@ def _correction(records: Sequence[Record]) -> bool:
     return modes == ["interrupt", "deliver"] and left == ["/editor/writer"]
 
 
+def _asked(records: Sequence[Record], plan: str = "/plan") -> list[str]:
+    """The kinds of the questions about a plan, in order."""
+    return [one.text("question") for one in records if one.kind == "ask" and one.agent == plan]
+
+
+def _ends(records: Sequence[Record], plan: str) -> dict[str, tuple[str, int]]:
+    """How each step of a plan ended, at which attempt."""
+    changes = [one for one in records if one.kind == "node" and one.agent == plan]
+    return {one.text("node"): (one.text("to"), one.number("attempt")) for one in changes}
+
+
+def _meeting(records: Sequence[Record]) -> bool:
+    """Only what the person wanted was booked, and the invitations went out after their yes."""
+    booked = [one.body for one in _results(records, "meetings.create")]
+    ends = _ends(records, "/plan")
+    return (
+        len(booked) == 1
+        and "2026-05-06T14:00" in booked[0]
+        and ends["interjection-1"][0] == "executed"
+        and ends["event"][0] == ends["invitations"][0] == "cancelled"
+        and "Invited" in _results(records, "meetings.invite")[0].body
+    )
+
+
+def _harness(records: Sequence[Record]) -> bool:
+    """One mend was enough: the other failed behind it and was not tried again, and no model was asked about it."""
+    ends = _ends(records, "/logout")
+    executed = {"search_auth", "search_utils", "read_auth", "read_utils", "analyze", "fix_b", "run_tests"}
+    return (
+        {one for one, (state, _) in ends.items() if state == "executed"}
+        == {*executed, "update_docs", "report"}
+        and ends["fix_a"][1] == 1
+        and not _asked(records, "/logout")
+        and any("OK" in one.body for one in _results(records, "shell.run"))
+    )
+
+
+def _rounds(records: Sequence[Record]) -> bool:
+    """The first question took two rounds, the second was given up after one."""
+    ends = [one.text("plan") for one in records if one.kind == "reply" and one.agent.startswith("/plan")]
+    first, second = (_asked(records, one).count("analyze") for one in ("/plan", "/plan-2"))
+    return ends == ["concluded", "partial"] and (first, second) == (2, 1)
+
+
+def _profiled(records: Sequence[Record]) -> bool:
+    """Three calls; a branch took the median, a recovery found the file, the repair the warmest month."""
+    results = [one.body for one in _results(records, "shell.run")]
+    return (
+        _asked(records) == ["profile", "repair", "reason"]
+        and any(one.startswith("median") for one in results)
+        and {one.text("what") for one in records if one.text("op") == "rule"} == {"branch", "recovery"}
+        and any(one.startswith("2025-07 27.1") for one in results)
+    )
+
+
 PROMISES: Final[dict[str, Callable[[Sequence[Record]], bool]]] = {
     "research": _research,
     "analysis": _analysis,
     "bugfix": _bugfix,
     "plan": _plan,
+    "meeting": _meeting,
+    "harness": _harness,
+    "rounds": _rounds,
+    "profiled": _profiled,
     "module": _module,
     "correction": _correction,
 }
