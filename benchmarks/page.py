@@ -84,13 +84,6 @@ PARTS: Final[Mapping[str, Part]] = {
         "[Plans](topics/plans.md).",
         seconds=600,
     ),
-    "routing": Part(
-        "What auto chooses",
-        "120 requests in six languages, written before the rule. With a request's features told by a person, this is the "
-        "table that leads from them to a way; by its form alone, what counts where no model can tell.",
-        ("--model",),
-        seconds=900,
-    ),
     "latency": Part(
         "Time and tokens by way of working",
         "How the cost of a request grows with its calls, for a dialogue, plans and LangGraph. The model is simulated. "
