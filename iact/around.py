@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from examples import EXAMPLES
 from iact.doctor import checks
 from iact.export import page
-from iact.settings import Settings
+from iact.settings import ModelSettings, Settings
 from web.ports import Finding, Prices, Recorded
 
 
@@ -35,11 +36,14 @@ class Around:
     def prices(self) -> Prices | None:
         """As they are set; what is not set costs nothing, but what is reused then costs what is read anew."""
         one = self._settings
-        if one.price_prompt is None and one.price_completion is None:
+        own = {
+            role.model: _prices(role)
+            for role in one.models.values()
+            if role.model and (role.price_prompt is not None or role.price_completion is not None)
+        }
+        if one.price_prompt is None and one.price_completion is None and not own:
             return None
-        prompt = one.price_prompt or 0.0
-        cached = prompt if one.price_cached is None else one.price_cached
-        return Prices(prompt, cached, one.price_completion or 0.0)
+        return replace(_prices(one), models=own)
 
     def checks(self) -> Sequence[Finding]:
         """What `iact doctor` finds."""
@@ -52,3 +56,9 @@ class Around:
     def export(self, journal: Path, at: int | None) -> str:
         """What `iact journal html` writes."""
         return page(journal, at=at)
+
+
+def _prices(given: Settings | ModelSettings) -> Prices:
+    prompt = given.price_prompt or 0.0
+    cached = prompt if given.price_cached is None else given.price_cached
+    return Prices(prompt, cached, given.price_completion or 0.0)

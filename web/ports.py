@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -153,11 +153,15 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a million tokens cost, in whatever money the user counts: read anew, reused, and written."""
+    """What a million tokens cost, in whatever money the user counts: read anew, reused, and written.
+
+    `models`: those that cost something else, by the name of the model.
+    """
 
     prompt: float
     cached: float
     completion: float
+    models: Mapping[str, Prices] = field(default_factory=dict)
 
 
 class Surroundings(Protocol):

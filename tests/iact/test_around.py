@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import UsageError
 from iact.around import Around
-from iact.settings import Settings, load
+from iact.settings import ModelSettings, Settings, load
 from web.ports import Prices
 
 
@@ -20,6 +20,10 @@ def test_without_prices_there_is_no_cost() -> None:
 def test_what_is_reused_costs_as_much_as_the_rest_unless_it_is_set() -> None:
     assert Around(Settings(price_prompt=3, price_completion=15)).prices() == Prices(3, 3, 15)
     assert Around(Settings(price_prompt=3, price_cached=0)).prices() == Prices(3, 0, 0)
+    cheap = ModelSettings(model="small", price_prompt=1, price_completion=2)
+    assert Around(Settings(price_prompt=3, models={"fast": cheap})).prices() == Prices(
+        3, 3, 0, {"small": Prices(1, 1, 2)}
+    )
 
 
 def test_prices_come_from_the_file_and_the_environment(tmp_path: Path) -> None:

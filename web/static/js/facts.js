@@ -63,7 +63,7 @@ function sessionFacts(store) {
     ["Tokens", tokens(prompt + sum("completion_tokens"))],
     ["Reused", share(sum("cached_tokens"), prompt)],
     ["Speed", speed(store)],
-    ["Cost", cost(session.prices, prompt, sum("cached_tokens"), sum("completion_tokens"))],
+    ["Cost", cost(session.prices, nodes)],
     ...(store.past ? [] : running(store)),
     ["Records", String(count)],
     ["Model", session.model],
@@ -96,14 +96,16 @@ function speed({ records, count }) {
 }
 
 /**
+ * What all nodes cost together, each at the price of its model.
  * @param {import("./types.js").Prices|undefined} prices
- * @param {number} prompt
- * @param {number} cached of them, reused
- * @param {number} completion
+ * @param {import("./types.js").TreeNode[]} nodes
  */
-function cost(prices, prompt, cached, completion) {
+function cost(prices, nodes) {
   if (!prices) return "";
-  const sum = ((prompt - cached) * prices.prompt + cached * prices.cached + completion * prices.completion) / 1e6;
+  const sum = nodes.reduce((total, { model, prompt_tokens: prompt, cached_tokens: cached, completion_tokens: written }) => {
+    const price = prices.models?.[model] ?? prices;
+    return total + (prompt - cached) * price.prompt + cached * price.cached + written * price.completion;
+  }, 0) / 1e6;
   return sum > 0 && sum < 0.01 ? "below 0.01" : sum.toFixed(2);
 }
 

@@ -46,7 +46,7 @@
  * @property {string} [foreign] why this installation did not make it, if so
  * @property {Prices} [prices] what a million tokens cost, if that is known
  *
- * @typedef {{prompt: number, cached: number, completion: number}} Prices
+ * @typedef {{prompt: number, cached: number, completion: number, models?: Record<string, Prices>}} Prices those of models that cost something else by name
  *
  * @typedef {object} SessionInfo
  * @property {string} id
