@@ -84,6 +84,14 @@ PARTS: Final[Mapping[str, Part]] = {
         "[Plans](topics/plans.md).",
         seconds=600,
     ),
+    "parallel": Part(
+        "Steps at once through real modules",
+        "Plans whose steps are scripts in the shell's container, and one whose steps are eight agents, through the "
+        "command line and real containers; from the end of what all wait for to the last end. "
+        "[Plans](topics/plans.md).",
+        ("--rounds", "3"),
+        seconds=300,
+    ),
     "latency": Part(
         "Time and tokens by way of working",
         "How the cost of a request grows with its calls, for a dialogue, plans and LangGraph. The model is simulated. "

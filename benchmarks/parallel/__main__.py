@@ -1,0 +1,130 @@
+"""What runs at once through real modules: `python -m benchmarks.parallel [--rounds N]`, through the command line.
+
+Plans from a file, each step a script in the shell's own container, which is started by a first step that the others
+come behind; a dialogue whose plan has eight agents, each with a container of its own. Times are those of the journal,
+from the end of what everything waits for to the last end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks import kept
+from benchmarks.kept import Target
+from core.journal import read_journal
+from core.records.plans import Node
+from tests.acceptance.product import Product
+from tests.endpoint import Endpoint, Request
+
+Step = dict[str, object]
+Spans = Mapping[str, tuple[float, float]]
+"""When each step was dispatched and when it ended, in seconds since its plan's start."""
+
+
+def shell(identity: str, command: str, *after: str) -> Step:
+    return {"id": identity, "call": "shell.run", "params": {"command": command}, "after": list(after)}
+
+
+def spans(journal: Path) -> Spans:
+    """As the journal has them."""
+    began: dict[str, float] = {}
+    ended: dict[str, float] = {}
+    for record in read_journal(journal).records:
+        match record.content:
+            case Node(node=node, to="running", t=at):
+                began.setdefault(node, at)
+            case Node(node=node, to="executed", t=at):
+                ended[node] = at
+    lost = sorted(began.keys() - ended.keys())
+    if lost:
+        raise RuntimeError(f"not every step was executed: {', '.join(lost)}; see {journal}")
+    return {one: (began[one], ended[one]) for one in began}
+
+
+def planned(folder: Path, steps: Sequence[Step]) -> Spans:
+    """Run a plan whose first step is `warm`."""
+    data = folder / "data"
+    data.mkdir(exist_ok=True)
+    file = folder / "plan.json"
+    file.write_text(json.dumps({"goal": "Work", "steps": [shell("warm", "true"), *steps]}))
+    ran = Product.at(data).run("plan", "run", str(file), "--json")
+    return spans(Path(json.loads(ran.stdout)["journal"]))
+
+
+def makespan(found: Spans) -> float:
+    """From the end of the first step to the last end."""
+    return max(end for _, end in found.values()) - found["warm"][1]
+
+
+def sleeps(folder: Path, count: int) -> float:
+    return makespan(planned(folder, [shell(f"s{n}", "sleep 1", "warm") for n in range(count)]))
+
+
+def chain(folder: Path) -> float:
+    """Eight scripts that need each other: what each adds to its own half second."""
+    steps = [shell(f"s{n}", "sleep 0.5", f"s{n - 1}" if n else "warm") for n in range(8)]
+    return (makespan(planned(folder, steps)) - 4) / 8
+
+
+def one_file(folder: Path) -> float:
+    """Two scripts that append to one file for a second each; they would take one together."""
+    append = "echo a >> log; sleep 1; echo b >> log"
+    found = planned(folder, [shell("s0", append, "warm"), shell("s1", append, "warm")])
+    first, second = sorted((found["s0"], found["s1"]))
+    if second[0] < first[1]:
+        raise RuntimeError("two steps that write one file overlapped")
+    return makespan(found)
+
+
+def agents(folder: Path) -> float:
+    """Eight agents, each of which has its own container run a script of a second."""
+
+    def answer(request: Request) -> str:
+        if request.agent == "/":
+            steps = "\n".join(f"  - {{id: s{n}, agent: a{n}, task: Sleep.}}" for n in range(8))
+            return f"```PLAN p\ngoal: Sleep\nsteps:\n{steps}\n```" if request.turn == 0 else "Done."
+        return "```shell.run\nsleep 1\n```" if request.turn == 0 else "Slept."
+
+    endpoint = Endpoint(answer).start()
+    try:
+        data = folder / "data"
+        data.mkdir(exist_ok=True)
+        found = spans(Product.at(data, endpoint).ask("Sleep.").journal)
+    finally:
+        endpoint.stop()
+    return max(end for _, end in found.values()) - min(begin for begin, _ in found.values())
+
+
+WORK: Mapping[str, tuple[Callable[[Path], float], float | None]] = {
+    "four sleeps of a second": (lambda folder: sleeps(folder, 4), 1.6),
+    "sixteen sleeps of a second": (lambda folder: sleeps(folder, 16), 2.5),
+    "a chain of eight, for each step": (chain, 0.25),
+    "two that write one file, a second each": (one_file, None),
+    "eight agents, their containers included": (agents, None),
+}
+"""What is measured, and the most seconds that it may take."""
+
+
+def main() -> int:
+    """Measure and print; 1 if a target is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.parallel", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    rounds = parser.parse_args().rounds
+    found: dict[str, float] = {}
+    for name, (measure, _) in WORK.items():
+        with tempfile.TemporaryDirectory(prefix="iact-parallel-") as folder:
+            found[name] = statistics.median(measure(Path(folder)) for _ in range(rounds))
+    targets = [Target(name, found[name], limit, "s") for name, (_, limit) in WORK.items()]
+    kept.targets(targets)
+    kept.numbers({name: round(seconds, 2) for name, seconds in found.items()})
+    return 0 if all(target.met for target in targets) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
