@@ -17,7 +17,7 @@ from core.session.session_memory import SessionMemory
 from core.tree import budget, errand
 from core.tree.agent import Agent, End, Think
 from core.tree.inputs import choose_notes, complete, compose, prepare
-from core.tree.interpret import KEPT, running_children, summarizer
+from core.tree.interpret import cut_of, running_children, summarizer
 from core.tree.prepared import Foreseen, Prepared
 
 _TELL: Final = 0.7
@@ -63,7 +63,7 @@ class Turns:
         window = tree.roles[agent.model].context
         share = size / (window - min(tree.bounds.reply_tokens, window // 8))
         bound = self._bound(agent, cost, now)
-        if bound is None and share >= _COMPRESS and agent.context.history.cut(newest, KEPT) is not None:
+        if bound is None and share >= _COMPRESS and cut_of(tree, agent, newest) is not None:
             await self._compress(agent, complete(tree, agent, composed))
             return
         if bound is None and share >= 1:

@@ -620,7 +620,7 @@ def _compress(tree: Tree, record: Record, cut: Compress) -> None:
     expect(tree, record, added or cut.role == right, f"is by the model of another role than {right!r}")
     expect(tree, record, known is None or cut.model == known.model, "names another model than its role's")
     turns.count(agent, cut.usage)
-    expect(tree, record, compress(agent, record.body), "cuts a history that is too short")
+    expect(tree, record, compress(tree, agent, record.body), "cuts a history that is too short")
 
 
 def _recall(tree: Tree, record: Record, recall: Recall) -> None:

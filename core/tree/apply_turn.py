@@ -14,6 +14,7 @@ from core.records.record import Record
 from core.tree import origin
 from core.tree.agent import Agent
 from core.tree.checking import expect
+from core.tree.fitting import own_reply
 from core.tree.inputs import documented, labels_shown, noted, opening_specs, prepare
 from core.tree.prepared import Prepared
 from core.tree.tree import Tree
@@ -71,7 +72,6 @@ def take_turn(
         prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts)
     )
     agent.context.told = Told(prepared.seen, prepared.table.bindings) if stays else None
-    agent.context.history.push(ChatMessage("assistant", record.body))
     for message in agent.mail.inbox:
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
@@ -80,6 +80,7 @@ def take_turn(
         agent.context.first = prepared.input
         origin.hear_names(tree, agent, opening_specs(tree, agent, prepared.seen.catalogue))
     agent.table, agent.context.fresh = prepared.table, False
+    agent.context.history.push(ChatMessage("assistant", own_reply(tree, agent, record.body)))
     agent.context.full_told = agent.context.full_told or prepared.full > 0
     _calibrate(tree, agent, made.usage, prepared)
     agent.context.known.update(prepared.notes)

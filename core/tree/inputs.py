@@ -21,12 +21,15 @@ from core.ports import Part
 from core.records.dialogue import LastTurn
 from core.records.parts import Seen
 from core.tree.agent import Agent
+from core.tree.fitting import fitted
 from core.tree.mail import Incoming
 from core.tree.offers import asks_for_steps, is_offered, touches
 from core.tree.prepared import Composed, Prepared, newest_message
 from core.tree.tree import Tree
 
 _NOTES: Final = 3
+_LONG: Final = 20_000
+"""Characters of a message from which on it is a variable as well."""
 _FRONT: Final = -1
 _WORDS: Final = re.compile(r"[\w.]+")
 _TURNS_LEFT: Final = 3
@@ -116,10 +119,8 @@ def compose(
     wanted = None if took is None else set(took)
     inbox = [message for message in agent.mail.inbox if wanted is None or message.n in wanted]
     table = agent.table.copy() if inbox else agent.table
-    parts = [
-        *_opening(tree, agent, seen.catalogue),
-        *heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue),
-    ]
+    new = heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue)
+    parts = [*_opening(tree, agent, seen.catalogue), *fitted(tree, agent, new)]
     told, recalled = agent.context.told, agent.mail.recalled
     end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
     shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
@@ -242,6 +243,9 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
     brought = {new: table[new] for new in names.values()}
     if message.kind != "child":
         _capture(text, table, message)
+        if len(text) > _LONG:  # where it does not fit, this is what is left to read it from
+            variable = table.keep("message", text_value(text, labels=message.labels, origin=message.source))
+            brought = {**brought, variable: table[variable]}
         return labels.message(message.source, text, brought)
     reply = text_value(text, media="text/markdown", labels=message.labels, origin=message.child)
     variable = table.keep(message.child.rsplit("/", 1)[1], reply)

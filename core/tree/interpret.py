@@ -16,6 +16,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from core.context.embeds import MOST, part
+from core.context.history import History
 from core.gate.gate import arguments_digest
 from core.gate.provenance import Labels, join
 from core.language import labels
@@ -157,7 +158,7 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
         case "SHOW":
             return _show(tree, agent, pending.bound)
         case "COMPRESS":
-            cut = compress(agent, None)
+            cut = compress(tree, agent, None)
             return "Your history was cut." if cut else "`COMPRESS` was not needed: your history is short."
         case "CALL" | "CALL_ASYNC":
             return _aim(tree, agent, pending, pending.bound)
@@ -213,13 +214,27 @@ def summarizer(tree: Tree, agent: Agent) -> str:
     return "fast" if fast.context >= own.context and {*own.takes} <= {*fast.takes} else agent.model
 
 
-def compress(agent: Agent, summary: str | None) -> bool:
-    """Cut an agent's history to its first message, a summary and the last two turns; False if it is too short.
+def cut_of(tree: Tree, agent: Agent, first: ChatMessage) -> History | None:
+    """An agent's history behind `first`, cut to its last turns; to fewer where they fill half its window. None: it is too short."""
+    history, role = agent.context.history, tree.roles.get(agent.model)
+    most = role.context // 2 if role is not None else history.tokens
+    shortest: History | None = None
+    for keep in range(KEPT, 0, -2):
+        cut = history.cut(first, keep)
+        if cut is None and history.tokens <= most:
+            return None
+        shortest = cut or shortest
+        if cut is not None and cut.tokens <= most:
+            break
+    return shortest
+
+
+def compress(tree: Tree, agent: Agent, summary: str | None) -> bool:
+    """Cut an agent's history to its first message, a summary and its last turns; False if it is too short.
 
     `summary` is None if the agent's last reply holds it.
     """
-    first = ChatMessage("user", f"{agent.context.first}\n\n{labels.compressed(summary)}")
-    cut = agent.context.history.cut(first, KEPT)
+    cut = cut_of(tree, agent, ChatMessage("user", f"{agent.context.first}\n\n{labels.compressed(summary)}"))
     if cut is None:
         return False
     agent.context.history = cut

@@ -1,0 +1,55 @@
+"""What can't fit into a model's window is shortened to a reference, whoever said it: one long text must end no session.
+
+Half of a window is for what is new at one turn, a quarter for one reply of the agent's own. What is longer loses its
+middle; the whole stays in a variable, or in the one that its own words name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.context.tokens import estimate
+from core.language import labels
+from core.language.variables import text_value
+from core.tree import origin
+from core.tree.agent import Agent
+from core.tree.tree import Tree
+
+_LEAST = 400
+"""Characters that are left of each part, whatever comes of it."""
+
+
+def fitted(tree: Tree, agent: Agent, parts: Sequence[str]) -> list[str]:
+    """What is new for an agent, part by part, with the middle of the longest left out if it is too much."""
+    room = _window(tree, agent) // 2
+    if _surely_fits(sum(map(len, parts)), room):
+        return list(parts)
+    limit, found = max(map(len, parts)), list(parts)
+    while limit > _LEAST and sum(map(estimate, found)) > room:
+        limit = max(_LEAST, limit * 3 // 4)
+        found = [labels.shorten(part, limit, None) for part in parts]
+    return found
+
+
+def own_reply(tree: Tree, agent: Agent, text: str) -> str:
+    """An agent's own reply as it stands in its history. One that is too long is kept in a variable as a whole."""
+    room = _window(tree, agent) // 4
+    if _surely_fits(len(text), room) or estimate(text) <= room:
+        return text
+    value = text_value(text, media="text/markdown", labels=origin.by(agent), origin="you")
+    variable = agent.table.keep("reply", value)
+    limit, shown = len(text), text
+    while limit > _LEAST and estimate(shown) > room:
+        limit = max(_LEAST, limit * 3 // 4)
+        shown = labels.shorten(text, limit, variable)
+    return shown
+
+
+def _window(tree: Tree, agent: Agent) -> int:
+    role = tree.roles.get(agent.model)
+    return role.context if role is not None and role.context > 0 else 1 << 30
+
+
+def _surely_fits(characters: int, room: int) -> bool:
+    """Whether so many characters fit, whatever they are: no character has more than two tokens."""
+    return characters * 2 <= room
