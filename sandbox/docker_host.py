@@ -74,7 +74,7 @@ class DockerHost(Host[DockerInstance]):
         data: Path,
         *,
         bounds: limits.Limits | None = None,
-        patience: float = 30,
+        patience: float = 10,
         shipped: Path | None = None,
         folders: Sequence[Path] = (),
         outside: Outside | None = None,

@@ -57,7 +57,7 @@ class Host(ABC, Generic[Running]):
         data: Path,
         *,
         bounds: limits.Limits | None = None,
-        patience: float = 30,
+        patience: float = 10,
         shipped: Path | None = None,
         folders: Sequence[Path] = (),
         outside: Outside | None = None,

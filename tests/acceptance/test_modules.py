@@ -237,6 +237,33 @@ def test_a_person_adds_and_removes_a_module_while_agents_run(stage: Stage, tmp_p
     assert "The module `scout` is not available any more." in contexts(endpoint.requests, "/")[-1]
 
 
+SLOW = """\
+import asyncio
+from contextlib import asynccontextmanager
+from ext_modules.sdk import Module
+
+module = Module("slow", "Never comes up.")
+
+@module.lifespan
+@asynccontextmanager
+async def never():
+    await asyncio.Event().wait()
+    yield
+
+@module.function(impact=0, summary="Say hello")
+def hello() -> str:
+    return "Hello."
+"""
+
+
+def test_a_module_that_never_comes_up_is_refused_soon(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    product = stage.product()
+    refused = product.run("module", "add", str(tmp_path / "slow.py"))
+    assert refused.status == 1
+    assert "did not come up within 10 seconds" in refused.sentence
+
+
 def test_what_a_call_started_ends_with_it_and_a_module_that_can_start_nothing_is_started_anew(
     stage: Stage,
 ) -> None:
