@@ -6,9 +6,13 @@ import json
 import time
 from pathlib import Path
 
+import pytest
+
+from core.records.ways import PLAN_MODES
 from tests.acceptance.conftest import Stage
-from tests.acceptance.product import Product, acknowledged, kill, until
+from tests.acceptance.product import NO_MODULES, Product, acknowledged, kill, until
 from tests.acceptance.test_scenes import Spoken, served, speak
+from tests.core.session.test_plan_control import JUDGING
 from tests.endpoint import Gate, Reply, Request
 
 Json = dict[str, object]
@@ -182,6 +186,67 @@ def test_a_killed_plan_goes_on_and_repeats_no_effect(stage: Stage) -> None:
     became = states(replayed(product, spoken.folder))
     assert became["first"] == became["child"] == became["other"] == "executed"
     assert became["held"] == "failed", "what had an effect and was cut off is not made again"
+
+
+@pytest.mark.parametrize("mode", [mode for mode in PLAN_MODES if mode != "profile"])
+def test_a_plan_of_every_mode_goes_on_after_a_kill(stage: Stage, mode: str) -> None:
+    """While an agent of its writes, after a step that had an effect."""
+    effect = {"id": "a", "call": "shell.run", "params": {"command": "echo first >> effects"}}
+    ask = {"id": "b", "agent": "worker", "task": "Do your part.", "after": ["a"]}
+    written = json.dumps({"steps": [effect, ask], "confidence": 0.9, "branches": []})
+    answers = {**JUDGING, "Plan the": written, "Write the whole": written}
+
+    def answer(request: Request) -> Reply | str:
+        match request.agent:
+            case "/":
+                return "It is over." if request.turn else plan_of(mode)
+            case "":
+                return next(str(text) for start, text in answers.items() if request.last.startswith(start))
+            case _:
+                return Reply("My part is done.", gates={4: stand})
+
+    stand = Gate()
+    product = stage.product(stage.endpoint(answer, crashes=True))
+    with served(product) as server:
+        spoken = speak(product, server, "Go.")
+        assert stand.wait(_LONG)
+        assert kill(server.process)
+    stand.release()
+    with served(product) as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": spoken.session, "since": 0})
+        answered(spoken)
+    assert (spoken.workspace / "effects").read_text() == "first\n"
+    became = states(replayed(product, spoken.folder))
+    assert (became["a"], became["b"]) == ("executed", "executed")
+
+
+def test_a_plan_of_the_mode_profile_goes_on_after_a_kill(stage: Stage) -> None:
+    """While its second question is answered: which steps it has follows from what the answers are."""
+    questions: list[str] = []
+
+    def answer(request: Request) -> Reply | str:
+        if request.agent == "/":
+            return "It is over." if request.turn else plan_of("profile")
+        questions.append(request.last)
+        text = next((str(text) for start, text in JUDGING.items() if request.last.startswith(start)), "{}")
+        return Reply(text, gates={4: stand}) if len(questions) == 2 else text
+
+    stand = Gate()
+    product = stage.product(stage.endpoint(answer, crashes=True), **NO_MODULES)
+    with product.serving() as server:
+        spoken = speak(product, server, "Go.")
+        assert stand.wait(_LONG)
+        assert kill(server.process)
+    stand.release()
+    with product.serving() as server, server.connect() as socket:
+        acknowledged(socket, {"type": "hello", "session": spoken.session, "since": 0})
+        answered(spoken)
+    assert questions[2] == questions[1], "what was being answered is asked again"
+    assert replayed(product, spoken.folder)["plans"]
+
+
+def plan_of(mode: str) -> str:
+    return f"I have a plan.\n\n```PLAN audit mode={mode}\ngoal: Find out\n```"
 
 
 def test_a_plan_is_paused_corrected_and_cancelled(stage: Stage) -> None:
