@@ -215,9 +215,9 @@ def summarizer(tree: Tree, agent: Agent) -> str:
 
 
 def cut_of(tree: Tree, agent: Agent, first: ChatMessage) -> History | None:
-    """An agent's history behind `first`, cut to its last turns; to fewer where they fill half its window. None: it is too short."""
+    """An agent's history behind `first`, cut to its last turns; to fewer where they fill most of its window. None: it is too short."""
     history, role = agent.context.history, tree.roles.get(agent.model)
-    most = role.context // 2 if role is not None else history.tokens
+    most = role.context * 4 // 5 if role is not None else history.tokens
     shortest: History | None = None
     for keep in range(KEPT, 0, -2):
         cut = history.cut(first, keep)
