@@ -14,7 +14,7 @@ from core.ports import JSON
 from core.records.calls import ClearanceAnswer, ClearanceAsk
 from core.records.dialogue import Recall
 from core.records.parts import AttachedValue, Memory
-from core.records.plans import Ask, Node, Plan, Wake
+from core.records.plans import Ask, Extend, Node, Plan, Wake
 from web.render import NONE, Known, code_block, markdown, output, plain
 from web.visible import exact
 
@@ -126,6 +126,12 @@ def plan_html(plan: Plan, known: Known = NONE) -> str:
     head = f"Plan, version {plan.version}" + (f": {changes}" if changes else "")
     why = markdown(plan.reason, known) if plan.reason and plan.version > 1 else ""
     return f'<p class="aside">{plain(head)}.</p>{why}'
+
+
+def extend_html(more: Extend) -> str:
+    """Steps that join a version without a decision: while a plan is written, or thoughts about it."""
+    names = ", ".join(f'<span class="function">{plain(str(one.get("id")))}</span>' for one in more.add)
+    return f'<p class="aside">{names} joins the plan: {plain(more.reason)}.</p>'
 
 
 def node_html(node: Node) -> str:

@@ -26,6 +26,7 @@ from web.messages import (
     Declassify,
     Download,
     EditMemory,
+    EditPlan,
     EndUpload,
     Export,
     Foresee,
@@ -35,6 +36,7 @@ from web.messages import (
     Inject,
     ListExamples,
     ListModules,
+    ListPlans,
     ListSessions,
     ListVariables,
     Lockdown,
@@ -46,13 +48,18 @@ from web.messages import (
     RemoveModule,
     Render,
     Restore,
+    RetryStep,
+    RunPlan,
+    SavePlan,
     Say,
     SearchMemory,
     Seek,
     SetIntent,
     ShowContext,
     ShowMemory,
+    ShowPlan,
     ShowVariable,
+    StartPlan,
     Upload,
 )
 from web.past import Past
@@ -176,6 +183,44 @@ async def _resume(client: Client, message: OnAgent) -> Fields:
 async def _cancel(client: Client, message: OnAgent) -> Fields:
     session = await client.session()
     return {"n": (await session.cancel(message.path, message.step or "")).n}
+
+
+async def _plan_start(client: Client, message: StartPlan) -> Fields:
+    session = await client.session()
+    return {"n": (await session.start_plan(message.path)).n}
+
+
+async def _plan_edit(client: Client, message: EditPlan) -> Fields:
+    session = await client.session()
+    return {"n": (await session.edit_plan(message.path, message.text)).n}
+
+
+async def _plan_retry(client: Client, message: RetryStep) -> Fields:
+    session = await client.session()
+    return {"n": (await session.retry_step(message.path, message.step)).n}
+
+
+async def _plan_text(client: Client, message: ShowPlan) -> Fields:
+    session = await client.session()
+    return {"text": session.plan_text(message.path)}
+
+
+async def _plan_save(client: Client, message: SavePlan) -> Fields:
+    session = await client.session()
+    return {"file": str(await asyncio.to_thread(session.save_plan, message.path, message.name))}
+
+
+async def _plans(client: Client, message: ListPlans) -> Fields:
+    return {"list": [*await asyncio.to_thread(client.runtime.templates.names)]}
+
+
+async def _plan_run(client: Client, message: RunPlan) -> Fields:
+    text = await asyncio.to_thread(client.runtime.templates.read, message.name)
+    session = await client.session()
+    record = await session.begin_plan(
+        text, name=message.name[:40], mode=message.mode, plan_first=message.plan_first
+    )
+    return {"n": record.n, "path": record.agent, "session": session.id}
 
 
 async def _intent(client: Client, message: SetIntent) -> Fields:
@@ -354,6 +399,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "pause": _command(OnAgent, _pause),
     "resume": _command(OnAgent, _resume),
     "cancel": _command(OnAgent, _cancel),
+    "plan.start": _command(StartPlan, _plan_start),
+    "plan.edit": _command(EditPlan, _plan_edit),
+    "plan.retry": _command(RetryStep, _plan_retry),
+    "plan.text": _command(ShowPlan, _plan_text),
+    "plan.save": _command(SavePlan, _plan_save),
+    "plan.run": _command(RunPlan, _plan_run),
+    "plans": _command(ListPlans, _plans),
     "clear": _command(Clear, _clear),
     "intent": _command(SetIntent, _intent),
     "declassify": _command(Declassify, _declassify),

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from core.records.control import InjectMode
-from core.records.ways import Way
+from core.records.ways import PlanWay, Way
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]
@@ -19,6 +19,9 @@ AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]
 
 StepId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 """The id of a step of a plan."""
+
+TemplateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+"""The name of a kept plan."""
 
 MemoryId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
@@ -204,6 +207,57 @@ class OnAgent(Message):
 
     path: AgentPath
     step: StepId | None = None
+
+
+class StartPlan(Message):
+    """`plan.start`: let the plan `path` begin, which was written and waits for a person to look at it."""
+
+    path: AgentPath
+
+
+class EditPlan(Message):
+    """`plan.edit`: other steps for what has not started of a plan that waits or is paused; `text`: all of it, as YAML.
+
+    It makes a version by the user.
+    """
+
+    path: AgentPath
+    text: Annotated[str, StringConstraints(pattern=r"\S", max_length=1 << 20)]
+
+
+class RetryStep(Message):
+    """`plan.retry`: let a step that came to nothing run once more, with what needed it, also of a plan that has ended."""
+
+    path: AgentPath
+    step: StepId
+
+
+class ShowPlan(Message):
+    """`plan.text`: a plan as a person would write it. The `ok` has `text`, YAML as `plan.edit` takes it."""
+
+    path: AgentPath
+
+
+class SavePlan(Message):
+    """`plan.save`: keep a plan as the template `name`, for `PLAN from=NAME` and `plan.run`. The `ok` has `file`."""
+
+    path: AgentPath
+    name: TemplateName
+
+
+class ListPlans(Message):
+    """`plans`: the templates that there are. The `ok` has `list`, their names."""
+
+
+class RunPlan(Message):
+    """`plan.run`: begin a plan below the root, from the template `name`. `plan_first`: it waits until it is started.
+
+    The `ok` has `path`, the plan's, and `n`.
+    """
+
+    name: TemplateName
+    mode: PlanWay = "static"
+    plan_first: bool = False
 
 
 class Remember(Message):

@@ -20,14 +20,17 @@ from core.records.calls import (
 )
 from core.records.control import (
     ApplyChanges,
+    BeginPlan,
     Cancel,
     Declassify,
     DropChanges,
+    EditPlan,
     Inject,
     Lockdown,
     Pause,
     Restore,
     Resume,
+    RetryStep,
     SetIntent,
     SetPolicy,
     StartPlan,
@@ -36,7 +39,7 @@ from core.records.control import (
 from core.records.dialogue import Choose, Discard, Generation, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import Control
 from core.records.parts import Blob
-from core.records.plans import Ask, Draft, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust, Wake
+from core.records.plans import Ask, Draft, Extend, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust, Wake
 from core.records.record import Record
 from core.records.session import Adopt, Close, Fork, Module, Notice, Open
 from core.session.text import IsAction, calls, looks_like_action
@@ -44,6 +47,7 @@ from web.audit import (
     answer_html,
     ask_html,
     draft_html,
+    extend_html,
     node_html,
     plan_html,
     question_html,
@@ -189,6 +193,8 @@ def record_html(
             return _settled(settle)
         case Plan() as plan:
             return plan_html(plan, known)
+        case Extend() as more:
+            return extend_html(more)
         case Node() as node:
             return node_html(node)
         case Ask() as ask:
@@ -202,7 +208,8 @@ def record_html(
         case Open() | Adopt() | Module() | Notice() | Fork() | Close() as event:
             return _event(event, record.body)
         case Inject() as inject:
-            return f'<p class="aside">Intervention ({inject.mode})</p>{markdown(record.body, known)}'
+            about = f" about the step {plain(inject.node)}" if inject.node else ""
+            return f'<p class="aside">Intervention{about} ({inject.mode})</p>{markdown(record.body, known)}'
     if isinstance(record.content, Control):
         return f'<p class="aside">{plain(_done(record.content))}.</p>'
     return _other(record)
@@ -363,10 +370,10 @@ def _done(content: Control) -> str:
             if value:
                 return "Changes in the directory are kept apart until they are applied"
             return "Changes in the directory can't be kept apart for review"
-        case Pause(by=by):
-            return f"Paused by {by}"
-        case Resume(by=by):
-            return f"Resumed by {by}"
+        case Pause(by=by, node=node):
+            return f"Step {node} paused by {by}" if node else f"Paused by {by}"
+        case Resume(by=by, node=node):
+            return f"Step {node} resumed by {by}" if node else f"Resumed by {by}"
         case Cancel(by=by, node=node):
             return f"Step {node} cancelled by {by}" if node else f"Cancelled by {by}"
         case Restore(by=by):
@@ -377,6 +384,12 @@ def _done(content: Control) -> str:
             return f"Policy renewed by {by}"
         case StartPlan(by=by):
             return f"Plan started by {by}"
+        case BeginPlan(by=by):
+            return f"Plan approved by {by}; it begins"
+        case EditPlan(by=by):
+            return f"Steps of the plan changed by {by}"
+        case RetryStep(by=by, node=node):
+            return f"Step {node} tried again by {by}"
         case Inject(by=by):
             return f"Message by {by}"
 

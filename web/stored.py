@@ -112,6 +112,30 @@ class Stored:
         """Refused."""
         _refuse()
 
+    async def start_plan(self, path: str) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def edit_plan(self, path: str, text: str) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def retry_step(self, path: str, step: str) -> Record:
+        """Refused."""
+        _refuse()
+
+    def plan_text(self, path: str) -> str:
+        """Refused."""
+        _refuse()
+
+    def save_plan(self, path: str, name: str) -> Path:
+        """Refused."""
+        _refuse()
+
+    async def begin_plan(self, text: str, *, name: str, mode: str, plan_first: bool) -> Record:
+        """Refused."""
+        _refuse()
+
     async def set_intent(self, value: float) -> Record:
         """Refused."""
         _refuse()

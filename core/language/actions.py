@@ -65,10 +65,16 @@ class ActionSpec:
         return None if self.core else self.name.split(".", 1)[0]
 
 
-def _schema(required: Iterable[str], **properties: dict[str, JSON]) -> dict[str, JSON]:
+def _schema(
+    required: Iterable[str],
+    *,
+    plain: Mapping[str, dict[str, JSON]] | None = None,
+    **properties: dict[str, JSON],
+) -> dict[str, JSON]:
+    """`plain`: parameters whose names Python can't have."""
     return {
         "type": "object",
-        "properties": {name: dict(value) for name, value in properties.items()},
+        "properties": {name: dict(value) for name, value in {**properties, **(plain or {})}.items()},
         "required": list(required),
         "additionalProperties": False,
     }
@@ -164,6 +170,7 @@ PLAN: Final = ActionSpec(
         ["plan"],
         name={"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$"},
         plan=_TEXT,
+        plain={"from": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"}},
         mode={"type": "string", "enum": list(PLAN_WAYS)},
         n={"type": "integer", "minimum": 1, "maximum": 100},
         rounds={"type": "integer", "minimum": 1, "maximum": 100},
@@ -204,6 +211,7 @@ With goal and no steps, a planner writes the steps. mode says when the results a
 - analyze rounds=3: the goal matters more than the way; it is planned anew until it is reached.
 - profile: regular work of which you know where it may break; it takes two or three model calls, however many steps there are.
 - auto: you can't tell.
+from=NAME takes the steps of a plan that the user has kept under that name; its body is then goal: and what it is for.
 All but static end with a report in words; report=false leaves it out.""",
     core=True,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from core.plan.model import PlanVersion
+from core.plan.model import PlanExtension, PlanVersion
 from core.plan.seams import Firing, Question
 from core.plan.state import NodeChange
 
@@ -78,4 +78,6 @@ class Trust(NamedTuple):
 Assessed = Risk | RuleFired | Trust
 """What a mode tells of its judgement of a plan."""
 
-Command = NodeChange | PlanVersion | Firing | StopFiring | AskModel | StopAsking | Notice | Assessed
+Command = (
+    NodeChange | PlanVersion | PlanExtension | Firing | StopFiring | AskModel | StopAsking | Notice | Assessed
+)

@@ -200,7 +200,7 @@ class Deliberation:
         run = self._run
         node = self._fresh_id(kind)
         added = Node(node, kind, task=task or reason, spawned_by=spawned_by)
-        self._run.add(f"{kind}: {reason}" if run.state.versions else reason, [added])
+        run.join(reason, [added])
         if start:
             run.emit(node, "dispatched")
         return node

@@ -8,7 +8,7 @@ follows from it at once.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -17,12 +17,12 @@ from core.plan.answers import SHAPES
 from core.plan.briefing import NOTHING, Briefing
 from core.plan.commands import Command, Notice
 from core.plan.limits import Limits
-from core.plan.model import WORK, Node, Plan, PlanVersion
+from core.plan.model import WORK, Node, Plan, PlanError, PlanExtension, PlanVersion
 from core.plan.modes.base import Mode
 from core.plan.recovery import Exhausted, Ladder, LadderBudget, Retry
 from core.plan.schedule import ReadyQueue
 from core.plan.seams import ROLES, Catalogue, Failure, FunctionInfo, Question
-from core.plan.state import NodeChange, PlanState
+from core.plan.state import NodeChange, PlanEvent, PlanState
 from core.plan.states import TERMINAL, Cause
 from core.ports import JSON
 
@@ -70,7 +70,7 @@ class Execution:
         replans = limits.replans if mode.max_replans is None else mode.max_replans
         self.ladder = Ladder(self.state, LadderBudget(limits.patches, replans), backoff=limits.backoff)
         self.admission = Admission(self.state, mode, limits, catalogue)
-        self.trail: list[NodeChange | PlanVersion] = []
+        self.trail: list[PlanEvent] = []
         self.warnings: list[str] = []
         self.flags: list[str] = []
         self.answer: str | None = None
@@ -131,7 +131,11 @@ class Execution:
         self.state.adopt(version)
         self.trail.append(version)
         self.out.append(version)
-        for node in sorted((*version.add, *version.rewire), key=lambda node: node.id):
+        self._begin((*version.add, *version.rewire))
+
+    def _begin(self, nodes: Iterable[Node]) -> None:
+        """Nodes that need nothing, or nothing more, are ready at once."""
+        for node in sorted(nodes, key=lambda node: node.id):
             record = self.state.nodes[node.id]
             if record.missing == 0 and record.state == "pending" and self.state.join(node.id) == "holds":
                 self.emit(node.id, "joined")
@@ -210,11 +214,29 @@ class Execution:
             self.succeed(node, answer, ("model",), "parsed")
 
     def add(self, reason: str, nodes: Sequence[Node]) -> None:
-        """Go over to the version that adds `nodes`; the first one if there is none yet."""
-        version = self.state.plan.revise(reason, add=nodes)
+        """Go over to the version that adds `nodes`, since somebody decided so; the first one if there is none yet."""
+        if self.state.versions:
+            self.adopt(self.state.plan.revise(reason, add=nodes))
+        else:
+            self.join(reason, nodes)
+
+    def join(self, reason: str, nodes: Sequence[Node]) -> None:
+        """Let `nodes` join the present version: nobody decided anything. The first one begins if there is none yet.
+
+        Raises:
+            PlanError: an id is taken.
+        """
+        taken = [node.id for node in nodes if node.id in self.state.nodes]
+        if taken:
+            raise PlanError(f"the plan has a step {taken[0]!r} already; choose another id")
         if not self.state.versions:
-            version = PlanVersion(1, None, version.reason, version.add, version.drop, version.rewire)
-        self.adopt(version)
+            self.adopt(PlanVersion(1, None, reason, tuple(nodes)))
+            return
+        more = PlanExtension(self.state.versions[-1].version, reason, tuple(nodes))
+        self.state.extend(more)
+        self.trail.append(more)
+        self.out.append(more)
+        self._begin(nodes)
 
     # --- what is known ----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, cast
 
 import yaml
@@ -233,6 +233,29 @@ def step_of(node: Node) -> dict[str, JSON]:
     for name in ("endpoint", "spawned_by"):
         out.pop(name, None)
     return out
+
+
+def plan_text(goal: str, nodes: Iterable[Node]) -> str:
+    """A plan as a person writes it: what `read_plan` takes."""
+    data: dict[str, JSON] = {"goal": goal} if goal else {}
+    data["steps"] = [_written(node) for node in nodes]
+    return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110))
+
+
+def _written(node: Node) -> JSON:
+    """A step in the words of its form."""
+    data = {
+        name: value
+        for name, value in node_to_json(node).items()
+        if name not in ("kind", "spawned_by", "endpoint")
+    }
+    if node.kind == "agent":
+        data["agent"] = data.pop("call")
+    contract = data.pop("contract", None)
+    if isinstance(contract, dict):
+        words = {"pattern": "regex"}
+        data["contract"] = {words.get(name, name): value for name, value in contract.items()}
+    return data
 
 
 # --- as events stand in a journal -----------------------------------------------------------------

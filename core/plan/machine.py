@@ -11,26 +11,27 @@ its end at once, so equal happenings in equal order lead to equal events. `take`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.plan import answers, contracts, questions
+from core.plan import answers, contracts, questions, revision
 from core.plan.admission import NOT_STARTED
 from core.plan.briefing import NOTHING, Briefing
 from core.plan.commands import AskModel, Command, StopAsking, StopFiring
 from core.plan.deliberation import NO_REPLY, Deliberation
 from core.plan.dispatch import Dispatch
 from core.plan.execution import Attempt, Execution, Timer
+from core.plan.forms import plan_text
 from core.plan.limits import Limits
-from core.plan.model import NO_ERROR, WORK, Plan, PlanError, PlanVersion
+from core.plan.model import NO_ERROR, WORK, Plan, PlanError, PlanExtension, PlanVersion
 from core.plan.modes.base import Mode
 from core.plan.planner import Planner, Thinking
 from core.plan.questions import excerpt
 from core.plan.recovery import Exhausted
 from core.plan.result import PlanResult, Status, gather
 from core.plan.seams import Catalogue, Decision, Failure, Outcome, Question, QuestionKind, Success
-from core.plan.state import NodeChange
+from core.plan.state import NodeChange, PlanEvent
 from core.plan.states import TERMINAL
 from core.plan.validate import check
 from core.ports import JSON
@@ -62,13 +63,16 @@ class PlanMachine:
         catalogue: Catalogue | None = None,
         asks: bool = False,
         growing: bool = False,
-        history: Sequence[NodeChange | PlanVersion] = (),
+        first: bool = False,
+        history: Sequence[PlanEvent] = (),
         answers: Sequence[tuple[QuestionKind, str]] = (),
         taken_up: Collection[str] = (),
         briefing: Briefing = NOTHING,
     ) -> None:
         """`asks`: whether there is anybody to ask. `growing`: its steps are still being written; see `write`.
         `briefing`: what whoever is asked is told beside the goal; the plan's own constraints are put into it.
+
+        `first`: it is to be looked at by a person before it begins; see `start`.
 
         `history`: the events of an earlier run of this plan, as a journal of an older format has them; the plan goes
         on from there. What ran when they end counts as interrupted: it is fired again only if that is safe. Those
@@ -87,6 +91,8 @@ class PlanMachine:
         )
         self.over = False
         self.paused = False
+        self.awaited = first
+        """Whether a person is to look at the plan before anything of it begins."""
         self._planner = Planner(self.run, growing=growing)
         self._deliberation = Deliberation(self.run, self._planner)
         self._dispatch = Dispatch(self.run)
@@ -128,6 +134,8 @@ class PlanMachine:
         self.run.at = at
         if self.run.limits.wall_clock is not None:
             self.run.timer(at + self.run.limits.wall_clock, "late")
+        if self.awaited:
+            self.run.hold()
         if self._history:
             self._go_on()
         elif self._first is not None and not (self.run.asks and self.run.mode.opens):
@@ -147,7 +155,9 @@ class PlanMachine:
         run, state = self.run, self.run.state
         for event in self._history:
             run.trail.append(event)
-            if isinstance(event, PlanVersion):
+            if isinstance(event, PlanExtension):
+                state.extend(event)
+            elif isinstance(event, PlanVersion):
                 state.adopt(event)
                 if event.reason.startswith("replan"):
                     run.superseded.update(state.in_state("failed"))
@@ -460,10 +470,10 @@ class PlanMachine:
     def still(self) -> bool:
         """Whether nothing happens by itself: it is paused, or what is left of it is held."""
         run = self.run
-        if self.paused or not run.queue.held:
-            return self.paused
+        if self.paused or self.over or not (run.queue.held or self.awaited):
+            return self.paused or self.over
         goes_on = run.attempts.keys() - run.queue.held or run.queue or run.sleeping or self._busy
-        return bool(run.queue.aside or run.attempts) and not goes_on
+        return bool(run.queue.aside or run.attempts or self.awaited) and not goes_on
 
     def _keep_time(self) -> None:
         """While the plan stands still, so does its own clock."""
@@ -482,7 +492,7 @@ class PlanMachine:
     def _cancel(self, *, abort: bool, reason: str) -> None:
         run = self.run
         run.concluded = run.cancelled = True
-        self.paused = False
+        self.paused = self.awaited = False
         spared = () if abort else ("running", "waiting_human")
         if abort:
             self._planner.growing = False
@@ -510,6 +520,73 @@ class PlanMachine:
         if not self.over:
             self._deliberation.interject(text, at_once=at_once)
             self._turn()
+
+    # --- what happens: a person changes the plan --------------------------------------------------------------------
+
+    def start(self, at: float) -> None:
+        """The person who was to look at the plan first lets it begin."""
+        self.run.at = at
+        if self.awaited:
+            self.awaited = False
+            self.run.let_go()
+            self._turn()
+
+    def edited(self, plan: Plan) -> PlanVersion:
+        """The version that a person's edit makes.
+
+        Raises:
+            PlanError: nothing can be changed now, or the steps can't run.
+        """
+        if self.over or not (self.awaited or self.paused):
+            raise PlanError("The plan runs; pause it before you change its steps.")
+        if self._busy:
+            raise PlanError("The plan is being written or thought about; wait until that is done.")
+        return revision.edited(self.run.state, plan, self.run.admission)
+
+    def edit(self, plan: Plan, at: float) -> None:
+        """A person writes other steps for what has not started.
+
+        Raises:
+            PlanError: as `edited`.
+        """
+        run, version = self.run, self.edited(plan)
+        run.at = at
+        run.goal = plan.goal or run.goal
+        run.hold()
+        run.gate_all()
+        run.adopt(version)
+        run.let_go()
+        self._turn()
+
+    def again(self, node: str) -> tuple[PlanVersion, Mapping[str, str]]:
+        """The version in which a failed step is tried once more, and the new ids.
+
+        Raises:
+            PlanError: it can't be.
+        """
+        if self.run.cancelled or self.run.bound:
+            raise PlanError("The plan was ended, so nothing of it can be tried again.")
+        return revision.again(self.run.state, node)
+
+    def retry(self, node: str, at: float) -> None:
+        """A person lets a step that came to nothing run once more, with what needed it; also where the plan had ended.
+
+        Raises:
+            PlanError: as `again`.
+        """
+        run, (version, names) = self.run, self.again(node)
+        self._stood += at - run.at if self.over else 0.0
+        run.at = at
+        self.over = run.concluded = run.dismissed = False
+        run.answer, run.shortfall = None, ""
+        run.mode.interjected()
+        run.superseded.update(names)
+        run.adopt(version)
+        self._turn()
+
+    def written_as(self) -> str:
+        """The plan as a person would write it."""
+        return plan_text(self.run.goal, revision.standing(self.run.state, self.run.superseded))
 
     def write(self, piece: str, at: float) -> None:
         """The next piece of a plan that is still being written (`growing`); complete steps start at once."""
@@ -639,6 +716,8 @@ class PlanMachine:
         if self._deliberation.hear():
             return True
         if run.attempts or run.queue.aside:  # a person holds them
+            return False
+        if self.awaited and run.state.work_in(*NOT_STARTED):
             return False
         if self._deliberation.at_rest():
             return True

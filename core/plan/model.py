@@ -173,6 +173,14 @@ class Plan:
             self.version + 1, self.version, reason, added, tuple(sorted(drop)), tuple(rewired.values())
         )
 
+    def about(self, goal: str) -> Plan:
+        """The same steps for another goal; empty: its own."""
+        return replace(self, goal=goal or self.goal)
+
+    def extend(self, nodes: Iterable[Node]) -> Plan:
+        """The same version with more nodes."""
+        return replace(self, nodes={**self.nodes, **{node.id: node for node in nodes}})
+
     def adopt(self, change: PlanVersion) -> Plan:
         """The plan as `change` makes it."""
         nodes = {one: node for one, node in self.nodes.items() if one not in change.drop}
@@ -197,6 +205,15 @@ class PlanVersion:
     def first(plan: Plan) -> PlanVersion:
         """How a plan begins."""
         return PlanVersion(plan.version, plan.parent_version, plan.reason, tuple(plan.nodes.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanExtension:
+    """What joins the present version and changes no decision: more of a plan that is still being written, or a thought."""
+
+    version: int
+    reason: str
+    add: tuple[Node, ...]
 
 
 def make_plan(

@@ -76,7 +76,7 @@ class Planner:
                 run.warn("No profile could be had.")
                 return False
             try:
-                run.add("profile", run.mode.opened(text, run.catalogue))
+                run.join("profile", run.mode.opened(text, run.catalogue))
             except PlanError as error:
                 run.warn(f"The plan could not be used: {error}")
                 corrected = questions.correct(question.text, text, _problems_of(error))
@@ -98,16 +98,22 @@ class Planner:
             return
         first, self._problems = self._problems, []
         nodes = self._parsed(rest) if rest is not None else ()
-        joined = yield from self._join("corrected", nodes)
+        joined = yield from self._join("corrected", nodes, decided=True)
         if not joined:
             run.warn("The plan could not be used, also after one correction.", *(self._problems or first))
 
-    def _join(self, reason: str, nodes: Sequence[Node]) -> Generator[Question, str | None, bool]:
-        """Let steps join the plan. Whether they could, and nothing else is wrong; if not, `_problems` say why."""
+    def _join(
+        self, reason: str, nodes: Sequence[Node], *, decided: bool = False
+    ) -> Generator[Question, str | None, bool]:
+        """Let steps join the plan. Whether they could, and nothing else is wrong; if not, `_problems` say why.
+
+        `decided`: they make a version of their own, where the first has begun.
+        """
         if nodes:
             checked = yield from self._fitted(nodes, self._run.state.plan.nodes.keys())
             if checked is not None:
-                self._run.add(reason, list(checked.nodes.values()))
+                begin = self._run.add if decided else self._run.join
+                begin(reason, list(checked.nodes.values()))
         if not self._problems:
             self._run.admit()
         return not self._problems
@@ -171,7 +177,7 @@ class Planner:
             return
         if checked is not None:
             run.warn(*checked.warnings)
-            run.add("planned on", list(checked.nodes.values()))
+            run.join("planned on", list(checked.nodes.values()))
         run.admit()
 
     def replan(self, reason: str) -> Thinking:
@@ -269,7 +275,7 @@ class Planner:
         except PlanError:
             return False
         del self._held[node.id]
-        self._run.add("written", [node])
+        self._run.join("planned", [node])
         return True
 
     def _left(self) -> tuple[str, Sequence[Node]]:
@@ -282,7 +288,7 @@ class Planner:
             return "planned", self._parsed(self._reader.text)
         nodes = tuple(self._held.values())
         self._held.clear()
-        return "written", nodes
+        return "planned", nodes
 
 
 def _problems_of(error: PlanError) -> list[str]:

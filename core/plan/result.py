@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.plan.model import WORK, PlanVersion
-from core.plan.state import NodeChange, NodeRecord, PlanState
+from core.plan.state import NodeRecord, PlanEvent, PlanState
 from core.ports import JSON
 
 Status = Literal["concluded", "partial", "failed"]
@@ -27,7 +27,7 @@ class PlanResult:
     missing: Mapping[str, str]
     nodes: Mapping[str, NodeRecord]
     versions: tuple[PlanVersion, ...]
-    trail: tuple[NodeChange | PlanVersion, ...]
+    trail: tuple[PlanEvent, ...]
     model_calls: int
     tokens: int
     seconds: float

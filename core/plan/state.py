@@ -1,7 +1,7 @@
 """What has become of a plan: a fold over its events, and the only place that changes it.
 
-`PlanState.apply` takes a `NodeChange`, `PlanState.adopt` a `PlanVersion`; both come from the machine
-while a plan runs and from the journal when it is replayed, and both lead to the same state. Readiness
+`PlanState.apply` takes a `NodeChange`, `adopt` a `PlanVersion`, `extend` a `PlanExtension`; they come from the machine
+while a plan runs and from the journal when it is replayed, and lead to the same state. Readiness
 is counted, not searched: a node knows how many of its required predecessors are missing, and a
 completion touches its out-edges only.
 """
@@ -9,11 +9,11 @@ completion touches its out-edges only.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
-from core.plan.model import WINNER, WORK, Node, Plan, PlanError, PlanVersion, make_plan
+from core.plan.model import WINNER, WORK, Node, Plan, PlanError, PlanExtension, PlanVersion, make_plan
 from core.plan.refs import picks
 from core.plan.states import STARTED, TERMINAL, Cause, IllegalTransition, JoinState, State, step
 from core.ports import JSON
@@ -80,6 +80,10 @@ class NodeChange(NamedTuple):
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise PlanError(f"the journal holds a node change that can't be read ({error!r})") from error
+
+
+PlanEvent = NodeChange | PlanVersion | PlanExtension
+"""What a plan's state follows from, in order."""
 
 
 @dataclass(slots=True)
@@ -149,13 +153,33 @@ class PlanState:
             for one in self.nodes[node.id].node.dependencies:
                 self.nodes[one].serves.remove(node.id)
             self.nodes[node.id].node = node
-        for node in change.add:
-            self.nodes[node.id] = NodeRecord(node, version=change.version)
+        self._take_in(change.add, change.version)
+        for node in (*change.rewire, *change.add):
+            self._count(self.nodes[node.id])
+
+    def extend(self, more: PlanExtension) -> None:
+        """Take nodes into the present version.
+
+        Raises:
+            PlanError: it is about another version, or an id was used before.
+        """
+        if not self.versions or more.version != self.versions[-1].version:
+            raise PlanError(f"version {more.version} of the plan is not the present one")
+        taken = [node.id for node in more.add if node.id in self.nodes]
+        if taken:
+            raise PlanError(f"version {more.version} is to get {taken[0]!r}, an id that was used before")
+        self.versions[-1] = replace(self.versions[-1], add=(*self.versions[-1].add, *more.add))
+        self.plan = self.plan.extend(more.add)
+        self._take_in(more.add, more.version)
+        for node in more.add:
+            self._count(self.nodes[node.id])
+
+    def _take_in(self, nodes: Iterable[Node], version: int) -> None:
+        for node in nodes:
+            self.nodes[node.id] = NodeRecord(node, version=version)
             self.open += 1
             if node.kind == "micro_planner" and node.spawned_by in self.nodes:
                 self.nodes[node.spawned_by].rung = "patched"
-        for node in (*change.rewire, *change.add):
-            self._count(self.nodes[node.id])
 
     def apply(self, change: NodeChange) -> None:
         """Change one node's state.

@@ -130,6 +130,41 @@ class StartPlan(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeginPlan(Content):
+    """A plan that waited to be looked at may begin."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "start"
+
+    by: Outcome[By]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditPlan(Content):
+    """A person writes other steps for what has not started of a plan; the body is the whole plan as they want it."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "edit"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    by: Outcome[By]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryStep(Content):
+    """A person lets a step of a plan that came to nothing run once more, with what needed it."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "retry"
+
+    by: Outcome[By]
+    node: Outcome[str]
+    """The step."""
+    budget: Derived[int]
+    """Tokens that are reserved for the plan, if it had ended; else 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Restore(Content):
     """The files of the workspace are put back to what they were."""
 

@@ -194,6 +194,8 @@ class Spawn(Content):
     """It is a plan, and not an agent."""
     history: Annotated[Outcome[Mapping[str, float] | None], Since("1.2")] = None
     """Of a plan with a profile: how often calls failed in this user's sessions, by function and names of arguments."""
+    template: Annotated[Outcome[str], Since("1.2")] = ""
+    """What the kept plan held that it is made from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

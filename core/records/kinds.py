@@ -19,21 +19,35 @@ from core.records.calls import (
 from core.records.content import Content, Unknown
 from core.records.control import (
     ApplyChanges,
+    BeginPlan,
     Cancel,
     Declassify,
     DropChanges,
+    EditPlan,
     Inject,
     Lockdown,
     Pause,
     Restore,
     Resume,
+    RetryStep,
     SetIntent,
     SetPolicy,
     StartPlan,
     UseOverlay,
 )
 from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
-from core.records.plans import Ask, Draft, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust, Wake
+from core.records.plans import (
+    Ask,
+    Draft,
+    Extend,
+    Fire,
+    Node,
+    Plan,
+    ProfileRisk,
+    ProfileRule,
+    ProfileTrust,
+    Wake,
+)
 from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
 
 FORMAT: Final = "1.2"
@@ -48,15 +62,16 @@ Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "close",
-    "effects", "settle", "draft", "wake", "choose", "profile",
+    "effects", "settle", "draft", "wake", "choose", "profile", "extend",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 
 Dialogue: TypeAlias = Say | Choose | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
 Calls: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
-Plans: TypeAlias = Plan | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | Ask | Draft | Wake
+Plans: TypeAlias = Plan | Extend | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | Ask | Draft | Wake
 Control: TypeAlias = (
     Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | Declassify | StartPlan | Restore
+    | BeginPlan | EditPlan | RetryStep
     | ApplyChanges | DropChanges | UseOverlay
 )  # fmt: skip
 Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Close

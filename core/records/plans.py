@@ -34,6 +34,24 @@ class Plan(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Extend(Content):
+    """Steps join the present version, without a decision: more of a plan that is being written, or a thought about it.
+
+    The body tells them in words.
+    """
+
+    KIND: ClassVar[str] = "extend"
+    BODY: ClassVar[Mark | None] = DERIVED
+
+    version: Derived[int]
+    """The version that they join."""
+    reason: Derived[str]
+    """What they are."""
+    add: Derived[tuple[Mapping[str, JSON], ...]]
+    """As those of `plan`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Node(Content):
     """A step's state changed."""
 

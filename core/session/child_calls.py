@@ -6,22 +6,27 @@ import asyncio
 import contextlib
 from dataclasses import replace
 
+from core.errors import UsageError
 from core.language.grammar import Bound
 from core.records.calls import Call, Select
 from core.session.experience import Experience
 from core.session.live import Live
+from core.session.results import record_result, result_of
+from core.session.templates import Templates
 from core.tree import budget
 from core.tree.agent import Agent, Pending
 from core.tree.interpret import argument_text, digest_of, ready, satisfied
+from core.tree.plan_aim import check_plan
 from core.tree.spawning import child_spawn, plan_spawn
 
 
 class ChildCalls:
     """The dialogues between agents of one session. Who is called gets its task from whoever asked for the action."""
 
-    def __init__(self, live: Live, experience: Experience) -> None:
+    def __init__(self, live: Live, experience: Experience, templates: Templates) -> None:
         self._live = live
         self._experience = experience
+        self._templates = templates
 
     def call(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Say something to a child, which is created if it is new."""
@@ -32,12 +37,24 @@ class ChildCalls:
 
     def plan(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Hand a plan over; it runs as a node of the tree."""
-        path = pending.child
-        if path not in self._live.tree.agents:
+        live, path, kept = self._live, pending.child, bound.arguments.get("from")
+        if path not in live.tree.agents:
             spawn = plan_spawn(agent, bound)
+            if isinstance(kept, str):
+                try:
+                    template = self._templates.read(kept)
+                    grant = live.tree.grant_of(agent.path).narrow(patterns=spawn.allow, intent=spawn.intent)
+                    check_plan(
+                        template, live.tree.registry_under(grant), spawn.plan.mode if spawn.plan else "static"
+                    )
+                except UsageError as error:
+                    failed = replace(result_of(agent, pending, "error"), data={"type": "UsageError"})
+                    record_result(live, agent, failed, f"`PLAN` was not run: {error}")
+                    return
+                spawn = replace(spawn, template=template)
             if spawn.plan is not None and spawn.plan.mode == "profile":
                 spawn = replace(spawn, history=self._experience.rates() or None)
-            self._live.record(spawn, path)
+            live.record(spawn, path)
         self._hand_over(agent, pending, bound, waits=True)
 
     def _hand_over(self, agent: Agent, pending: Pending, bound: Bound, *, waits: bool) -> None:

@@ -42,6 +42,7 @@ from core.session.policy import read_policies
 from core.session.services import Services
 from core.session.session import Session
 from core.session.store import SessionStore
+from core.session.templates import Templates
 from core.tree.apply import read_tree
 from core.tree.roles import Role
 from core.tree.tree import Tree
@@ -87,6 +88,7 @@ class Runtime:
         self._data: Final = data
         self.catalogue: Final = ModuleCatalogue(host, approvals)
         self.store: Final = SessionStore(data, clock=self._clock, versions=versions)
+        self.templates: Final = Templates(data)
         self._services = Services(
             models=models,
             host=host,
@@ -99,6 +101,7 @@ class Runtime:
             open_live=open_live,
             warm=tuple(warm),
             warm_live=tuple(warm_live),
+            templates=self.templates,
         )
         self.memory: Final = memory
         self._models = models

@@ -10,6 +10,7 @@ from core.modules.door import Door, OpenModules
 from core.ports import Clock, Memory, ModuleHost, OpenLive, Versions
 from core.session.experience import Experience
 from core.session.monitor import Authorities
+from core.session.templates import Templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class Services:
     `experience`: how often calls failed. `authorities`: who has a say in calls. `versions`: keeps versions of workspaces; `open_live`: makes overlays of
     directories; None: there are none. `warm`: modules that are started ahead of the first call; `warm_live`: also those, where a
     session sees a directory through an overlay, for which no host can have anything ready.
+    `templates`: plans that a person kept.
     """
 
     models: Models
@@ -32,3 +34,4 @@ class Services:
     open_live: OpenLive | None = None
     warm: Sequence[str] = ()
     warm_live: Sequence[str] = ()
+    templates: Templates

@@ -15,16 +15,21 @@ from typing import Final, get_args
 
 from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
 from core.gate.level import level
+from core.plan.forms import read_plan
+from core.plan.model import PlanError
 from core.ports import JSON
 from core.records.control import (
+    BeginPlan,
     Cancel,
     Declassify,
+    EditPlan,
     Inject,
     InjectMode,
     Lockdown,
     Pause,
     Restore,
     Resume,
+    RetryStep,
     SetIntent,
     StartPlan,
 )
@@ -54,6 +59,7 @@ from core.tree import budget
 from core.tree.agent import Agent
 from core.tree.apply_plan import called_by
 from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
+from core.tree.plan_run import PlanRun
 from core.tree.tree import Tree
 from core.tree.uploads import LARGEST, upload_content
 
@@ -81,7 +87,9 @@ class Session:
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
         functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loader, files)
         actions = ActionExecutor(
-            ChildCalls(live, services.experience), MemoryActions(live, scheduler, memory), functions
+            ChildCalls(live, services.experience, services.templates),
+            MemoryActions(live, scheduler, memory),
+            functions,
         )
         self._planning = Planning(scheduler, services.models, actions)
         turns = Turns(scheduler, services.models, memory)
@@ -304,6 +312,87 @@ class Session:
         record = self._live.record(Cancel(by="user", node=step), plan.path)
         return await self._live.durable(record)
 
+    # --- plans ----------------------------------------------------------------------------------
+
+    async def start_plan(self, path: str) -> Record:
+        """Let a plan begin that waited for a person to look at it.
+
+        Raises:
+            UsageError: there is no such plan, or it does not wait for that.
+        """
+        plan, run = self._plan(path)
+        if not plan.active or run.running is None or not run.running.awaited:
+            raise UsageError(f"The plan {path} does not wait to be started.")
+        return await self._live.durable(self._live.record(BeginPlan(by="user"), path))
+
+    async def edit_plan(self, path: str, text: str) -> Record:
+        """Give a plan that waits, or is paused, other steps for what has not started: the whole plan, JSON or YAML.
+
+        Raises:
+            UsageError: there is no such plan, or it can't have these steps now; says why.
+        """
+        plan, run = self._plan(path)
+        if not plan.active or run.running is None:
+            raise UsageError(f"The plan {path} has ended, so its steps can't be changed.")
+        try:
+            run.running.edited(read_plan(text, id=plan.name))
+        except PlanError as error:
+            raise UsageError(f"The plan was not changed: {error}") from error
+        return await self._live.durable(self._live.record(EditPlan(by="user"), path, body=text))
+
+    async def retry_step(self, path: str, step: str) -> Record:
+        """Let a step that came to nothing run once more, with what needed it; a plan that had ended goes on.
+
+        Raises:
+            UsageError: there is no such step, or it can't be tried again; says why.
+        """
+        live, (plan, run) = self._live, self._plan(path)
+        if run.running is None or step not in run.state.nodes:
+            raise UsageError(f"The plan {path} has no step {step!r} that can be tried again.")
+        try:
+            run.running.again(step)
+        except PlanError as error:
+            raise UsageError(f"The step was not tried again: {error}") from error
+        tokens = 0
+        if not plan.active:
+            tokens = budget.share(live.tree, budget.lender_for(live.tree, plan), plan, waits=False)
+        record = live.record(RetryStep(by="user", node=step, budget=tokens), path)
+        self._scheduler.drive(path)
+        return await live.durable(record)
+
+    def plan_text(self, path: str) -> str:
+        """A plan as a person would write it, with the steps that it has now.
+
+        Raises:
+            UsageError: there is no such plan.
+        """
+        _, run = self._plan(path)
+        if run.running is None:
+            raise UsageError(f"The plan {path} never ran, so it has no steps.")
+        return run.running.written_as()
+
+    def save_plan(self, path: str, name: str) -> Path:
+        """Keep a plan as a template, which `PLAN from=NAME` and people can use.
+
+        Raises:
+            UsageError: there is no such plan, it has no steps, or the name can't be one.
+        """
+        if not self._plan(path)[1].work():
+            raise UsageError(f"The plan {path} has no steps, so there is nothing to keep.")
+        return self._services.templates.save(name, self.plan_text(path))
+
+    def _plan(self, path: str) -> tuple[Agent, PlanRun]:
+        plan = self._find(path)
+        if plan.plan is None:
+            raise UsageError(f"{path} is no plan.")
+        return plan, plan.plan
+
+    async def begin_plan(
+        self, text: str, *, name: str = "plan", mode: str = DEFAULT_MODE, plan_first: bool = False
+    ) -> Record:
+        """Begin a plan that a person wrote or kept, below the root; gives its `control` record."""
+        return await self._begin_plan(text, name, mode, {}, thinks=True, first=plan_first)
+
     async def restore(self, version: str) -> Record:
         """Make the files what they were at a version, named by its id's beginning or by a record's number.
 
@@ -409,10 +498,16 @@ class Session:
         Raises:
             UsageError: it can't be run; says why.
         """
+        begun = await self._begin_plan(text, name, mode, options or {}, thinks=thinks, first=False)
+        return await self._reply(begun.agent, begun.n)
+
+    async def _begin_plan(
+        self, text: str, name: str, mode: str, options: Mapping[str, str | int], *, thinks: bool, first: bool
+    ) -> Record:
         await self._scheduler.ready.wait()
         live, tree = self._live, self._live.tree
         root = self._find("/")
-        given = dict(options or {})
+        given = dict(options)
         role = given.get("model")
         if role is not None and role not in tree.roles:
             raise UsageError(f"There is no model role {role!r}; there are {', '.join(sorted(tree.roles))}.")
@@ -420,13 +515,13 @@ class Session:
         if why and way == "profile":
             given["climb"] = 1
         path = free_path(tree, "/", name)
-        terms = PlanTerms(mode=way, options=given, thinks=thinks, chosen=why)
+        terms = PlanTerms(mode=way, options=given, thinks=thinks, chosen=why, first=first)
         history = (self._services.experience.rates() or None) if way == "profile" else None
-        spawned = live.record(Spawn(caller="/", plan=terms, history=history), path)
+        live.record(Spawn(caller="/", plan=terms, history=history), path)
         tokens = budget.share(tree, root, tree.agents[path], waits=True)
-        live.record(StartPlan(by="user", plan=terms, budget=tokens), path, body=text)
+        begun = live.record(StartPlan(by="user", plan=terms, budget=tokens), path, body=text)
         self._scheduler.drive(path)
-        return await self._reply(path, spawned.n)
+        return await live.durable(begun)
 
     async def _reply(self, path: str, since: int) -> Record:
         live, found, looked = self._live, None, since

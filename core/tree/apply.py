@@ -35,14 +35,17 @@ from core.records.calls import (
 from core.records.content import Content, Unknown
 from core.records.control import (
     ApplyChanges,
+    BeginPlan,
     Cancel,
     Declassify,
     DropChanges,
+    EditPlan,
     Inject,
     Lockdown,
     Pause,
     Restore,
     Resume,
+    RetryStep,
     SetIntent,
     SetPolicy,
     StartPlan,
@@ -50,7 +53,18 @@ from core.records.control import (
 )
 from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import FORMAT
-from core.records.plans import Ask, Draft, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust, Wake
+from core.records.plans import (
+    Ask,
+    Draft,
+    Extend,
+    Fire,
+    Node,
+    Plan,
+    ProfileRisk,
+    ProfileRule,
+    ProfileTrust,
+    Wake,
+)
 from core.records.record import Record
 from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
 from core.tree import apply_gate as fold_gate
@@ -180,7 +194,7 @@ def _take(tree: Tree, record: Record) -> None:
             _result(tree, record, result)
         case Reply() as reply:
             _reply(tree, record, reply)
-        case Node() | Plan() | Fire() | ProfileRisk() | ProfileRule() | ProfileTrust():
+        case Node() | Plan() | Extend() | Fire() | ProfileRisk() | ProfileRule() | ProfileTrust():
             plan_fold.written(tree, agent_of(tree, record), record)
         case Spawn() as spawn:
             _spawn(tree, record, spawn)
@@ -696,6 +710,21 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             as_made = agent.plan is not None and said.plan == agent.plan.terms
             expect(tree, record, as_made, "wants a plan other than the one that was made")
             _begin_plan(tree, tree.agents[agent.caller], agent.path, record.body, said.budget, record)
+        case BeginPlan():
+            plan_fold.started(tree, agent, record)
+        case EditPlan():
+            tree.said.append(record.body)
+            plan_fold.edited(tree, agent, record)
+        case RetryStep(node=node, budget=tokens):
+            if not agent.active and agent.plan is not None:
+                _activate(agent, record.at)
+                lender = budget.lender_for(tree, agent)
+                share = budget.share(tree, lender, agent, waits=False)
+                expect(tree, record, share == tokens, f"reserves other than {share} tokens")
+                budget.reserve(tree, lender, agent, tokens)
+            else:
+                expect(tree, record, not tokens, "reserves tokens for a plan that has some")
+            plan_fold.retried(tree, agent, record, node)
         case SetIntent():
             tree.grant = dataclasses.replace(tree.grant, intent=said.value)
             fold_session.start_afresh(tree)

@@ -23,7 +23,7 @@ from core.plan.commands import AskModel, Assessed, Notice, Risk, RuleFired, Stop
 from core.plan.forms import node_to_json, read_plan
 from core.plan.limits import Limits
 from core.plan.machine import PlanMachine
-from core.plan.model import WORK, Node, PlanError, PlanVersion
+from core.plan.model import WORK, Node, PlanError, PlanExtension, PlanVersion
 from core.plan.modes.registry import make_mode
 from core.plan.refs import MissingField, resolve
 from core.plan.schedule import Rate
@@ -81,7 +81,14 @@ def made(spawn: Spawn) -> PlanRun | None:
     terms = spawn.plan
     if terms is None:
         return None
-    return PlanRun(terms.mode, terms.options, terms.thinks, terms, experience=spawn.history or {})
+    return PlanRun(
+        terms.mode,
+        terms.options,
+        terms.thinks,
+        terms,
+        experience=spawn.history or {},
+        template=spawn.template,
+    )
 
 
 def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> Agent:
@@ -98,6 +105,8 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
     run = plan.plan
     try:
         run.source = read_plan(text, id=plan.name)
+        if run.template:
+            run.source = read_plan(run.template, id=plan.name).about(run.source.goal)
     except PlanError as error:
         raise mismatch(record, f"holds a plan that can't be read: {error}") from error
     plan.turn = record.n
@@ -150,6 +159,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
             asks=run.thinks,
             history=tuple(past.events),
             answers=tuple(past.answers),
+            first=run.terms is not None and run.terms.first,
             taken_up=working,
             briefing=briefing_of(tree, run),
         )
@@ -331,7 +341,9 @@ def _fired(
 
 
 def _other(
-    plan: Agent, run: PlanRun, command: PlanVersion | StopFiring | AskModel | StopAsking | Notice | Assessed
+    plan: Agent,
+    run: PlanRun,
+    command: PlanVersion | PlanExtension | StopFiring | AskModel | StopAsking | Notice | Assessed,
 ) -> None:
     """The commands that are seldom."""
     match command:
@@ -346,6 +358,10 @@ def _other(
                 rewire=tuple(map(node_to_json, command.rewire)),
             )
             run.owed.append(Owed(content, lines))
+        case PlanExtension(version, reason, add):
+            lines = "\n".join(f"- {_in_words(node)}" for node in add)
+            more = said.Extend(version=version, reason=reason, add=tuple(map(node_to_json, add)))
+            run.owed.append(Owed(more, lines))
         case Notice(text):
             run.owed.append(Owed(SaidNotice(level="warning", code="plan"), text))
         case StopFiring(node):
@@ -604,6 +620,38 @@ def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
         else:
             run.cancelled = record.body or _BY_USER
             machine.cancel(at, abort=True, reason=run.cancelled)
+
+
+def started(tree: Tree, plan: Agent, record: Record) -> None:
+    """A person has looked at the plan, and it may begin."""
+    run, machine = _machine_of(plan, record)
+    with _telling(tree, plan, run):
+        machine.start(run.at(record.at))
+
+
+def edited(tree: Tree, plan: Agent, record: Record) -> None:
+    """A person writes other steps for what has not started."""
+    run, machine = _machine_of(plan, record)
+    try:
+        wanted = read_plan(record.body, id=plan.name)
+        machine.edited(wanted)
+    except PlanError as error:
+        raise mismatch(record, f"changes the plan as it can't be: {error}") from error
+    with _telling(tree, plan, run):
+        machine.edit(wanted, run.at(record.at))
+
+
+def retried(tree: Tree, plan: Agent, record: Record, node: str) -> None:
+    """A person lets a step run once more, also of a plan that had ended."""
+    run, machine = _machine_of(plan, record)
+    _step_of(run, record, node, "retries")
+    try:
+        machine.again(node)
+    except PlanError as error:
+        raise mismatch(record, f"tries a step again that can't be: {error}") from error
+    run.ending = None
+    with _telling(tree, plan, run):
+        machine.retry(node, run.at(record.at))
 
 
 def paused_step(tree: Tree, plan: Agent, record: Record, node: str, *, closes: bool) -> None:

@@ -24,7 +24,7 @@ from core.plan.seams import Outcome, Question
 from core.plan.state import NodeRecord, PlanState
 from core.ports import JSON
 from core.records.parts import PlanTerms
-from core.records.plans import Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
+from core.records.plans import Extend, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
 from core.records.session import Notice
 from core.tree.mail import Incoming
 from core.tree.plan_history import History
@@ -69,7 +69,7 @@ class Ending:
 class Owed:
     """A record that follows from those before it, and is not written yet."""
 
-    content: Plan | Node | Fire | ProfileRisk | ProfileRule | ProfileTrust | Notice
+    content: Plan | Extend | Node | Fire | ProfileRisk | ProfileRule | ProfileTrust | Notice
     body: str = ""
 
 
@@ -84,7 +84,7 @@ class Asking:
 
 @dataclass(slots=True)
 class PlanRun:
-    """One plan. `thinks`: whether models are asked about it. `terms`: as its `spawn` has them. `source`: as it was written, without steps if a planner
+    """One plan. `thinks`: whether models are asked about it. `terms`: as its `spawn` has them. `template`: the kept plan that it is made from. `source`: as it was written, without steps if a planner
     writes them. `machine`: None before it is handed over, if it can't run (`invalid` says why), and while records
     of an older format are read, whose steps are in `history`. `given`: variables that its caller handed over.
 
@@ -100,6 +100,7 @@ class PlanRun:
     options: Mapping[str, str | int]
     thinks: bool = True
     terms: PlanTerms | None = None
+    template: str = ""
     source: Steps = field(default_factory=lambda: Steps("plan", {}))
     given: Mapping[str, Value] = field(default_factory=dict)
     machine: PlanMachine | None = None

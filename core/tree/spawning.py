@@ -46,6 +46,8 @@ def expect_spawn(tree: Tree, record: Record, caller: Agent, spawn: Spawn) -> Non
     right = right_spawn(caller, pending, pending.bound)
     if right.plan is not None and right.plan.mode == "profile":
         right = replace(right, history=spawn.history)
+    if "from" in pending.bound.arguments:  # what a kept plan holds is for the world to say
+        right = replace(right, template=spawn.template)
     expect_content(tree, record, right)
     role = "" if spawn.plan is not None else argument_text(pending.bound, "role")
     expect(tree, record, record.body == role, "gives its child another role than its caller did")

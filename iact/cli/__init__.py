@@ -1,6 +1,6 @@
 """The command line: one parser, one function per command, errors as one line on stderr.
 
-Exit status: 0 done, 1 failed, 2 wrong usage.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 a plan that came back partial.
 """
 
 from __future__ import annotations

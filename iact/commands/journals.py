@@ -14,7 +14,7 @@ from core.errors import UsageError
 from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
 from core.records.control import Inject, Lockdown, SetIntent
 from core.records.dialogue import Discard, Draw, Reply, Spawn
-from core.records.plans import Ask, Fire, Node, Plan
+from core.records.plans import Ask, Extend, Fire, Node, Plan
 from core.records.record import Record
 from core.records.session import Fork, Module, Open
 from core.session.journals import Integrity, Tail, check_integrity, journal_file
@@ -217,6 +217,8 @@ def _facts(record: Record) -> Iterator[str]:
             yield f"by {caller}"
         case Plan(version=version, reason=reason):
             yield f"version {version}: {reason}"
+        case Extend(version=version, reason=reason):
+            yield f"version {version} gets more: {reason}"
         case Node() as node:
             yield f"{node.node} {node.from_} → {node.to}"
             yield node.detail

@@ -263,7 +263,7 @@ def test_a_plan_is_paused_corrected_and_cancelled(stage: Stage) -> None:
         until((spoken.workspace / "beat").exists, "the step that is held", within=_LONG)
         spoken.control("pause", "--agent", "/audit")
         spoken.control("inject", "--agent", "/audit", "Be careful.")
-        spoken.wait_for("plan", "/audit", version=2)
+        spoken.wait_for("extend", "/audit", version=1)
         spoken.control("resume", "--agent", "/audit")
         spoken.control("cancel", "--agent", "/audit")
         answered(spoken)
@@ -273,6 +273,33 @@ def test_a_plan_is_paused_corrected_and_cancelled(stage: Stage) -> None:
     assert not (spoken.workspace / "effects").exists()
     found = replayed(product, spoken.folder)
     assert states(found) == dict.fromkeys(("held", "after", "interjection-1"), "cancelled")
+
+
+def test_a_step_is_paused_from_the_command_line_and_stop_said_to_the_root_holds(stage: Stage) -> None:
+    steps = [
+        shell("held", WAITS.format(name="held")),
+        shell("later", "echo later >> effects", "held"),
+        shell("other", "echo other >> effects", "held"),
+    ]
+
+    def answer(request: Request) -> str:
+        if not request.agent:
+            return '{"decision": "conclude", "reason": "The user said stop."}'
+        return plan(*steps) if request.turn == 0 else "It is over."
+
+    product = stage.product(stage.endpoint(answer))
+    with served(product) as server:
+        spoken = speak(product, server, "Go.")
+        until((spoken.workspace / "beat").exists, "the step that is held", within=_LONG)
+        spoken.control("pause", "--agent", "/audit", "--step", "later")
+        (spoken.workspace / "go").touch()
+        spoken.wait_for("node", "/audit", node="other", to="executed")
+        spoken.control("say", "Stop!")
+        answered(spoken)
+        reply = next(one for one in spoken.records() if one.kind == "reply" and one.agent == "/audit")
+    assert (spoken.workspace / "effects").read_text() == "held\nother\n"
+    assert (reply.text("plan"), reply.text("shortfall")) == ("partial", "The user said stop.")
+    assert states(replayed(product, spoken.folder))["later"] == "skipped"
 
 
 def _beats(spoken: Spoken) -> bool:
@@ -300,7 +327,7 @@ def test_plan_commands(stage: Stage) -> None:
     ran = product.run("plan", "run", str(file), "--json")
     assert ran.status == 3, f"a partial result has a status of its own: {ran}"
     report = json.loads(ran.stdout)
-    assert report["status"] == "partial"
+    assert (report["status"], report["achieved"]) == ("partial", False)
     assert report["result"] == "It is Linux\n"
     assert [(one["version"], one["parent"]) for one in report["versions"]] == [(1, None)]
     assert report["versions"][0]["nodes"] == ["kernel", "shown", "lost"]

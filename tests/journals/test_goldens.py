@@ -14,7 +14,7 @@ from core.errors import ReplayMismatch
 from core.journal.file import FILE, read_journal
 from core.records.dialogue import Spawn
 from core.records.kinds import FORMAT
-from core.records.plans import Node, Plan, Wake
+from core.records.plans import Extend, Node, Plan, Wake
 from core.session.replay import Replay, replay
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.core.session.plan_scenes import runtime as planning
@@ -60,15 +60,17 @@ def test_plans_of_this_version_met_all_kinds_of_trouble() -> None:
     reasons = {
         record.content.reason.partition(":")[0] for record in records if isinstance(record.content, Plan)
     }
-    assert reasons >= {
-        "patch",
-        "replan",
-        "interjection",
-        "reflection",
-        "observer",
-        "micro_planner",
-        "written",
+    assert reasons >= {"patch", "replan", "planned"}
+    assert not any(reason.startswith(("observer", "reflection")) for reason in reasons), (
+        "no decision, no version"
+    )
+    joined = {
+        step["kind"]
+        for record in records
+        if isinstance(record.content, Extend)
+        for step in record.content.add
     }
+    assert joined >= {"interjection", "reflection", "observer", "micro_planner", "tool"}
     assert any(isinstance(record.content, Wake) and record.content.reopened for record in records)
 
 

@@ -213,6 +213,28 @@ class FakeSession:
     async def cancel(self, path: str, step: str = "") -> Record:
         return self._control("cancel", path, step)
 
+    async def start_plan(self, path: str) -> Record:
+        return self._control("start", path, "")
+
+    async def edit_plan(self, path: str, text: str) -> Record:
+        self._note("edit", path, text)
+        return self.append("control", path, text, op="edit", by="user")
+
+    async def retry_step(self, path: str, step: str) -> Record:
+        self._note("retry", path, step)
+        return self.append("control", path, op="retry", by="user", node=step, budget=0)
+
+    def plan_text(self, path: str) -> str:
+        return "goal: g\nsteps:\n- id: a\n  call: shell.run\n"
+
+    def save_plan(self, path: str, name: str) -> Path:
+        self._note("save", path, name)
+        return Path(f"/data/plans/{name}.yaml")
+
+    async def begin_plan(self, text: str, *, name: str, mode: str, plan_first: bool) -> Record:
+        self._note("plan", name, mode, str(plan_first), text)
+        return self.append("control", f"/{name}", text, op="plan", by="user", budget=1)
+
     async def set_intent(self, value: float) -> Record:
         self._note("intent", f"{value:g}")
         self.intent = value
@@ -288,6 +310,16 @@ class FakeSession:
         self._noted.set()
 
 
+class FakeTemplates:
+    """One kept plan."""
+
+    def names(self) -> list[str]:
+        return ["weekly"]
+
+    def read(self, name: str) -> str:
+        return "steps: [{id: a, call: shell.run, params: {command: ls}}]"
+
+
 class FakeRuntime:
     """Sessions by id; `open(None)` makes `new-1`, `new-2`, …"""
 
@@ -295,6 +327,7 @@ class FakeRuntime:
 
     def __init__(self, *sessions: FakeSession, memory: Memory | None = None) -> None:
         self.memory = memory
+        self.templates = FakeTemplates()
         self.store = SessionStore(Path("/data"))
         self.known = {session.id: session for session in sessions}
         self.opened: list[str | None] = []

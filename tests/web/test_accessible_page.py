@@ -18,7 +18,7 @@ from tests.web.scene import busy_session
 from tests.web.test_approvals_page import ask
 from tests.web.test_memories_page import CHEESE, ROCK, Shelf
 from tests.web.test_page import run, stage
-from tests.web.test_plan_page import planned
+from tests.web.test_plan_page import planned, steered
 
 AXE: Final = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 RUN: Final = """async () => {
@@ -153,6 +153,13 @@ def test_axe_finds_nothing_in_a_plan(scheme: Literal["light", "dark"]) -> None:
             await check(page, "plan")
             await page.get_by_role("button", name="Enlarge").click()
             await check(page, "plan, large")
+        async with stage(steered()) as scene:
+            page = await scene.page("s/audit", scheme=scheme)
+            await expect(page.locator(".plan-outcome")).to_be_visible()
+            await check(page, "plan that waits")
+            await page.get_by_role("button", name="Edit steps").click()
+            await expect(page.get_by_role("dialog", name="Edit the plan")).to_be_visible()
+            await check(page, "plan that is edited")
 
     run(test)
 

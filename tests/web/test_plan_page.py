@@ -144,3 +144,121 @@ def test_memories_say_what_they_were_found_by() -> None:
             await expect(pane.locator(".memories")).to_have_count(2)
 
     run(test)
+
+
+def steered() -> FakeSession:
+    """A plan that waited, with a paused step, a mended one, answers of models, and what they cost."""
+    session = FakeSession("s")
+    session.append("say", body="Look at our hosts.")
+    session.append(
+        "spawn", "/audit", caller="/", plan={"mode": "reflect", "options": {"n": 4}, "chosen": "Results decide.", "first": True}
+    )  # fmt: skip
+    session.append(
+        "ask", "/audit", question="plan", role="smart", model="big-1", digest="d", usage=USED, thought=1
+    )
+    version(session, 1, "planned", [step("kernel"), step("ports")], [])
+    session.append("extend", "/audit", version=1, reason="planned", add=[step("report", "kernel", "ports")])
+    session.show(node("/", "waiting"), replace(node("/audit", "acting"), kind="plan"))
+    return session
+
+
+USED: JSON = {"prompt": 900, "cached": 0, "completion": 100}
+
+
+def test_a_plan_waits_for_its_person_and_is_edited_and_started() -> None:
+    async def test() -> None:
+        session = steered()
+        async with stage(session) as scene:
+            page = await scene.page("s/audit")
+            pane = page.get_by_role("tabpanel")
+            await expect(pane.locator(".plan-outcome")).to_have_text("It waits for you: nothing has begun.")
+            await expect(pane.locator("dl.plan-facts")).to_contain_text("reflect, n 4")
+            await expect(pane.locator("dl.plan-facts")).to_contain_text("Results decide.")
+            await expect(pane).to_contain_text("Version 1")
+            await expect(pane.locator("svg .step")).to_have_count(3)
+            await expect(pane.locator(".plan-answers")).to_contain_text("big-1 (smart) · 1.0k tokens")
+            await pane.get_by_role("button", name="Edit steps").press("Enter")
+            dialog = page.get_by_role("dialog", name="Edit the plan")
+            field = dialog.get_by_role("textbox")
+            await expect(field).to_be_focused()
+            await expect(field).to_have_value("goal: g\nsteps:\n- id: a\n  call: shell.run\n")
+            await field.fill("steps: [{id: b, call: shell.run}]")
+            await field.press("Control+Enter")
+            await expect(dialog).to_be_hidden()
+            assert ("edit", "/audit", "steps: [{id: b, call: shell.run}]") in session.calls
+            await pane.get_by_role("button", name="Start").click()
+            await expect(pane.get_by_role("button", name="Start")).to_be_hidden()
+            assert ("start", "/audit") in session.calls
+
+    run(test)
+
+
+def test_a_step_is_paused_spoken_to_cancelled_and_tried_again_from_the_page() -> None:
+    async def test() -> None:
+        session = steered()
+        session.append("control", "/audit", op="start", by="user")
+        change(session, "kernel", "running")
+        change(session, "ports", "failed", detail="exit 2")
+        session.append(
+            "extend", "/audit", version=1, reason="a replacement",
+            add=[{"id": "micro_planner-1", "kind": "micro_planner", "task": "a replacement for ports", "spawned_by": "ports"}],
+        )  # fmt: skip
+        session.append(
+            "node", "/audit", node="micro_planner-1", version=1, cause="succeeded", to="executed", attempt=1,
+            output={"failure": "no such tool", "cause": "ss is missing", "action": "give_up", "confidence": 0.7, "reason": ""},
+        )  # fmt: skip
+        async with stage(session) as scene:
+            page = await scene.page("s/audit")
+            pane = page.get_by_role("tabpanel")
+            await expect(pane.locator(".plan-list")).to_contain_text("It waits for kernel and ports.")
+            await expect(pane.locator(".plan-list")).to_contain_text(
+                "Looked into by micro_planner-1: no such tool · cause: ss is missing · so: give up · confidence 0.7"
+            )
+            await pane.get_by_role("button", name="Pause step report").press("Enter")
+            await expect(pane.get_by_role("button", name="Resume step report")).to_be_visible()
+            await expect(pane.locator(".plan-list")).to_contain_text("You paused it.")
+            await pane.get_by_role("button", name="Resume step report").click()
+            await pane.get_by_role("button", name="Message step kernel").click()
+            dialog = page.get_by_role("dialog", name="Message about kernel")
+            await dialog.get_by_role("textbox").fill("Only the newest.")
+            await dialog.get_by_role("button", name="Send").click()
+            await expect(dialog).to_be_hidden()
+            await pane.get_by_role("button", name="Cancel step kernel").click()
+            await pane.get_by_role("button", name="Try again step ports").click()
+            wanted = [
+                ("pause", "/audit", "report"), ("resume", "/audit", "report"),
+                ("inject", "/audit", "Only the newest.", "deliver", "kernel"), ("cancel", "/audit", "kernel"),
+                ("retry", "/audit", "ports"),
+            ]  # fmt: skip
+            await expect(pane.get_by_role("button", name="Try again step ports")).to_be_visible()
+            assert [one for one in session.calls if one in wanted] == wanted
+            await pane.get_by_role("button", name="Keep as a template").click()
+            name = page.get_by_role("dialog", name="Keep this plan").get_by_role("textbox")
+            await name.fill("weekly")
+            await name.press("Enter")
+            await expect(page.get_by_role("dialog", name="Keep this plan")).to_be_hidden()
+            assert ("save", "/audit", "weekly") in session.calls
+
+    run(test)
+
+
+def test_what_a_plan_came_to_is_said_and_nothing_can_be_done_in_the_past() -> None:
+    async def test() -> None:
+        session = steered()
+        change(session, "kernel", "executed")
+        session.append(
+            "reply", "/audit", "The plan came back partial.", to="/", status="ok", plan="partial",
+            shortfall="The log ends too early.", confidence=0.4, missing={"ports": "exit 2"}, warnings=["Two were left out."],
+        )  # fmt: skip
+        async with stage(session) as scene:
+            page = await scene.page("s/audit")
+            pane = page.get_by_role("tabpanel")
+            await expect(pane.locator(".plan-outcome")).to_have_text(
+                "It came back partial. Its goal was not reached: The log ends too early."
+            )
+            await expect(pane.locator("dl.plan-facts")).to_contain_text("0.4")
+            await expect(pane.locator(".plan-notes")).to_contain_text("ports: exit 2")
+            await expect(pane.locator(".plan-notes")).to_contain_text("Two were left out.")
+            await expect(pane.get_by_role("button", name="Pause step report")).to_be_hidden()
+
+    run(test)

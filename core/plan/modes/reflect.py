@@ -23,7 +23,7 @@ class Reflect(Mode):
         self._wave = 0
         self._seen: set[str] = set()
         self._levels: dict[str, int] = {}
-        self._version = 0
+        self._known = (0, 0)
         self._diminishing = 0
 
     def admits(self, state: PlanState, node: str) -> bool:
@@ -53,6 +53,7 @@ class Reflect(Mode):
         return verdict
 
     def _level(self, state: PlanState, node: str) -> int:
-        if state.plan.version != self._version:
-            self._levels, self._version = work_levels(state), state.plan.version
+        now = (state.plan.version, len(state.plan.nodes))
+        if now != self._known:
+            self._levels, self._known = work_levels(state), now
         return self._levels.get(node, 0)

@@ -19,11 +19,11 @@ from core.errors import ModelError
 from core.plan.commands import AskModel, Notice, StopAsking, StopFiring
 from core.plan.limits import Limits
 from core.plan.machine import PlanMachine
-from core.plan.model import Plan, PlanVersion
+from core.plan.model import Plan, PlanExtension, PlanVersion
 from core.plan.modes.base import Mode
 from core.plan.result import PlanResult
 from core.plan.seams import Catalogue, Failure, Firing, Outcome, Question, QuestionKind
-from core.plan.state import NodeChange, PlanState
+from core.plan.state import NodeChange, PlanEvent, PlanState
 from core.ports import Clock
 from tests.core.plan.alarm import Alarm
 
@@ -87,7 +87,7 @@ class PlanEngine:
         mode: Mode | None = None,
         limits: Limits | None = None,
         growing: bool = False,
-        history: Sequence[NodeChange | PlanVersion] = (),
+        history: Sequence[PlanEvent] = (),
         answers: Sequence[tuple[QuestionKind, str]] = (),
         taken_up: Collection[str] = (),
     ) -> None:
@@ -209,7 +209,9 @@ class PlanEngine:
             self._set = machine.due
             self._alarm.at(self._begin + machine.due, self._wake, "")
 
-    def _do_other(self, command: PlanVersion | StopFiring | AskModel | StopAsking | Notice) -> None:
+    def _do_other(
+        self, command: PlanVersion | PlanExtension | StopFiring | AskModel | StopAsking | Notice
+    ) -> None:
         """The commands that are seldom."""
         match command:
             case PlanVersion():

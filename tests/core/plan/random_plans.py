@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from core.plan.forms import version_from_json, version_to_json
 from core.plan.limits import Limits
-from core.plan.model import Contract, Node, Plan, PlanVersion, Ref, make_plan
+from core.plan.model import Contract, Node, Plan, PlanExtension, PlanVersion, Ref, make_plan
 from core.plan.modes.base import Mode
 from core.plan.result import PlanResult
 from core.plan.seams import Failure, Firing, Outcome, Success
@@ -195,6 +195,12 @@ def check_laws(scene: Scene, result: PlanResult) -> None:
                 nodes[node.id] = node
                 state.setdefault(node.id, "pending")
             continue
+        if isinstance(event, PlanExtension):
+            assert event.version == version
+            for node in event.add:
+                nodes[node.id] = node
+                state.setdefault(node.id, "pending")
+            continue
         assert event.version == version, "a change names the version that governed it"
         assert event.source == state[event.node]
         assert event.source not in TERMINAL, "terminal states absorb"
@@ -226,6 +232,8 @@ def refolded(result: PlanResult) -> PlanState:
     for event in result.trail:
         if isinstance(event, PlanVersion):
             fold.adopt(version_from_json(json.loads(json.dumps(version_to_json(event)))))
+        elif isinstance(event, PlanExtension):
+            fold.extend(event)
         else:
             fold.apply(NodeChange.from_json(json.loads(json.dumps(event.to_json()))))
     return fold

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.plan.limits import Limits
-from core.plan.model import Node, PlanVersion
+from core.plan.model import Node, PlanExtension, PlanVersion
 from core.plan.modes.analyze import Analyze
 from core.plan.modes.base import Mode
 from core.plan.modes.nreflect import NReflect
@@ -151,6 +151,8 @@ def test_half_of_the_events_fold_to_a_state_that_knows_what_can_start() -> None:
         for event in result.trail[: len(result.trail) // 2]:
             if isinstance(event, PlanVersion):
                 fold.adopt(event)
+            elif isinstance(event, PlanExtension):
+                fold.extend(event)
             else:
                 fold.apply(event)
         done = {one for one, record in fold.nodes.items() if record.state == "executed"}

@@ -140,6 +140,7 @@ def everything(data: Path) -> list[Path]:
             await session.set_intent(1)
             await restored(session)
             await session.run_plan(STEPS, name="mine", thinks=False)
+            await steered(session)
             host.empty = True
             await session.refresh_modules()
             host.empty = False
@@ -156,6 +157,17 @@ def everything(data: Path) -> list[Path]:
         return [again.journal.parent, forked.journal.parent]
 
     return asyncio.run(main())
+
+
+async def steered(session: Session) -> None:
+    """A plan waits, is changed and begun; a step of it that is taken back is tried again after the plan has ended."""
+    first = await session.begin_plan(STEPS, name="steered", mode="static", plan_first=True)
+    await session.edit_plan(first.agent, STEPS + "  - {id: twice, call: house.look, after: [out]}\n")
+    await session.cancel(first.agent, "twice")
+    await session.start_plan(first.agent)
+    await until(lambda: not session.state.agents[first.agent].active)
+    await session.retry_step(first.agent, "twice")
+    await until(lambda: not session.state.agents[first.agent].active)
 
 
 async def leave(session: Session, allow: bool) -> None:

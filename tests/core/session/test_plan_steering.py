@@ -307,3 +307,149 @@ def test_what_came_of_an_approval_is_what_the_journal_says(tmp_path: Path, answe
 
 def run_of_or_none(session: Session) -> bool:
     return "/audit" in session.state.agents and session.state.agents["/audit"].plan is not None
+
+
+# --- plan first, editing, trying again, keeping ---------------------------------------------------------------------
+
+FIRST = """\
+goal: Look
+steps:
+  - {id: a, call: t.write, params: {text: one}}
+  - {id: b, call: t.write, params: {text: two}, after: [a]}
+"""
+OTHER = """\
+goal: Look closely
+steps:
+  - {id: a, call: t.write, params: {text: uno}}
+  - {id: c, call: t.write, params: {text: three}, after: [a]}
+"""
+
+
+def test_a_plan_waits_to_be_looked_at_is_changed_and_started(tmp_path: Path) -> None:
+    """Also where the program was killed while it waited, and in a fork from there."""
+    answers = {"Plan the steps": FIRST, "Judge the evidence": '{"decision": "conclude", "answer": "Seen."}'}
+
+    async def main() -> None:
+        world = World()
+        async with runtime(tmp_path, replies({}), answers=answers, world=world) as opened:
+            session = await opened.open()
+            said = await session.say("Look", mode="reflect", plan_first=True)
+            await until(lambda: waits(session))
+            assert run_of(session, "/plan").due is None
+            with pytest.raises(UsageError, match="not changed"):
+                await session.edit_plan("/plan", "steps: [{id: a, call: t.nothing}]")
+            await session.edit_plan("/plan", OTHER)
+            at, which = len(session.records()), session.id
+            forked = await opened.fork(which, at)
+        assert not world.done
+        for one in (which, forked):
+            world = World()
+            async with runtime(tmp_path, replies({}), answers=answers, world=world) as opened:
+                session = await opened.open(one)
+                assert waits(session)
+                await session.start_plan("/plan")
+                reply = await session.answer(said.n)
+                assert "Seen." in reply.body
+            records = replay(session.journal, verify=True).records
+            assert [text for _, _, text in world.done] == ["uno"], (
+                "c is what the reflection after a made needless"
+            )
+            plans = [one for one in records if one.kind == "plan"]
+            assert [one.fields["reason"] for one in plans] == ["planned", "changed by the user"]
+
+    asyncio.run(main())
+
+
+def waits(session: Session) -> bool:
+    plan = session.state.agents.get("/plan")
+    run = plan.plan if plan is not None else None
+    return run is not None and run.running is not None and run.running.still and bool(run.work())
+
+
+FAILS = """\
+steps:
+  - {id: a, call: t.write, params: {text: one}}
+  - {id: bad, call: t.fail, params: {text: bad}, after: [a]}
+  - {id: last, call: t.write, params: {text: last}, after: [bad]}
+"""
+
+
+def test_a_failed_step_of_a_plan_that_has_ended_is_tried_again_with_what_needed_it(tmp_path: Path) -> None:
+    world = World()
+
+    async def main() -> Session:
+        script = replies({"/": [plan(FAILS), "Done."]})
+        answers = {"A step failed.": "{}", "Plan the": "no"}
+        async with runtime(tmp_path, script, world=world, answers=answers) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            ending = run_of(session).ending
+            assert ending is not None
+            assert ending.status == "partial"
+            world.mended = True
+            with pytest.raises(UsageError, match="only one that failed"):
+                await session.retry_step("/audit", "a")
+            at = (await session.retry_step("/audit", "bad")).n
+            await until(lambda: not session.state.agents["/audit"].active)
+            await until(lambda: any(one.kind == "reply" and one.n > at for one in session.records()))
+            return session
+
+    session = asyncio.run(main())
+    records = replay(session.journal, verify=True).records
+    ended = dict(changes(records))
+    assert (ended["bad"], ended["bad-2"], ended["last-2"]) == ("failed", "executed", "executed")
+    assert [text for _, _, text in world.done].count("one") == 1, "what succeeded is not done again"
+    ending = run_of(session).ending
+    assert ending is not None
+    assert (ending.status, ending.missing) == ("concluded", {})
+
+
+def test_a_plan_is_kept_and_used_by_name(tmp_path: Path) -> None:
+    world = World()
+    script = replies(
+        {
+            "/": [
+                plan(FIRST), "Done.", plan("goal: Look again", "PLAN again from=weekly"), "Done again.",
+                plan("goal: Look", "PLAN x from=monthly"), "No.",
+            ]
+        }
+    )  # fmt: skip
+
+    async def main() -> Session:
+        async with runtime(tmp_path, script, world=world) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            kept = session.save_plan("/audit", "weekly")
+            assert kept == tmp_path / "plans" / "weekly.yaml"
+            with pytest.raises(UsageError, match="can't name a plan template"):
+                session.save_plan("/audit", "../weekly")
+            assert (await session.ask("Again")).body == "Done again."
+            kept.unlink()
+            assert (await session.ask("And the other?")).body == "No."
+            return session
+
+    session = asyncio.run(main())
+    assert [text for _, _, text in world.done] == ["one", "two"] * 2
+    assert run_of(session, "/again").source.goal == "Look again"
+    assert "There is no plan template 'monthly'" in heard(session)
+    replay(session.journal, verify=True)
+
+
+def test_a_version_is_a_decision_and_thoughts_and_streamed_steps_are_none(tmp_path: Path) -> None:
+    answers = {
+        "Plan the steps": FIRST,
+        "Judge the evidence": '{"decision": "continue"}',
+        "Look at one": ['{"action": "continue"}', '{"action": "continue"}'],
+    }
+
+    async def main() -> Session:
+        async with runtime(tmp_path, replies({}), answers=answers) as opened:
+            session = await opened.open()
+            await session.ask("Look", mode="orchestrator")
+            return session
+
+    session = asyncio.run(main())
+    records = replay(session.journal, verify=True).records
+    assert [one.fields["version"] for one in records if one.kind == "plan"] == [1]
+    joined = [str(step["id"]) for one in records if one.kind == "extend" for step in one.fields["add"]]  # type: ignore[union-attr,index,call-overload]
+    assert joined[:2] == ["b", "observer-1"]

@@ -29,6 +29,13 @@ CONCLUDES: Answers = {
 }
 
 
+def waits(session: Session) -> bool:
+    """Whether the plan waits for its person."""
+    plan = session.state.agents.get("/plan")
+    run = plan.plan if plan is not None else None
+    return run is not None and run.running is not None and run.running.still
+
+
 def say(
     data: Path,
     *said: tuple[str, str],
@@ -45,6 +52,10 @@ def say(
             given = []
             for text, mode in said:
                 record = await session.say(text, mode=mode, plan_first=plan_first)  # type: ignore[arg-type]
+                if plan_first:
+                    await until(lambda: waits(session))
+                    assert world is None or not world.done
+                    await session.start_plan("/plan")
                 given.append(await session.answer(record.n))
             return session, given
 

@@ -25,6 +25,8 @@ import { TABS } from "./inspector.js";
  * @property {(id: string|null, readonly?: boolean) => void} open
  * @property {(value: number) => void} setIntent
  * @property {() => void} exportPage
+ * @property {string[]} plans names of the plans that were kept
+ * @property {(name: string) => void} runPlan
  */
 
 const INTENTS = ["Observe: agents may look, but change nothing", "Operate: agents may change things in the sandbox", "Override: agents may do what can't be undone"];
@@ -57,6 +59,7 @@ export function commandsOf(page) {
       { name: `Intervene in ${name}`, keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
       { name: `Cancel ${name} and all below it`, run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
     ] : []),
+    ...page.plans.map((plan) => ({ name: `Run the plan ${plan}, after a look at it`, run: () => page.runPlan(plan), when: () => !store.past })),
     ...INTENTS.map((words, value) => ({ name: `Intent ${words}`, run: () => page.setIntent(value), when: live })),
     ...TABS.map(([tab, label]) => ({ name: `Details: ${label}`, run: () => page.inspector.reach(tab) })),
     ...store.nodes.map(({ path }) => ({ name: `Go to ${agentName(path)}`, run: () => page.choose(path) })),

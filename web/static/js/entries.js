@@ -9,7 +9,7 @@ import { agentName } from "./format.js";
 /** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord}} Entry `source`: whose rendering holds `html` */
 
 /** Kinds that are shown in the inspector's list only. */
-const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "draw", "fire", "draft", "wake", "clearance", "state"]);
+const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "extend", "draw", "fire", "draft", "wake", "clearance", "state"]);
 const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "adopt", "effects", "settle"]);
 
 /**

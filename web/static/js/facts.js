@@ -98,9 +98,9 @@ function speed({ records, count }) {
 /**
  * What all nodes cost together, each at the price of its model.
  * @param {import("./types.js").Prices|undefined} prices
- * @param {import("./types.js").TreeNode[]} nodes
+ * @param {{model: string, prompt_tokens: number, cached_tokens: number, completion_tokens: number}[]} nodes
  */
-function cost(prices, nodes) {
+export function cost(prices, nodes) {
   if (!prices) return "";
   const sum = nodes.reduce((total, { model, prompt_tokens: prompt, cached_tokens: cached, completion_tokens: written }) => {
     const price = prices.models?.[model] ?? prices;

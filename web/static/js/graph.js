@@ -1,12 +1,25 @@
-// A plan drawn: its versions to step through, the steps as a layered graph, and the same as a list.
+// A plan drawn: how it is run, its versions to step through, the steps as a layered graph, and the same as a list, with
+// what a person can do about each.
 
 import { el, part, setText, visible } from "./dom.js";
 import { layered } from "./layers.js";
-import { readPlan, statesOf } from "./plan.js";
+import { cost } from "./facts.js";
+import { tokens } from "./format.js";
+import { factsOfPlan, readPlan, statesOf } from "./plan.js";
 
 /** @typedef {import("./plan.js").Version} Version */
 /** @typedef {import("./plan.js").StepState} StepState */
+/** @typedef {import("./plan.js").PlanFacts} PlanFacts */
+/** @typedef {import("./plan.js").Step} Step */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
+/** @typedef {import("./types.js").Prices} Prices */
+/** @typedef {(type: string, fields: Record<string, unknown>) => Promise<any>} Ask asks the server */
+/**
+ * @typedef {object} Situation what the plan's surroundings say
+ * @property {string} path
+ * @property {boolean} live whether anything can be done about it
+ * @property {Prices|undefined} prices
+ */
 
 const SPACE = "http://www.w3.org/2000/svg";
 const WIDTH = 136;
@@ -20,17 +33,26 @@ export class PlanView {
   /** What stands in the view, so that nothing is drawn twice. */ #drawn = "";
   #dialog = /** @type {HTMLDialogElement} */ (part("plan-dialog"));
   #large = part("plan-content");
+  #form = new PlanForm();
   element = el("div", { className: "plan" });
 
-  /** @param {(n: number) => void} reveal shows a record */
-  constructor(reveal) {
+  /**
+   * @param {(n: number) => void} reveal shows a record
+   * @param {Ask} ask
+   */
+  constructor(reveal, ask) {
     this.reveal = reveal;
+    this.ask = ask;
     this.#dialog.addEventListener("close", () => this.#large.replaceChildren());
   }
 
-  /** Show the plan that these records tell. @param {JournalRecord[]} records */
-  show(records) {
-    const key = `${records.length} ${records[records.length - 1]?.n} ${this.#version}`;
+  /**
+   * Show the plan that these records tell.
+   * @param {JournalRecord[]} records
+   * @param {Situation} situation
+   */
+  show(records, situation) {
+    const key = `${records.length} ${records[records.length - 1]?.n} ${this.#version} ${situation.live} ${situation.path}`;
     if (key === this.#drawn) return;
     this.#drawn = key;
     const { versions, changes } = readPlan(records);
@@ -43,18 +65,127 @@ export class PlanView {
     const states = statesOf(changes, index === versions.length - 1 ? Infinity : versions[index].version);
     const go = (/** @type {number} */ to) => {
       this.#version = to === versions.length - 1 ? 0 : versions[to].version;
-      this.show(records);
+      this.show(records, situation);
     };
+    const facts = factsOfPlan(records);
     const draw = () => drawing(versions[index], states, (n) => this.#reveal(n));
     const large = el("button", { type: "button" }, "Enlarge");
     large.addEventListener("click", () => this.#enlarge(draw));
     const place = this.element.querySelector(".plan-list")?.scrollTop ?? 0;
+    const held = document.activeElement instanceof HTMLElement && this.element.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
     this.element.replaceChildren(
-      stepper(versions, index, go, (n) => this.#reveal(n)), summary(versions[index], states, large),
-      el("div", { className: "plan-drawing" }, draw()), steps(versions[index], states, (n) => this.#reveal(n)));
+      this.#head(facts, situation), stepper(versions, index, go, (n) => this.#reveal(n)), summary(versions[index], states, large),
+      el("div", { className: "plan-drawing" }, draw()), this.#steps(versions[index], states, facts, situation), answers(facts, situation.prices, (n) => this.#reveal(n)));
+    if (held) /** @type {HTMLElement|null} */ (this.element.querySelector(`[data-key="${CSS.escape(held)}"]`))?.focus();
     const list = this.element.querySelector(".plan-list");
     if (list) list.scrollTop = place;
     if (this.#dialog.open) this.#large.replaceChildren(draw());
+  }
+
+  /**
+   * How it is run, what it came to, and what can be done about all of it.
+   * @param {PlanFacts} facts
+   * @param {Situation} situation
+   */
+  #head(facts, { path, live }) {
+    const { ending } = facts;
+    const say = facts.awaited ? "It waits for you: nothing has begun." : ending ? outcome(ending) : "";
+    const rows = [["Mode", [facts.mode, facts.options].filter(Boolean).join(", ")], ["Chosen because", facts.chosen],
+      ["Budget", facts.budget ? `${tokens(facts.budget)} tokens` : ""],
+      ["Confidence", ending && ending.confidence !== null ? String(ending.confidence) : ""], ...facts.profile];
+    const list = el("dl", { className: "plan-facts" }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+    const buttons = el("div", { className: "plan-actions" });
+    const offer = (/** @type {string} */ label, /** @type {() => unknown} */ act, main = false) => {
+      buttons.append(action(label, `plan ${label}`, act, main ? "primary" : ""));
+    };
+    if (live && facts.awaited) offer("Start", () => this.#try("plan.start", { path }), true);
+    if (live && !ending && (facts.awaited || facts.paused)) offer("Edit steps", () => this.#edit(path));
+    if (live && facts.awaited) offer("Cancel plan", () => this.#try("cancel", { path }));
+    if (live) offer("Keep as a template", () => this.#keep(path));
+    const notes = ending?.missing.length || ending?.notes.length ? [el("ul", { className: "plan-notes", "aria-label": "What is missing, and notes" },
+      ...(ending?.missing ?? []).map(([id, why]) => el("li", {}, `${id}: ${why}`)), ...(ending?.notes ?? []).map((one) => el("li", {}, one)))] : [];
+    return el("div", { className: "plan-head" }, ...(say ? [el("p", { className: `plan-outcome ${ending?.status ?? "waits"}` }, say)] : []), list, ...notes, buttons,
+      el("p", { className: "plan-news", role: "alert" }, ""));
+  }
+
+  /**
+   * @param {Version} version
+   * @param {Map<string, StepState>} states
+   * @param {PlanFacts} facts
+   * @param {Situation} situation
+   */
+  #steps(version, states, facts, { path, live }) {
+    return el("ul", { className: "plan-list", "aria-label": "Steps" }, ...[...version.steps.values()].map((step) => {
+      const state = states.get(step.id);
+      const paused = facts.held.has(step.id) && !ENDED.has(state?.state ?? "");
+      const word = paused ? "paused" : state?.state ?? "pending";
+      const button = el("button", { type: "button", disabled: !state, "data-key": `step ${step.id}` }, el("span", { className: "function" }, step.id), " ",
+        el("span", { className: `badge ${word}` }, readable(word)),
+        el("span", { className: "facts" }, [readable(step.kind), step.what, (state?.attempt ?? 0) > 1 && `attempt ${state?.attempt}`, state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
+      if (state) button.addEventListener("click", () => this.#reveal(state.n));
+      const lines = [state?.detail, waiting(step, state, states, facts, paused), ...diagnosis(step, version, states)].filter(Boolean);
+      return el("li", {}, button, ...lines.map((line) => el("p", { className: "facts" }, String(line))), ...(live ? this.#controls(path, step, state, facts, paused) : []));
+    }));
+  }
+
+  /**
+   * What can be done about one step.
+   * @param {string} path
+   * @param {Step} step
+   * @param {StepState|undefined} state
+   * @param {PlanFacts} facts
+   * @param {boolean} paused
+   */
+  #controls(path, step, state, facts, paused) {
+    const buttons = [];
+    const fields = { path, step: step.id };
+    const offer = (/** @type {string} */ label, /** @type {() => unknown} */ act) =>
+      buttons.push(action(label, `${label} ${step.id}`, act, "", `${label} step ${step.id}`));
+    const work = step.kind === "tool" || step.kind === "agent";
+    const ended = ENDED.has(state?.state ?? "");
+    if (work && !ended && !facts.ending) {
+      offer(paused ? "Resume" : "Pause", () => this.#try(paused ? "resume" : "pause", fields));
+      offer("Message", () => this.#tell(fields));
+      offer("Cancel", () => this.#try("cancel", fields));
+    }
+    if (work && ["failed", "skipped", "cancelled"].includes(state?.state ?? "") && state?.cause !== "lost_race") offer("Try again", () => this.#try("plan.retry", fields));
+    return buttons.length ? [el("div", { className: "step-actions" }, ...buttons)] : [];
+  }
+
+  /** @param {string} type @param {Record<string, unknown>} fields */
+  async #try(type, fields) {
+    const news = this.element.querySelector(".plan-news");
+    if (news) setText(news, "");
+    try {
+      await this.ask(type, fields);
+    } catch (error) {
+      const now = this.element.querySelector(".plan-news");
+      if (now) setText(now, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** @param {string} path */
+  async #edit(path) {
+    let text = "";
+    try {
+      text = (await this.ask("plan.text", { path })).text;
+    } catch (error) {
+      text = "";
+    }
+    this.#form.show({ title: "Edit the plan", label: "The whole plan, as YAML. Steps that have started stay as they are.", value: text, send: "Save as a new version", rows: 16,
+      act: (value) => this.ask("plan.edit", { path, text: value }) });
+  }
+
+  /** @param {{path: string, step: string}} fields */
+  #tell(fields) {
+    this.#form.show({ title: `Message about ${fields.step}`, label: "An agent reads it; what it says about a tool is thought about before anything else starts.", value: "", send: "Send", rows: 4,
+      act: (text) => this.ask("inject", { ...fields, text, mode: "deliver" }) });
+  }
+
+  /** @param {string} path */
+  #keep(path) {
+    this.#form.show({ title: "Keep this plan", label: "Its name, for PLAN from=NAME and for the command palette: letters, digits, - and _.", value: "", send: "Keep", rows: 1,
+      act: (name) => this.ask("plan.save", { path, name: name.trim() }) });
   }
 
   /** Forget which version was looked at. */
@@ -74,6 +205,142 @@ export class PlanView {
     this.#large.replaceChildren(draw());
     this.#dialog.showModal();
   }
+}
+
+/** A dialog with one field, for what a person writes about a plan. */
+class PlanForm {
+  #dialog = /** @type {HTMLDialogElement} */ (part("plan-form"));
+  #title = part("plan-form-title");
+  #label = part("plan-form-label");
+  #text = /** @type {HTMLTextAreaElement} */ (part("plan-form-text"));
+  #news = part("plan-form-news");
+  #send = part("plan-form-send");
+  /** @type {(text: string) => Promise<unknown>} */ #act = async () => undefined;
+
+  constructor() {
+    this.#send.addEventListener("click", () => this.#submit());
+    this.#text.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey || this.#text.rows === 1)) {
+        event.preventDefault();
+        this.#submit();
+      }
+    });
+  }
+
+  /** @param {{title: string, label: string, value: string, send: string, rows: number, act: (text: string) => Promise<unknown>}} what */
+  show({ title, label, value, send, rows, act }) {
+    setText(this.#title, title);
+    setText(this.#label, label);
+    setText(this.#send, send);
+    setText(this.#news, "");
+    this.#text.value = value;
+    this.#text.rows = rows;
+    this.#act = act;
+    this.#dialog.showModal();
+    this.#text.focus();
+  }
+
+  async #submit() {
+    try {
+      await this.#act(this.#text.value);
+      this.#dialog.close();
+    } catch (error) {
+      setText(this.#news, error instanceof Error ? error.message : String(error));
+    }
+  }
+}
+
+const ENDED = new Set(["executed", "failed", "cancelled", "skipped"]);
+/** @type {Record<string, string>} */
+const PASSED = { semantic: "its contract held: a model judged it", left_out: "left out", parsed: "" };
+
+/** @param {string} kind of the rule that a result passed */
+function passed(kind) {
+  return PASSED[kind] ?? `its contract held: ${readable(kind)}`;
+}
+
+/**
+ * Why a step has not started, or waits.
+ * @param {Step} step
+ * @param {StepState|undefined} state
+ * @param {Map<string, StepState>} states
+ * @param {PlanFacts} facts
+ * @param {boolean} paused
+ */
+function waiting(step, state, states, facts, paused) {
+  const now = state?.state ?? "pending";
+  if (ENDED.has(now) || facts.ending) return "";
+  if (paused) return now === "running" ? "You paused it: the call that runs goes on, and nothing after it." : "You paused it.";
+  if (now === "waiting_human") return "It waits for your approval.";
+  if (now === "failed_retryable") return "It is tried again after a while.";
+  const needs = step.needs.filter((one) => states.get(one)?.state !== "executed");
+  if (facts.awaited) return needs.length ? "" : "It is the first to run once you start the plan.";
+  if (now === "blocked") return "It waits until the results so far, or a message of yours, were judged.";
+  if (now === "pending" && needs.length) return `It waits for ${needs.join(step.any ? " or " : " and ")}.`;
+  if (now === "ready") return facts.paused ? "The plan is paused." : "It waits for a free place, or for what another step holds.";
+  return "";
+}
+
+/**
+ * How far the plan went to mend a step, and what was thought about that.
+ * @param {Step} step
+ * @param {Version} version
+ * @param {Map<string, StepState>} states
+ * @returns {string[]}
+ */
+function diagnosis(step, version, states) {
+  const found = [];
+  for (const one of version.steps.values()) {
+    if (one.by !== step.id) continue;
+    const output = states.get(one.id)?.output;
+    if (one.kind === "micro_planner" && output) {
+      const { failure, cause, action: does, confidence, reason } = output;
+      const words = [failure, cause && `cause: ${cause}`, does && `so: ${readable(String(does))}`, confidence !== undefined && confidence !== null && `confidence ${confidence}`, reason].filter(Boolean);
+      found.push(`Looked into by ${one.id}: ${words.join(" · ") || "no way to mend it"}`);
+    } else if (one.kind === "tool" || one.kind === "agent") {
+      found.push(`${one.id} stands in for it.`);
+    }
+  }
+  return found;
+}
+
+/** @param {NonNullable<PlanFacts["ending"]>} ending */
+function outcome({ status, shortfall, bound }) {
+  const words = { concluded: "It concluded: its goal counts as reached.", partial: "It came back partial.", failed: "It failed.", cancelled: "It was cancelled." }[status] ?? readable(status);
+  return [words, shortfall && `Its goal was not reached: ${shortfall}`, bound && `It was ended by the bound on ${bound}.`].filter(Boolean).join(" ");
+}
+
+/**
+ * Who answered what about the plan, at what cost.
+ * @param {PlanFacts} facts
+ * @param {Prices|undefined} prices
+ * @param {(n: number) => void} reveal
+ */
+function answers(facts, prices, reveal) {
+  if (!facts.answers.length) return el("div", {});
+  const priced = (/** @type {import("./plan.js").Answer[]} */ some) => cost(prices, some.map((one) => (
+    { model: one.model, prompt_tokens: one.prompt, cached_tokens: one.cached, completion_tokens: one.completion })));
+  const spent = priced(facts.answers);
+  const rows = facts.answers.map((one) => {
+    const button = el("button", { type: "button", className: "link", "data-key": `answer ${one.n}` }, readable(one.question));
+    button.addEventListener("click", () => reveal(one.n));
+    const price = priced([one]);
+    return el("li", {}, button, el("span", { className: "facts" }, [one.failed ? "no answer" : `${one.model} (${one.role})`, `${tokens(one.prompt + one.completion)} tokens`, price].filter(Boolean).join(" · ")));
+  });
+  return el("section", { className: "plan-answers" }, el("h3", {}, `Models asked: ${facts.answers.length} ${facts.answers.length === 1 ? "time" : "times"}${spent ? `, ${spent}` : ""}`), el("ul", { "aria-label": "What models answered about the plan" }, ...rows));
+}
+
+/**
+ * @param {string} label
+ * @param {string} key by which it is found again after the plan is drawn anew
+ * @param {() => unknown} act
+ * @param {string} className
+ * @param {string} [name] for those who hear it
+ */
+function action(label, key, act, className = "", name = label) {
+  const button = el("button", { type: "button", className, "data-key": key, "aria-label": name }, label);
+  button.addEventListener("click", () => act());
+  return button;
 }
 
 /**
@@ -108,23 +375,6 @@ function summary(version, states, large) {
   }
   const words = [...count].map(([state, many]) => `${many} ${readable(state)}`).join(", ");
   return el("div", { className: "steps" }, el("span", { role: "status" }, words), large);
-}
-
-/**
- * @param {Version} version
- * @param {Map<string, StepState>} states
- * @param {(n: number) => void} reveal
- */
-function steps(version, states, reveal) {
-  return el("ul", { className: "plan-list", "aria-label": "Steps" }, ...[...version.steps.values()].map((step) => {
-    const state = states.get(step.id);
-    const button = el("button", { type: "button", disabled: !state }, el("span", { className: "function" }, step.id), " ",
-      el("span", { className: `badge ${state?.state ?? "pending"}` }, readable(state?.state ?? "pending")),
-      el("span", { className: "facts" }, [step.kind, step.what, (state?.attempt ?? 0) > 1 && `attempt ${state?.attempt}`].filter(Boolean).join(" · ")));
-    if (state) button.addEventListener("click", () => reveal(state.n));
-    const detail = state?.detail ? [el("p", { className: "facts" }, state.detail)] : [];
-    return el("li", {}, button, ...detail);
-  }));
 }
 
 /**

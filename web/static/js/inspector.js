@@ -46,7 +46,7 @@ export class Inspector {
     this.open = open;
     this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), "Records, newest first");
     this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), "Decisions of the gate, newest first");
-    this.#plan = new PlanView(reveal);
+    this.#plan = new PlanView(reveal, ask);
     store.addEventListener("selected", () => this.#plan.reset());
     for (const [tab, label] of TABS) {
       const button = el("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "inspector-panel" }, label);
@@ -113,7 +113,7 @@ export class Inspector {
     if (this.#tab === "facts") this.#put(factsOf(store));
     else if (this.#tab === "records") this.#records.show([...store.own(store.selected)].reverse());
     else if (this.#tab === "gate") this.#showDecisions();
-    else if (this.#tab === "plan") this.#plan.show(store.own(store.selected));
+    else if (this.#tab === "plan") this.#plan.show(store.own(store.selected), { path: store.selected, live: store.session.id !== null && !store.past && !store.session.readonly, prices: store.session.prices });
     else if (this.#tab === "memory") this.#showMemories();
     else if (store.session.id === null) this.#put([nothing("There is no session yet.")]);
     else this.#inquire();

@@ -29,6 +29,7 @@ const LINE_WORDS = { connecting: "connecting", open: "connected", offline: "offl
 const REFUSED = "The server was started anew. Open the address that it printed in its terminal.";
 
 const store = new Store();
+/** @type {string[]} */ const kept = [];
 const address = readAddress();
 store.expect(address.session, address.readonly);
 store.selected = address.path;
@@ -108,7 +109,23 @@ new Palette(() => commandsOf({
   lock: (value) => attempt(connection.request("lockdown", { value })),
   setIntent: (value) => attempt(connection.request("intent", { value })),
   exportPage: () => fetchFile("export", {}),
+  plans: kept,
+  runPlan: (name) => attempt(runPlan(name)),
 }));
+
+/** Begin a plan that was kept; it waits until somebody has looked at it. @param {string} name */
+async function runPlan(name) {
+  const { path } = await connection.request("plan.run", { name, plan_first: true });
+  choose(path);
+}
+
+/** Ask which plans are kept, whenever the palette may need them. */
+async function askForPlans() {
+  const { list } = await connection.request("plans");
+  kept.splice(0, kept.length, ...list);
+}
+store.addEventListener("session", () => { askForPlans().catch(() => undefined); });
+part("palette-open").addEventListener("click", () => { askForPlans().catch(() => undefined); });
 
 /**
  * Say something in a fork of what is shown; the server goes on with the fork, and so does the page.

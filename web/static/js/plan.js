@@ -8,13 +8,39 @@
  * @property {string} what the function, the child agent, or the task
  * @property {string[]} needs ids of the steps that it stands behind
  * @property {boolean} any one of them is enough
+ * @property {string} by the step that it stands in for, or follows on
  *
  * @typedef {object} StepState
  * @property {string} state
  * @property {number} attempt
  * @property {string} detail
+ * @property {string} cause
+ * @property {string} passed which kind of rule its result passed
+ * @property {any} output what a thought came to
  * @property {number} n the record of the last change
  * @property {number} version that governed it
+ *
+ * @typedef {object} Answer what a model answered about the plan
+ * @property {string} question
+ * @property {string} model
+ * @property {string} role
+ * @property {number} prompt
+ * @property {number} cached
+ * @property {number} completion
+ * @property {string} failed
+ * @property {number} n its record
+ *
+ * @typedef {object} PlanFacts
+ * @property {string} mode
+ * @property {string} chosen why in this mode, if nobody said which
+ * @property {string} options
+ * @property {number} budget tokens that were reserved for it
+ * @property {boolean} awaited it waits for a person to start it
+ * @property {boolean} paused
+ * @property {Set<string>} held steps that a person has paused
+ * @property {Answer[]} answers
+ * @property {{status: string, shortfall: string, confidence: number|null, bound: string, missing: [string, string][], notes: string[]}|null} ending
+ * @property {[string, string][]} profile figures of a plan that was profiled
  *
  * @typedef {object} Version
  * @property {number} version
@@ -41,13 +67,67 @@ export function readPlan(records) {
         steps.set(step.id, step);
       }
       versions.push({ version: Number(fields.version) || versions.length + 1, reason: String(fields.reason ?? ""), n: record.n, steps });
+    } else if (record.kind === "extend" && Array.isArray(fields.add) && versions.length) {
+      for (const data of fields.add) {
+        const step = stepOf(data);
+        versions[versions.length - 1].steps.set(step.id, step);
+      }
     } else if (record.kind === "node" && fields.node !== undefined) {
       const state = { state: String(fields.to ?? ""), attempt: Number(fields.attempt) || 0, detail: String(fields.detail ?? ""),
+        cause: String(fields.cause ?? ""), passed: String(fields.validation ?? ""), output: fields.output ?? null,
         n: record.n, version: Number(fields.version) || 1 };
       changes.push({ step: String(fields.node), state });
     }
   }
   return { versions, changes };
+}
+
+/**
+ * What else the records say of the plan: how it is run, who answered what about it, and how it ended.
+ * @param {JournalRecord[]} records of the plan's path
+ * @returns {PlanFacts}
+ */
+export function factsOfPlan(records) {
+  /** @type {PlanFacts} */ const facts = { mode: "", chosen: "", options: "", budget: 0, awaited: false, paused: false, held: new Set(), answers: [], ending: null, profile: [] };
+  for (const record of records) {
+    const fields = /** @type {any} */ (record);
+    if (record.kind === "spawn" && typeof fields.plan === "object" && fields.plan) {
+      const { mode, chosen, options, first } = fields.plan;
+      Object.assign(facts, { mode: String(mode ?? ""), chosen: String(chosen ?? ""), awaited: first === true,
+        options: Object.entries(options ?? {}).map(([name, value]) => `${name} ${value}`).join(", ") });
+    } else if (record.kind === "ask") {
+      const { prompt = 0, cached = 0, completion = 0 } = fields.usage ?? {};
+      facts.answers.push({ question: String(fields.question ?? ""), model: String(fields.model ?? ""), role: String(fields.role ?? ""),
+        prompt, cached, completion, failed: String(fields.failed ?? ""), n: record.n });
+    } else if (record.kind === "control") {
+      control(facts, fields);
+    } else if (record.kind === "reply") {
+      facts.awaited = false;
+      facts.ending = { status: String(fields.plan || fields.status || ""), shortfall: String(fields.shortfall ?? ""), confidence: fields.confidence ?? null,
+        bound: String(fields.ended_by ?? "").replaceAll("_", " "), missing: Object.entries(fields.missing ?? {}).map(([id, why]) => [id, String(why)]),
+        notes: list(fields.warnings).map(String) };
+    }
+    if (typeof fields.profile === "object" && fields.profile) facts.profile = figures(fields.profile);
+  }
+  return facts;
+}
+
+/** @param {PlanFacts} facts @param {any} fields of a `control` record */
+function control(facts, fields) {
+  const node = String(fields.node ?? "");
+  if (fields.op === "pause") node ? facts.held.add(node) : (facts.paused = true);
+  else if (fields.op === "resume") node ? facts.held.delete(node) : (facts.paused = false);
+  else if (fields.op === "start") facts.awaited = false;
+  else if (fields.op === "retry") facts.ending = null;
+  else if (fields.op === "plan" && fields.budget) facts.budget = Number(fields.budget);
+}
+
+/** Names and values of what was computed, one level deep. @param {Record<string, any>} data @returns {[string, string][]} */
+function figures(data) {
+  const text = (/** @type {any} */ value) => typeof value === "number" ? String(Math.round(value * 1000) / 1000)
+    : Array.isArray(value) ? value.map(String).join(", ")
+    : typeof value === "object" && value ? Object.entries(value).map(([name, one]) => `${name} ${text(one)}`).join(", ") : String(value);
+  return Object.entries(data).filter(([, value]) => value !== null && value !== "").map(([name, value]) => [name.replaceAll("_", " "), text(value)]);
 }
 
 /**
@@ -67,7 +147,7 @@ function stepOf(data) {
   const refs = typeof data?.refs === "object" && data.refs !== null ? Object.values(data.refs) : [];
   const needs = [...list(data?.after), ...refs.map((/** @type {any} */ ref) => ref?.step)].filter(Boolean).map(String);
   return { id: String(data?.id ?? "?"), kind: String(data?.kind ?? "tool"), what: String(data?.call || data?.task || ""),
-    needs: [...new Set(needs)], any: data?.join === "any_of" };
+    needs: [...new Set(needs)], any: data?.join === "any_of", by: String(data?.spawned_by ?? "") };
 }
 
 /** @param {unknown} value @returns {any[]} */

@@ -247,6 +247,7 @@
  * @property {boolean} [fork] Whether it begins with its caller's history.
  * @property {PlanTerms|null} [plan] It is a plan, and not an agent.
  * @property {Record<string, number>|null} [history] Of a plan with a profile: how often calls failed in this user's sessions, by function and names of arguments.
+ * @property {string} [template] What the kept plan held that it is made from.
  *
  * What memory brought for the agent's next turn. The body has one line for each memory, as the agent reads it.
  * @typedef {object} RecallRecord
@@ -394,6 +395,13 @@
  * @property {(Record<string, unknown>)[]} add Steps that it adds: id, kind, call, task, params, refs, after, join, …; what has its default is left out.
  * @property {(string)[]} drop Steps that it drops.
  * @property {(Record<string, unknown>)[]} rewire Steps that now build on others.
+ *
+ * Steps join the present version, without a decision: more of a plan that is being written, or a thought about it. The body tells them in words.
+ * @typedef {object} ExtendRecord
+ * @property {"extend"} kind
+ * @property {number} version The version that they join.
+ * @property {string} reason What they are.
+ * @property {(Record<string, unknown>)[]} add As those of `plan`.
  *
  * A step's state changed.
  * @typedef {object} NodeRecord
@@ -548,6 +556,26 @@
  * @property {"user"} by
  * @property {string} version
  *
+ * A plan that waited to be looked at may begin.
+ * @typedef {object} BeginPlanRecord
+ * @property {"control"} kind
+ * @property {"start"} op
+ * @property {"user"} by
+ *
+ * A person writes other steps for what has not started of a plan; the body is the whole plan as they want it.
+ * @typedef {object} EditPlanRecord
+ * @property {"control"} kind
+ * @property {"edit"} op
+ * @property {"user"} by
+ *
+ * A person lets a step of a plan that came to nothing run once more, with what needed it.
+ * @typedef {object} RetryStepRecord
+ * @property {"control"} kind
+ * @property {"retry"} op
+ * @property {"user"} by
+ * @property {string} node The step.
+ * @property {number} budget Tokens that are reserved for the plan, if it had ended; else 0.
+ *
  * A person lets changes become real that wait in the overlay of a live directory.
  * @typedef {object} ApplyChangesRecord
  * @property {"control"} kind
@@ -635,7 +663,7 @@
  * @typedef {object} CloseRecord
  * @property {"close"} kind
  *
- * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
  */
 
 export {};

@@ -1,0 +1,117 @@
+"""What a person may make of a plan: another set of steps for what has not started, and steps that failed once more.
+
+Each becomes a version like any other: what has started stays as it was, and what is to run once more runs as another
+step. Pure: who asks, when it may be asked and what follows is the machine's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from core.plan.admission import Admission
+from core.plan.model import WORK, Node, Plan, PlanError, PlanVersion, Ref
+from core.plan.state import PlanState
+from core.plan.states import STARTED, TERMINAL
+
+EDITED: Final = "changed by the user"
+
+
+def edited(state: PlanState, plan: Plan, admission: Admission) -> PlanVersion:
+    """The version in which the plan's steps are those of `plan`, as far as they have not started.
+
+    Raises:
+        PlanError: it changes what has started, or the steps don't fit together.
+    """
+    present = {one: node for one, node in state.plan.nodes.items() if node.kind in WORK}
+    ended = [one for one in present if one not in plan.nodes and state.nodes[one].state in TERMINAL]
+    add: list[Node] = []
+    rewire: dict[str, Node] = {}
+    for written in admission.check(plan.nodes.values(), ended).nodes.values():
+        record = state.nodes.get(written.id)
+        if record is None:
+            add.append(written)
+            continue
+        node = dataclasses.replace(written, spawned_by=record.node.spawned_by)
+        if written.id not in present:
+            raise PlanError(f"an earlier version had a step {written.id!r}; choose another id")
+        if node == record.node:
+            continue
+        if record.state in STARTED:
+            raise PlanError(
+                f"the step {written.id!r} is {record.state} and can't be changed; add another under a new id"
+            )
+        rewire[written.id] = node
+    drop = [one for one in present if one not in plan.nodes and state.nodes[one].state not in TERMINAL]
+    if not (add or rewire or drop):
+        raise PlanError("these are the steps that the plan has")
+    return state.plan.revise(EDITED, add=add, drop=drop, rewire=rewire)
+
+
+def again(state: PlanState, failed: str) -> tuple[PlanVersion, Mapping[str, str]]:
+    """The version in which a step that came to nothing, and all that came to nothing with it, runs once more.
+
+    Gives the new id of each of them, too.
+
+    Raises:
+        PlanError: the step did not come to nothing, or needs another that did.
+    """
+    _, nodes = state.plan, state.nodes
+    if nodes[failed].state not in ("failed", "skipped", "cancelled") or nodes[failed].node.kind not in WORK:
+        raise PlanError(
+            f"the step {failed!r} is {nodes[failed].state}; only one that failed can be tried again"
+        )
+    lost = [failed]
+    for one in lost:
+        lost += [
+            other
+            for other in nodes[one].serves
+            if other in state.plan.nodes and other not in lost and _came_to_nothing(state, other)
+        ]
+    names = {one: _fresh(state, one) for one in lost}
+    for one in lost:
+        gone = [d for d in nodes[one].node.required if d not in names and _came_to_nothing(state, d)]
+        if gone:
+            raise PlanError(
+                f"{one!r} also needs {gone[0]!r}, which is {nodes[gone[0]].state}; try that again first"
+            )
+    waiting = {
+        other
+        for one in lost
+        for other in nodes[one].serves
+        if other in state.plan.nodes and other not in names and nodes[other].state not in STARTED
+    }
+    new = [
+        dataclasses.replace(_renamed(nodes[one].node, names), id=names[one], spawned_by=one) for one in lost
+    ]
+    rewire = {one: _renamed(nodes[one].node, names) for one in sorted(waiting)}
+    return state.plan.revise(f"the user tries {failed} again", add=new, rewire=rewire), names
+
+
+def _came_to_nothing(state: PlanState, node: str) -> bool:
+    return state.nodes[node].state in ("failed", "skipped", "cancelled")
+
+
+def _fresh(state: PlanState, node: str) -> str:
+    count, stem = 2, node[:56]
+    while f"{stem}-{count}" in state.nodes:
+        count += 1
+    return f"{stem}-{count}"
+
+
+def _renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """A node that stands behind the new ones in place of the old."""
+    refs: dict[str, Ref] = {
+        name: dataclasses.replace(ref, step=names.get(ref.step, ref.step)) for name, ref in node.refs.items()
+    }
+    return dataclasses.replace(node, after=tuple(names.get(one, one) for one in node.after), refs=refs)
+
+
+def standing(state: PlanState, superseded: Collection[str]) -> list[Node]:
+    """The steps that the plan consists of now: without those that others stand in for, and what was taken out."""
+    return [
+        node
+        for one, node in state.plan.nodes.items()
+        if node.kind in WORK and one not in superseded and state.nodes[one].state != "cancelled"
+    ]
