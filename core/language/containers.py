@@ -122,7 +122,7 @@ class Containers:
             while at < end and line[at] == " " and (frame == _QUOTE or at - start < frame):
                 at += 1
             if frame == _QUOTE:
-                if at == end or at - start > 3 or line[at] != ">":
+                if at == end or line[at] != ">":  # however far it is indented, as markdown-it has it
                     return depth, start
                 at = min(at + 2, end) if line.startswith(" ", at + 1) else at + 1
             elif at == end:

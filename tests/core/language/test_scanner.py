@@ -45,6 +45,7 @@ def test_chunks_do_not_matter(text: str, sizes: list[int]) -> None:
 
 
 @settings(max_examples=round(400 * SCALE))
+@example(">\t\n    >\ttext\n</pre>\n```\n")
 @given(documents(ends=ENDS))
 def test_top_level_fences_are_those_of_markdown_it(text: str) -> None:
     assert ours(text) == theirs(text)
