@@ -325,6 +325,14 @@ class Session:
             raise UsageError(f"The plan {path} does not wait to be started.")
         return await self._live.durable(self._live.record(BeginPlan(by="user"), path))
 
+    def unstarted_plans(self) -> list[str]:
+        """The plans that are written, and wait for a person to start them."""
+        plans = [
+            agent for agent in self._live.tree.agents.values() if agent.active and agent.plan is not None
+        ]
+        runs = [(agent.path, agent.plan.running) for agent in plans if agent.plan is not None]
+        return [path for path, run in runs if run is not None and run.awaited and run.still]
+
     async def edit_plan(self, path: str, text: str) -> Record:
         """Give a plan that waits, or is paused, other steps for what has not started: the whole plan, JSON or YAML.
 

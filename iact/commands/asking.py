@@ -21,6 +21,7 @@ from core.records.record import Record
 from core.session.session import Session
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways exactly this, [N]o: "
+_START: Final = "Start this plan? [y]es, [N]o, which cancels it: "
 _SENTENCE: Final = 600
 """Characters of a sentence of the gate's."""
 _WIDTH: Final = 100
@@ -99,6 +100,8 @@ class Asking:
         self._session = session
         self._spawn = spawn
         self._waiting: list[Record] = []
+        self._plans: list[str] = []
+        """Plans that were shown, the one that is asked about last."""
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -127,6 +130,13 @@ class Asking:
             if shown:
                 print("(settled)", file=sys.stderr)
             self._show()
+        for path in self._session.unstarted_plans():
+            if path not in self._plans and sys.stdin.isatty():
+                self._plans.append(path)
+                text = escaped(self._session.plan_text(path), every=False)
+                print(
+                    f"The plan {path} waits for you:\n\n{text}\n{_START}", end="", file=sys.stderr, flush=True
+                )
 
     def _note(self, record: Record) -> None:
         if is_question(record):
@@ -149,9 +159,17 @@ class Asking:
         elif self._waiting:
             allow, remember = _VERDICTS.get(line.strip().lower(), (False, None))
             self._spawn(self._answer(self._waiting[0].n, allow, remember))
+        elif self._plans and self._plans[-1] in self._session.unstarted_plans():
+            self._spawn(self._begin(self._plans[-1], line.strip().lower() in ("y", "yes")))
 
     async def _answer(self, call: int, allow: bool, remember: JSON) -> None:
         try:
             await self._session.clear(call, allow, remember)
         except UsageError as error:
+            print(f"note: {error}", file=sys.stderr, flush=True)
+
+    async def _begin(self, path: str, start: bool) -> None:
+        try:
+            await (self._session.start_plan(path) if start else self._session.cancel(path))
+        except UsageError as error:  # it was settled elsewhere meanwhile
             print(f"note: {error}", file=sys.stderr, flush=True)

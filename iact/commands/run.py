@@ -45,6 +45,11 @@ def run(
     """Give `task` to the root of a session; 0 if it answered. `release`: agents that are paused are resumed."""
     if not task.strip():
         raise UsageError("The task is empty.")
+    if plan_first and not sys.stdin.isatty():
+        raise UsageError(
+            "Nobody could be asked whether the plan is to start: --plan-first needs a terminal. Leave it out, or say "
+            "the task on the page (iact serve)."
+        )
     folder = Path(workspace) if workspace else None
     said = _Said(task, mode, plan_first)
     return asyncio.run(_run(settings, said, session, folder, intent, scope, as_json, release))

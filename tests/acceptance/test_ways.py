@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -214,3 +217,39 @@ per_second = 0.5
 
 def replayed_records(told: dict[str, object]) -> list[Record]:
     return list(read_journal(_journal(told).parent).records)
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_plan_is_looked_at_on_the_terminal_before_it_begins(stage: Stage, answer: str) -> None:
+    product = stage.product(stage.endpoint(Model(ALL)))
+    theirs, ours = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "iact", "run", "--mode", "static", "--plan-first", "Say one and two."],
+        env=product.environment,
+        cwd=product.data.parent,
+        stdin=ours,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        shown = ""
+        while "Start this plan?" not in shown:
+            piece = process.stderr.read(1)
+            assert piece, shown
+            shown += piece
+        assert "command: echo one" in shown
+        os.write(theirs, f"{answer}\n".encode())
+        out, _ = process.communicate(timeout=120)
+    os.close(theirs)
+    os.close(ours)
+    (journal,) = product.journals()
+    ran = [one for one in read_journal(journal.parent).records if one.kind == "result"]
+    assert len(ran) == (2 if answer == "y" else 0)
+    assert ("two" in out, process.returncode) == ((True, 0) if answer == "y" else (False, 1))
+
+
+def test_without_a_terminal_nobody_can_start_a_plan(stage: Stage) -> None:
+    ran = stage.product(None).run("run", "--mode", "static", "--plan-first", "Say one and two.")
+    assert ran.status == 2
+    assert "--plan-first needs a terminal" in ran.stderr

@@ -232,6 +232,23 @@ def test_the_first_page_leads_to_them(stage: Stage) -> None:
     assert not product.journals(), "looking makes no session"
 
 
+def test_what_a_profile_came_to_is_told_beside_its_plan(stage: Stage) -> None:
+    product = stage.product(None, **NO_MODULES)
+    with product.serving() as server, page_of(server) as page:
+        page.locator("[data-role=dialogue] .examples button").filter(has_text="Three calls").click()
+        page.locator("[data-role=tree] [role=treeitem]").filter(has_text="plan").last.click()
+        page.get_by_role("tab", name="Plan").click()
+        facts = page.locator(".plan-facts")
+        for told in (
+            "so it ran as guarded",
+            "Branched by rule",
+            "Tried again by rule",
+            "it was repaired once",
+            "1, sound",
+        ):
+            expect(facts).to_contain_text(told)
+
+
 def test_an_example_is_gone_on_with_in_a_fork(stage: Stage) -> None:
     """Whoever has a model can ask on, with their own; the example stays as it is."""
     before = (HERE / "research" / "journal.md").read_bytes()

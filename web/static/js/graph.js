@@ -19,6 +19,7 @@ import { factsOfPlan, readPlan, statesOf } from "./plan.js";
  * @property {string} path
  * @property {boolean} live whether anything can be done about it
  * @property {Prices|undefined} prices
+ * @property {number} allowance tokens for its work
  */
 
 const SPACE = "http://www.w3.org/2000/svg";
@@ -87,11 +88,11 @@ export class PlanView {
    * @param {PlanFacts} facts
    * @param {Situation} situation
    */
-  #head(facts, { path, live }) {
+  #head(facts, { path, live, allowance }) {
     const { ending } = facts;
     const say = facts.awaited ? "It waits for you: nothing has begun." : ending ? outcome(ending) : "";
     const rows = [["Mode", [facts.mode, facts.options].filter(Boolean).join(", ")], ["Chosen because", facts.chosen],
-      ["Budget", facts.budget ? `${tokens(facts.budget)} tokens` : ""],
+      ["Budget", allowance ? `${tokens(allowance)} tokens` : ""],
       ["Confidence", ending && ending.confidence !== null ? String(ending.confidence) : ""], ...facts.profile];
     const list = el("dl", { className: "plan-facts" }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
     const buttons = el("div", { className: "plan-actions" });

@@ -113,7 +113,7 @@ export class Inspector {
     if (this.#tab === "facts") this.#put(factsOf(store));
     else if (this.#tab === "records") this.#records.show([...store.own(store.selected)].reverse());
     else if (this.#tab === "gate") this.#showDecisions();
-    else if (this.#tab === "plan") this.#plan.show(store.own(store.selected), { path: store.selected, live: store.session.id !== null && !store.past && !store.session.readonly, prices: store.session.prices });
+    else if (this.#tab === "plan") this.#plan.show(store.own(store.selected), { path: store.selected, live: store.session.id !== null && !store.past && !store.session.readonly, prices: store.session.prices, allowance: store.node(store.selected)?.allowance ?? 0 });
     else if (this.#tab === "memory") this.#showMemories();
     else if (store.session.id === null) this.#put([nothing("There is no session yet.")]);
     else this.#inquire();

@@ -34,13 +34,12 @@
  * @property {string} mode
  * @property {string} chosen why in this mode, if nobody said which
  * @property {string} options
- * @property {number} budget tokens that were reserved for it
  * @property {boolean} awaited it waits for a person to start it
  * @property {boolean} paused
  * @property {Set<string>} held steps that a person has paused
  * @property {Answer[]} answers
  * @property {{status: string, shortfall: string, confidence: number|null, bound: string, missing: [string, string][], notes: string[]}|null} ending
- * @property {[string, string][]} profile figures of a plan that was profiled
+ * @property {[string, string][]} profile what is told of a plan that was profiled, by names
  *
  * @typedef {object} Version
  * @property {number} version
@@ -88,7 +87,7 @@ export function readPlan(records) {
  * @returns {PlanFacts}
  */
 export function factsOfPlan(records) {
-  /** @type {PlanFacts} */ const facts = { mode: "", chosen: "", options: "", budget: 0, awaited: false, paused: false, held: new Set(), answers: [], ending: null, profile: [] };
+  /** @type {PlanFacts} */ const facts = { mode: "", chosen: "", options: "", awaited: false, paused: false, held: new Set(), answers: [], ending: null, profile: [] };
   for (const record of records) {
     const fields = /** @type {any} */ (record);
     if (record.kind === "spawn" && typeof fields.plan === "object" && fields.plan) {
@@ -107,7 +106,7 @@ export function factsOfPlan(records) {
         bound: String(fields.ended_by ?? "").replaceAll("_", " "), missing: Object.entries(fields.missing ?? {}).map(([id, why]) => [id, String(why)]),
         notes: list(fields.warnings).map(String) };
     }
-    if (typeof fields.profile === "object" && fields.profile) facts.profile = figures(fields.profile);
+    if (record.kind === "profile") facts.profile.push(...profiled(fields, facts.profile));
   }
   return facts;
 }
@@ -119,16 +118,32 @@ function control(facts, fields) {
   else if (fields.op === "resume") node ? facts.held.delete(node) : (facts.paused = false);
   else if (fields.op === "start") facts.awaited = false;
   else if (fields.op === "retry") facts.ending = null;
-  else if (fields.op === "plan" && fields.budget) facts.budget = Number(fields.budget);
 }
 
-/** Names and values of what was computed, one level deep. @param {Record<string, any>} data @returns {[string, string][]} */
-function figures(data) {
-  const text = (/** @type {any} */ value) => typeof value === "number" ? String(Math.round(value * 1000) / 1000)
-    : Array.isArray(value) ? value.map(String).join(", ")
-    : typeof value === "object" && value ? Object.entries(value).map(([name, one]) => `${name} ${text(one)}`).join(", ") : String(value);
-  return Object.entries(data).filter(([, value]) => value !== null && value !== "").map(([name, value]) => [name.replaceAll("_", " "), text(value)]);
+/**
+ * A `profile` record in words: how risky it is to run without asking again, a rule that fired, how far the results are trusted.
+ * @param {any} fields
+ * @param {[string, string][]} before what earlier ones said
+ * @returns {[string, string][]}
+ */
+function profiled(fields, before) {
+  const parts = (/** @type {any} */ named) => Object.entries(named ?? {}).map(([name, value]) => `${name} ${rounded(value)}`).join(", ");
+  const again = (/** @type {string} */ name) => before.some(([one]) => one === name) ? `${name} after the repair` : name;
+  if (fields.op === "rule") return [[RULES[fields.what] ?? String(fields.what), `${fields.node}: ${fields.rule}`]];
+  /** @type {[string, string][]} */ const rows = fields.op === "risk"
+    ? [[again("Risk"), `${rounded(fields.risk)}, so it ran as ${String(fields.route).replaceAll("_", " ")} (${parts(fields.components)})`],
+      [again("Assumed"), list(fields.assumptions).join("; ")], [again("Fragile"), list(fields.fragile).join("; ")]]
+    : [[again("Trust"), `${rounded(fields.trust)}, ${fields.verification}${fields.repair ? "; it was repaired once" : ""}`],
+      [again("Lost by"), parts(fields.penalties)], [again("Trouble"), list(fields.issues).join("; ")],
+      ["Goes on as", String(fields.climbs ?? "")]];
+  return rows.filter(([, value]) => value);
 }
+
+/** @type {Record<string, string>} */
+const RULES = { auto: "Filled in by rule", branch: "Branched by rule", recovery: "Tried again by rule" };
+
+/** @param {any} value */
+const rounded = (value) => String(Math.round(Number(value) * 100) / 100);
 
 /**
  * The state of each step when a version was the newest.
