@@ -18,6 +18,7 @@ from typing import Final, Protocol
 from core.errors import ModuleFault, ModuleLost, SandboxError
 from core.gate.gate import CallRequest, Ticket, arguments_digest
 from core.language.variables import Value
+from core.modules.background import Background
 from core.modules.client import (
     ArtifactChunk,
     Attached,
@@ -187,7 +188,7 @@ class Door:
         self._turns: dict[tuple[str, str], _Turn] = {}
         self._carried: dict[tuple[str, str], bytes] = {}
         """What each module wants to last, under each name."""
-        self._stopping: set[asyncio.Task[None]] = set()
+        self._background = Background()
 
     @property
     def running(self) -> int:
@@ -445,9 +446,7 @@ class Door:
                 underway.end()
         with suppress(SandboxError):  # then stopping is what ends it
             await running.instance.freeze()
-        task = asyncio.create_task(self._stop(key, running))
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
+        self._background.begin(self._stop(key, running), f"end of {key}")
 
     async def _stop(self, key: Key, running: Running) -> None:
         await self._forget(key)
@@ -496,8 +495,7 @@ class Door:
         await self._observer.close()
         for key in list(self._instances.running):
             await self._instances.give_up(key)
-        if self._stopping:
-            await asyncio.wait(self._stopping)
+        await self._background.finish()
         await self._host.end_session(self._session)
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from core.errors import ModuleFault, SandboxError
+from core.modules.background import Background
 from core.modules.instances import Key
 from core.modules.outcome import StateChange
 
@@ -27,6 +28,7 @@ class Observer:
     """
 
     def __init__(self) -> None:
+        self._background = Background()
         self._tasks: dict[_Who, asyncio.Task[None]] = {}
         self._told: dict[_Who, StateChange] = {}
         self._calls: Counter[_Who] = Counter()
@@ -52,7 +54,9 @@ class Observer:
         """Tell `on_state` of what comes on `stream`, unless somebody listens there already."""
         who = key, whose
         if who not in self._tasks:
-            self._tasks[who] = asyncio.create_task(self._listen(who, stream, on_state))
+            self._tasks[who] = self._background.begin(
+                self._listen(who, stream, on_state), f"changes of {whose or key}"
+            )
 
     async def forget(self, key: Key) -> None:
         """Listen to an instance no more."""
@@ -66,13 +70,11 @@ class Observer:
         tasks = [self._tasks.pop(who) for who in whose]
         for who in whose:
             self._told.pop(who, None)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._background.end(*tasks)
 
     async def _listen(self, who: _Who, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
         newest: asyncio.Queue[StateChange | None] = asyncio.Queue()
-        reading = asyncio.create_task(_read(stream, newest))
+        reading = self._background.begin(_read(stream, newest), f"stream of {who[1] or who[0]}")
         try:
             for _ in range(_TOLD):
                 state = await self._next(who, newest)
@@ -81,8 +83,7 @@ class Observer:
                 self._told[who] = state
                 await on_state(state)
         finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+            await self._background.end(reading)
 
     async def _next(self, who: _Who, newest: asyncio.Queue[StateChange | None]) -> StateChange | None:
         """The next change that is news while no call is under way; None if there will be none."""

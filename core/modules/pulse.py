@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Hashable
 from typing import Final, Generic, TypeVar
 
+from core.modules.background import Background
 from core.ports import Clock
 
 EVERY: Final = 30.0
@@ -30,18 +31,17 @@ class Pulse(Generic[Name]):
         self._clock = clock
         self._running = running
         self._look = look
+        self._background = Background()
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Something runs now; it ends by itself once nothing does."""
         if self._clock is not None and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._beat(self._clock))
+            self._task = self._background.begin(self._beat(self._clock), "health of modules")
 
     async def close(self) -> None:
         """Ask nothing any more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._background.close()
 
     async def _beat(self, clock: Clock) -> None:
         while self._running():

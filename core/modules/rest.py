@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
+from core.modules.background import Background
 from core.ports import Clock
 
 Name = TypeVar("Name", bound=Hashable)
@@ -33,6 +34,7 @@ class Rest(Generic[Name]):
         self._stop = stop
         self._calls: Counter[Name] = Counter()
         self._last: dict[Name, float] = {}
+        self._background = Background()
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -46,7 +48,7 @@ class Rest(Generic[Name]):
             if self._clock is not None:
                 self._last[name] = self._clock.monotonic()
                 if self._task is None or self._task.done():
-                    self._task = asyncio.create_task(self._wait(self._clock))
+                    self._task = self._background.begin(self._wait(self._clock), "idle modules")
 
     def due(self, name: Name) -> bool:
         """Whether something was not called for so long that it may be stopped."""
@@ -54,9 +56,7 @@ class Rest(Generic[Name]):
 
     async def close(self) -> None:
         """Stop nothing any more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._background.close()
 
     def _left(self, clock: Clock) -> dict[Name, float]:
         """Seconds until each that is not called now may be stopped."""

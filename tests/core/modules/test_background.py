@@ -1,0 +1,45 @@
+"""Tasks that outlive the call which began them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from core.modules.background import Background
+
+
+async def _fails() -> None:
+    raise ValueError("a bug")
+
+
+def test_a_bug_costs_its_task_alone_and_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        background, held = Background(), asyncio.Event()
+        other = background.begin(_wait(held), "other")
+        await asyncio.gather(background.begin(_fails(), "looking"))
+        assert not other.done()
+        held.set()
+        await background.finish()
+        assert other.done()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(main())
+    assert "The task looking met a bug." in caplog.text
+    assert "a bug" in caplog.text
+
+
+async def _wait(held: asyncio.Event) -> None:
+    await held.wait()
+
+
+def test_what_runs_ends_with_its_owner() -> None:
+    async def main() -> bool:
+        background = Background()
+        task = background.begin(_wait(asyncio.Event()), "waiting")
+        await asyncio.sleep(0)
+        await background.close()
+        return task.cancelled()
+
+    assert asyncio.run(main())
