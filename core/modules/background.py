@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Final
 
 _LOG: Final = logging.getLogger(__name__)
+
+Job = Callable[[], Coroutine[object, object, None]]
 
 
 class Background:
@@ -16,7 +18,7 @@ class Background:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def begin(self, job: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
+    def begin(self, job: Job, name: str) -> asyncio.Task[None]:
         """Run `job` until it ends, or its owner does."""
         task = asyncio.create_task(_supervised(job, name), name=name)
         self._tasks.add(task)
@@ -39,8 +41,8 @@ class Background:
             await asyncio.wait(self._tasks)
 
 
-async def _supervised(job: Coroutine[object, object, None], name: str) -> None:
+async def _supervised(job: Job, name: str) -> None:
     try:
-        await job
+        await job()
     except Exception:
         _LOG.exception("The task %s met a bug.", name)

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -446,7 +447,7 @@ class Door:
                 underway.end()
         with suppress(SandboxError):  # then stopping is what ends it
             await running.instance.freeze()
-        self._background.begin(self._stop(key, running), f"end of {key}")
+        self._background.begin(partial(self._stop, key, running), f"end of {key}")
 
     async def _stop(self, key: Key, running: Running) -> None:
         await self._forget(key)

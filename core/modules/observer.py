@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Final
 
 from core.errors import ModuleFault, SandboxError
@@ -55,7 +56,7 @@ class Observer:
         who = key, whose
         if who not in self._tasks:
             self._tasks[who] = self._background.begin(
-                self._listen(who, stream, on_state), f"changes of {whose or key}"
+                partial(self._listen, who, stream, on_state), f"changes of {whose or key}"
             )
 
     async def forget(self, key: Key) -> None:
@@ -74,7 +75,7 @@ class Observer:
 
     async def _listen(self, who: _Who, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
         newest: asyncio.Queue[StateChange | None] = asyncio.Queue()
-        reading = self._background.begin(_read(stream, newest), f"stream of {who[1] or who[0]}")
+        reading = self._background.begin(partial(_read, stream, newest), f"stream of {who[1] or who[0]}")
         try:
             for _ in range(_TOLD):
                 state = await self._next(who, newest)

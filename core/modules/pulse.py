@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Hashable
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 from core.modules.background import Background
@@ -37,7 +38,7 @@ class Pulse(Generic[Name]):
     def begin(self) -> None:
         """Something runs now; it ends by itself once nothing does."""
         if self._clock is not None and (self._task is None or self._task.done()):
-            self._task = self._background.begin(self._beat(self._clock), "health of modules")
+            self._task = self._background.begin(partial(self._beat, self._clock), "health of modules")
 
     async def close(self) -> None:
         """Ask nothing any more."""

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Generic, TypeVar
 
 from core.modules.background import Background
@@ -48,7 +49,7 @@ class Rest(Generic[Name]):
             if self._clock is not None:
                 self._last[name] = self._clock.monotonic()
                 if self._task is None or self._task.done():
-                    self._task = self._background.begin(self._wait(self._clock), "idle modules")
+                    self._task = self._background.begin(partial(self._wait, self._clock), "idle modules")
 
     def due(self, name: Name) -> bool:
         """Whether something was not called for so long that it may be stopped."""

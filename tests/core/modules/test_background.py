@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from core.modules.background import Background
+from core.modules.background import Background, Job
 
 
 async def _fails() -> None:
@@ -17,8 +17,8 @@ async def _fails() -> None:
 def test_a_bug_costs_its_task_alone_and_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         background, held = Background(), asyncio.Event()
-        other = background.begin(_wait(held), "other")
-        await asyncio.gather(background.begin(_fails(), "looking"))
+        other = background.begin(held_up(held), "other")
+        await asyncio.gather(background.begin(_fails, "looking"))
         assert not other.done()
         held.set()
         await background.finish()
@@ -30,14 +30,17 @@ def test_a_bug_costs_its_task_alone_and_is_in_the_log(caplog: pytest.LogCaptureF
     assert "a bug" in caplog.text
 
 
-async def _wait(held: asyncio.Event) -> None:
-    await held.wait()
+def held_up(held: asyncio.Event) -> Job:
+    async def wait() -> None:
+        await held.wait()
+
+    return wait
 
 
 def test_what_runs_ends_with_its_owner() -> None:
     async def main() -> bool:
         background = Background()
-        task = background.begin(_wait(asyncio.Event()), "waiting")
+        task = background.begin(held_up(asyncio.Event()), "waiting")
         await asyncio.sleep(0)
         await background.close()
         return task.cancelled()

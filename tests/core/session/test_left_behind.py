@@ -171,6 +171,6 @@ def test_sessions_leave_nothing_behind(
 
     asyncio.run(main())
     names = {path.name for path in data.glob("sessions/*/*")} | {path.name for path in data.glob("*")}
-    assert names <= {"sessions", "journal.md", "blobs", "workspace", "seal.key"}
+    assert names <= {"sessions", "journal.md", "blobs", "workspace", "seal.key", "experience.json"}
     assert not list(data.glob("sessions/.*"))
     assert not list(data.glob("sessions/*/blobs/.*"))
