@@ -111,7 +111,7 @@ new Palette(() => commandsOf({
   exportPage: () => fetchFile("export", {}),
   plans: kept,
   runPlan: (name) => attempt(runPlan(name)),
-}));
+}), askForPlans);
 
 /** Begin a plan that was kept; it waits until somebody has looked at it. @param {string} name */
 async function runPlan(name) {
@@ -119,13 +119,11 @@ async function runPlan(name) {
   choose(path);
 }
 
-/** Ask which plans are kept, whenever the palette may need them. */
+/** Ask which plans are kept. */
 async function askForPlans() {
   const { list } = await connection.request("plans");
   kept.splice(0, kept.length, ...list);
 }
-store.addEventListener("session", () => { askForPlans().catch(() => undefined); });
-part("palette-open").addEventListener("click", () => { askForPlans().catch(() => undefined); });
 
 /**
  * Say something in a fork of what is shown; the server goes on with the fork, and so does the page.

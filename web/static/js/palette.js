@@ -14,9 +14,13 @@ export class Palette {
   /** @type {Command[]} */ #found = [];
   #at = 0;
 
-  /** @param {() => Command[]} commands all that there are, at any moment */
-  constructor(commands) {
+  /**
+   * @param {() => Command[]} commands all that there are, at any moment
+   * @param {() => Promise<unknown>} prepare asks for what some of them are made of
+   */
+  constructor(commands, prepare) {
     this.commands = commands;
+    this.prepare = prepare;
     part("palette-open").addEventListener("click", () => this.open());
     this.#field.addEventListener("input", () => this.#search());
     this.#field.addEventListener("keydown", (event) => this.#key(event));
@@ -29,6 +33,7 @@ export class Palette {
     this.#field.value = "";
     this.#dialog.showModal();
     this.#search();
+    this.prepare().then(() => this.#search(), () => undefined);
   }
 
   /** @param {KeyboardEvent} event */

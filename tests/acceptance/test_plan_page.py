@@ -1,0 +1,76 @@
+"""A plan in the hands of a person: looked at, changed, started, mended and kept, in a browser, with real modules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from core.journal import read_journal
+from tests.acceptance.conftest import Stage
+from tests.acceptance.test_browser import page_of
+from tests.acceptance.test_plans import replayed
+from tests.acceptance.test_scenes import served
+from tests.acceptance.test_ways import ALL, Model
+
+CHANGED = """\
+goal: Say one and two.
+steps:
+  - {id: one, call: shell.run, params: {command: "echo one"}}
+  - {id: two, call: shell.run, params: {command: "cat two.txt"}}
+"""
+LEFT_OUT = (
+    '{"failure": "no such file", "cause": "nobody wrote it", "action": "skip", "confidence": 0.9, '
+    '"skip": true, "reason": "The rest stands without it."}'
+)
+
+
+def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> None:
+    model = Model({**ALL, "A step failed": LEFT_OUT})
+    product = stage.product(stage.endpoint(model))
+    with served(product) as server, page_of(server) as page:
+        page.locator("[data-role=way]").select_option("static")
+        page.locator("[data-role=plan-first]").check()
+        page.locator("#composer-text").fill("Say one and two.")
+        page.keyboard.press("Enter")
+        page.locator('[data-path="/plan"] > .node').click()
+        page.get_by_role("tab", name="Plan").click()
+        pane = page.get_by_role("tabpanel")
+        expect(pane.locator(".plan-outcome")).to_have_text("It waits for you: nothing has begun.")
+        expect(pane.locator(".plan-facts")).to_contain_text("static")
+
+        pane.get_by_role("button", name="Edit steps").click()
+        dialog = page.get_by_role("dialog", name="Edit the plan")
+        field = dialog.get_by_role("textbox")
+        expect(field).to_have_value(re.compile("echo two"))
+        field.fill("steps: [{id: one, call: nobody.knows}]")
+        dialog.get_by_role("button", name="Save as a new version").click()
+        expect(dialog).to_contain_text("nobody.knows")
+        field.fill(CHANGED)
+        dialog.get_by_role("button", name="Save as a new version").click()
+        expect(dialog).to_be_hidden()
+        expect(pane).to_contain_text("Version 2 of 2")
+
+        pane.get_by_role("button", name="Start").click()
+        steps = pane.get_by_role("list", name="Steps")
+        expect(steps.locator("li").filter(has_text="one").first).to_contain_text("executed")
+        again = pane.get_by_role("button", name="Try again step two")
+        expect(again).to_be_visible()
+        (journal,) = product.journals()
+        Path(journal.parent / "workspace" / "two.txt").write_text("two\n", encoding="utf-8")
+        again.click()
+        expect(pane.locator(".plan-outcome")).to_have_text("It concluded: its goal counts as reached.")
+
+        pane.get_by_role("button", name="Keep as a template").click()
+        form = page.get_by_role("dialog", name="Keep this plan")
+        form.get_by_role("textbox").fill("greeting")
+        form.get_by_role("button", name="Keep", exact=True).click()
+        expect(form).to_be_hidden()
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox").fill("greeting")
+        expect(page.get_by_role("option", name="Run the plan greeting, after a look at it")).to_be_visible()
+    assert (product.data / "plans" / "greeting.yaml").is_file()
+    results = [one.body for one in read_journal(journal.parent).records if one.kind == "result"]
+    assert results[-1] == "two\n"
+    replayed(product, journal)
