@@ -55,6 +55,8 @@ _TIMED_OUT: Final = 124
 _HIDDEN: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "IACT_WORKSPACE")
 _LAST_WORDS: Final = 1.0
 """Seconds before the call's deadline at which a script is ended, so that its output still arrives."""
+_WARMING: Final[set[int]] = set()
+"""What `_warm` runs, which is no call and leaves nothing."""
 
 
 @module.lifespan
@@ -65,11 +67,13 @@ async def _warm() -> AsyncIterator[None]:
     async def once() -> None:
         with contextlib.suppress(OSError):
             process = await Process.start(["bash", "-c", ":"], cwd="/", environment=os.environ)
+            _WARMING.add(process.pid)
             try:
                 async for _ in process.output():
                     pass
             finally:
                 await process.end()
+                _WARMING.discard(process.pid)
 
     task = asyncio.create_task(once())
     try:
@@ -133,7 +137,7 @@ def _clear() -> None:
     other call there is under way.
     """
     strays.end_strays(Process.running)
-    if strays.only_looks() and "TMPDIR" in os.environ and not Process.running:
+    if strays.only_looks() and "TMPDIR" in os.environ and not Process.running - _WARMING:
         temporary.empty(os.environ["TMPDIR"])
 
 
