@@ -130,8 +130,8 @@ class Asking:
             if shown:
                 print("(settled)", file=sys.stderr)
             self._show()
-        for path in self._session.unstarted_plans():
-            if path not in self._plans and sys.stdin.isatty():
+        for path in self._session.unstarted_plans() if sys.stdin.isatty() else ():
+            if path not in self._plans:
                 self._plans.append(path)
                 text = escaped(self._session.plan_text(path), every=False)
                 print(

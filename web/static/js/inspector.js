@@ -3,7 +3,6 @@
 import { contextView } from "./context.js";
 import { el, insert, onceAFrame, part } from "./dom.js";
 import { factsOf } from "./facts.js";
-import { PlanView } from "./graph.js";
 import { Rows } from "./rows.js";
 import { variableList } from "./variables.js";
 
@@ -31,7 +30,7 @@ export class Inspector {
   #denied = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox" }));
   #records;
   #decisions;
-  #plan;
+  /** Fetched with the first plan. @type {import("./graph.js").PlanView|undefined} */ #plan;
 
   /**
    * @param {Store} store
@@ -46,8 +45,7 @@ export class Inspector {
     this.open = open;
     this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), "Records, newest first");
     this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), "Decisions of the gate, newest first");
-    this.#plan = new PlanView(reveal, ask);
-    store.addEventListener("selected", () => this.#plan.reset());
+    store.addEventListener("selected", () => this.#plan?.reset());
     for (const [tab, label] of TABS) {
       const button = el("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "inspector-panel" }, label);
       button.addEventListener("click", () => this.show(tab));
@@ -91,7 +89,6 @@ export class Inspector {
     this.#pane.replaceChildren();
     if (tab === "gate") this.#pane.append(this.#filters(), this.#decisions.list);
     if (tab === "records") this.#pane.append(this.#records.list);
-    if (tab === "plan") this.#pane.append(this.#plan.element);
     this.#update();
   }
 
@@ -113,10 +110,21 @@ export class Inspector {
     if (this.#tab === "facts") this.#put(factsOf(store));
     else if (this.#tab === "records") this.#records.show([...store.own(store.selected)].reverse());
     else if (this.#tab === "gate") this.#showDecisions();
-    else if (this.#tab === "plan") this.#plan.show(store.own(store.selected), { path: store.selected, live: store.session.id !== null && !store.past && !store.session.readonly, prices: store.session.prices, allowance: store.node(store.selected)?.allowance ?? 0 });
+    else if (this.#tab === "plan") void this.#showPlan();
     else if (this.#tab === "memory") this.#showMemories();
     else if (store.session.id === null) this.#put([nothing("There is no session yet.")]);
     else this.#inquire();
+  }
+
+  /** Most sessions have no plan, so what draws one is not part of the page's start. */
+  async #showPlan() {
+    const { PlanView } = await import("./graph.js");
+    const { store } = this;
+    if (this.#tab !== "plan") return;
+    this.#plan ??= new PlanView(this.reveal, this.ask);
+    if (!this.#pane.contains(this.#plan.element)) this.#pane.replaceChildren(this.#plan.element);
+    this.#plan.show(store.own(store.selected), { path: store.selected, live: store.session.id !== null && !store.past && !store.session.readonly,
+      prices: store.session.prices, allowance: store.node(store.selected)?.allowance ?? 0 });
   }
 
   /** The tab of a plan stands there where there is one. */
