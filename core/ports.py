@@ -6,7 +6,7 @@ shapes. An implementation of a port must pass the conformance tests in `tests/` 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -320,6 +320,22 @@ class Versions(Protocol):
         """What changed from one version to another, as a patch."""
         ...
 
+    def files(self, store: Path, version: str) -> Sequence[KeptFile]:
+        """What a version holds, by path."""
+        ...
+
+    def contents(self, store: Path, files: Sequence[KeptFile]) -> Iterator[bytes]:
+        """What these hold, in order; of a link, where it leads. No more than some of it is in memory at a time."""
+        ...
+
+    def steps(self, store: Path, versions: Sequence[str]) -> Sequence[Sequence[PathStep]]:
+        """What changed from each version to the next, by path: one row less than there are versions."""
+        ...
+
+    def patch(self, store: Path, old: KeptFile | None, new: KeptFile | None) -> str:
+        """What two contents differ in, as hunks of a unified diff; None: there was, or is, no such file."""
+        ...
+
     def share(self, store: Path, target: Path) -> None:
         """Make the store `target` with all that one of ours holds, without what it takes to copy it where possible."""
         ...
@@ -335,6 +351,27 @@ class Versions(Protocol):
 FileType = Literal["file", "folder", "link", "other"]
 ChangeKind = Literal["add", "modify", "delete"]
 """`modify`: another content, target, type or mode than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One path that differs between two versions. `path`: as a `FileChange` has it."""
+
+    path: str
+    kind: ChangeKind
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """One file, link or empty folder of a version. `path`: as a `FileChange` has it; `size`: in bytes.
+
+    `id`: tells contents apart, and gets one from where the version is kept.
+    """
+
+    path: str
+    type: FileType
+    size: int
+    id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,15 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from core.errors import WorkspaceError
+from core.ports import KeptFile, PathStep
+from sandbox import version_reader
 from sandbox.foreign_store import bring
 from sandbox.git import OBJECTS, OUTPUT, check_objects, run_git
 
@@ -40,7 +42,7 @@ _TIDY: Final = 200
 _BRANCH: Final = "refs/heads/workspace"
 _LISTED: Final = 64 << 20
 """Bytes of a version's list of files, and of a difference, at most."""
-_EMPTY: Final = b"%empty"
+_EMPTY: Final = version_reader.EMPTY
 """Stands in a folder that holds nothing; a real name never holds a bare percent sign."""
 _DEPTH: Final = 60
 _RACY: Final = 1_000_000_000
@@ -165,6 +167,38 @@ class GitVersions:
             _tree(store, version)
         options = ("--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", "--stat", "--patch")
         return _git(store, "diff", *options, old, new, most=_LISTED).decode("utf-8", "replace")
+
+    def files(self, store: Path, version: str) -> Sequence[KeptFile]:
+        """What a version holds, by path.
+
+        Raises:
+            WorkspaceError: there is no such version.
+        """
+        return version_reader.files(store, version)
+
+    def contents(self, store: Path, files: Sequence[KeptFile]) -> Iterator[bytes]:
+        """What files of a version hold, in order; of a link, where it leads.
+
+        Raises:
+            WorkspaceError: a part of it was lost.
+        """
+        return version_reader.contents(store, files)
+
+    def steps(self, store: Path, versions: Sequence[str]) -> Sequence[Sequence[PathStep]]:
+        """What changed from each version to the next: one row less than there are versions.
+
+        Raises:
+            WorkspaceError: there is no such version.
+        """
+        return version_reader.steps(store, versions)
+
+    def patch(self, store: Path, old: KeptFile | None, new: KeptFile | None) -> str:
+        """What two contents differ in, as hunks of a unified diff; empty if that can't be shown line by line.
+
+        Raises:
+            WorkspaceError: a part of it was lost.
+        """
+        return version_reader.patch(store, old, new)
 
     def share(self, store: Path, target: Path) -> None:
         """Make the store `target` with all objects of `store`, as second names where the file system has them.

@@ -16,7 +16,7 @@ from core.ports import Memory
 from core.records.dialogue import Upload as Uploaded
 from core.records.record import Record
 from core.session.source import source_of, written_source
-from web import looking, review
+from web import files, looking, review
 from web.messages import (
     About,
     AddModule,
@@ -65,6 +65,7 @@ from web.messages import (
 from web.past import Past
 from web.ports import Runtime, Session, Surroundings
 from web.records import Fields
+from web.shelf import Content
 
 
 class Client(Protocol):
@@ -101,7 +102,11 @@ class Client(Protocol):
         """It is complete: hand it to the session, which is opened if there is none yet."""
         ...
 
-    def offer(self, name: str, content: bytes) -> str:
+    def files(self) -> files.SessionFiles:
+        """The files of the watched session."""
+        ...
+
+    def offer(self, name: str, content: Content) -> str:
         """Lay a file ready to be downloaded; gives its address."""
         ...
 
@@ -411,6 +416,12 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "declassify": _command(Declassify, _declassify),
     "lockdown": _command(Lockdown, _lockdown),
     "restore": _command(Restore, _restore),
+    "files": _command(files.ListFiles, files.list_files),
+    "files.changes": _command(files.ListChanges, files.list_changes),
+    "files.download": _command(files.FetchAll, files.fetch_all),
+    "file": _command(files.ShowFile, files.show_file),
+    "file.diff": _command(files.CompareFile, files.compare_file),
+    "file.download": _command(files.FetchFile, files.fetch_file),
     "pending": _command(review.ListPending, review.list_pending),
     "patch": _command(review.ShowPatch, review.show_patch),
     "counts": _command(review.CountLines, review.count_lines),

@@ -23,6 +23,7 @@ from core.errors import ForeignSession, IactError, JournalLocked, JournalUnwrita
 from core.records.record import Record
 from core.session.view import NodeView
 from web.commands import COMMANDS
+from web.files import SessionFiles
 from web.follower import Follower, node_fields
 from web.line import Line, SlowReader
 from web.past import Past
@@ -30,7 +31,7 @@ from web.ports import Prices, Runtime, Session, Surroundings
 from web.rate import Bucket
 from web.records import Fields
 from web.rendered import Rendered
-from web.shelf import Shelf
+from web.shelf import Content, Shelf
 from web.stored import Stored, read_stored
 from web.uploads import Arriving, Landing
 
@@ -92,6 +93,7 @@ class Connection:
         self._session: Session | None = None
         self._follower: asyncio.Task[None] | None = None
         self._past: Past | None = None
+        self._files: SessionFiles | None = None
         self._bucket = Bucket(per_second=MESSAGES_PER_SECOND, burst=BURST, now=time.monotonic())
         self._refused = 0
         self._turn = asyncio.Lock()
@@ -268,7 +270,17 @@ class Connection:
             self._arriving = None
             self._desk.landing.end()
 
-    def offer(self, name: str, content: bytes) -> str:
+    def files(self) -> SessionFiles:
+        """The files of the watched session.
+
+        Raises:
+            UsageError: none is watched.
+        """
+        if self._files is None:
+            raise UsageError("No session is watched; say hello to one, or open one, first.")
+        return self._files
+
+    def offer(self, name: str, content: Content) -> str:
         """Lay a file ready to be downloaded; gives its address."""
         return self._desk.shelf.put(name, content)
 
@@ -347,6 +359,7 @@ class Connection:
 
     def _follow(self, session: Session, since: int) -> None:
         self._session, self._past = session, Past(session)
+        self._files = SessionFiles.of(session, self._runtime)
         self._follower = self._tasks.create_task(
             Follower(
                 self._line,
@@ -361,7 +374,7 @@ class Connection:
 
     async def _leave(self) -> None:
         await self._unfollow()
-        self._session = self._past = None
+        self._session = self._past = self._files = None
 
     async def _unfollow(self) -> None:
         if self._follower is None:

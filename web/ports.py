@@ -49,6 +49,11 @@ class SessionInfo(Protocol):
 class Effects(Protocol):
     """The part of a session about changes of a live directory that wait; `core.session.effects` has the real one."""
 
+    @property
+    def folder(self) -> Path | None:
+        """What agents see of the directory, if that is an overlay."""
+        ...
+
     async def rows(self, *, fresh: bool = True) -> Sequence[Row]: ...
     async def patch(self, path: str) -> str: ...
     async def apply(

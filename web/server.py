@@ -26,7 +26,9 @@ from web import safety
 from web.assets import load
 from web.connection import Connection, Desk
 from web.ports import Runtime, Surroundings
+from web.shelf import Content, Parcel
 from web.strangers import Strangers
+from web.streaming import Streams
 from web.tokens import Tokens
 
 MAX_MESSAGE: Final = 256 * 1024
@@ -46,15 +48,21 @@ class _GuardedConnection(ServerConnection):
     """A TCP connection that is one of `strangers` until its request was judged."""
 
     strangers: Strangers[ServerConnection]
+    seconds: float
+    """In which its request must come. The library's own limit would end long downloads, too."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        late = self.loop.call_later(self.seconds, self.transport.abort)
+        self.request_rcvd.add_done_callback(lambda _: late.cancel())
+        self.late = late
         peer = transport.get_extra_info("peername")
         oldest = self.strangers.add(self, str(peer[0]) if peer else "")
         if oldest is not None:
             oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.late.cancel()
         self.strangers.discard(self)
         super().connection_lost(exc)
 
@@ -109,6 +117,7 @@ class WebServer:
         self._assets = load(_STATIC)
         self._desk = Desk(around, self.new_url)
         self._server: Server | None = None
+        self._streams = Streams(patience=send_timeout)
         self._strangers: Strangers[ServerConnection] = Strangers(most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER)
         self._policy: safety.Policy | None = None
 
@@ -155,7 +164,7 @@ class WebServer:
         connections = self._server.connections if self._server is not None else ()
         return [one.transport.get_write_buffer_size() for one in connections]
 
-    def offer(self, name: str, content: bytes) -> str:
+    def offer(self, name: str, content: Content) -> str:
         """Lay a file ready to be downloaded once; gives its path on this server."""
         return self._desk.shelf.put(name, content)
 
@@ -170,6 +179,7 @@ class WebServer:
 
         class Guarded(_GuardedConnection):
             strangers = self._strangers
+            seconds = self._open_timeout
 
         try:
             self._server = await serve(
@@ -183,7 +193,7 @@ class WebServer:
                 server_header=None,
                 max_size=MAX_MESSAGE,
                 max_queue=8,
-                open_timeout=self._open_timeout,
+                open_timeout=None,
                 ping_interval=20,
                 ping_timeout=20,
                 close_timeout=5,
@@ -203,6 +213,7 @@ class WebServer:
         """Close every connection and the port; returns when all is gone."""
         if self._server is not None:
             server, self._server = self._server, None
+            self._streams.end()
             server.close()
             await server.wait_closed()
             self._desk.rendered.close()
@@ -223,7 +234,7 @@ class WebServer:
             hello_timeout=self._hello_timeout,
         ).serve()
 
-    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+    async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer a request, or let it become a websocket (None)."""
         assert self._policy is not None
         verdict = self._policy.judge(_asked(request))
@@ -239,17 +250,24 @@ class WebServer:
                     303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
                 )
             case safety.WantsPath(path):
+                parcel = self._desk.shelf.take(path)
+                if parcel is not None:
+                    return await self._parcel(connection, parcel)
                 return self._file(
                     path, packed="gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
                 )
             case safety.WantsSocket():
                 return self._room()
 
+    async def _parcel(self, connection: ServerConnection, parcel: Parcel) -> Response:
+        headers, media = [("Content-Disposition", parcel.disposition)], "application/octet-stream"
+        if isinstance(parcel.content, bytes):
+            return _response(200, parcel.content, media, headers)
+        head = _response(200, "", media, [*headers, ("Transfer-Encoding", "chunked")])
+        del head.headers["Content-Length"]
+        return await self._streams.send(connection, head, parcel.content)
+
     def _file(self, path: str, *, packed: bool) -> Response:
-        parcel = self._desk.shelf.take(path)
-        if parcel is not None:
-            headers = [("Content-Disposition", parcel.disposition)]
-            return _response(200, parcel.content, "application/octet-stream", headers)
         asset = self._assets.get(path)
         if asset is None:
             return _refusal(404, "There is nothing at this address.")

@@ -1,7 +1,8 @@
 """What a client asked to download, waiting for it under an address that nobody can guess.
 
 The websocket answers with an address, and the browser fetches that once. It is always an attachment of a type
-that no browser opens, so a file that an agent made is never a page of ours, whatever it holds.
+that no browser opens, so a file that an agent made is never a page of ours, whatever it holds. What is large is
+not held here but made while it is sent.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import re
 import secrets
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import quote
 
 PREFIX: Final = "/download/"
@@ -18,12 +20,16 @@ MOST: Final = 16
 """Files that wait; the oldest makes way."""
 
 
+Content: TypeAlias = bytes | Callable[[], Iterator[bytes]]
+"""What a file holds, or what gives it in pieces: that may block, and raise `IactError`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parcel:
     """A file to be downloaded."""
 
     name: str
-    content: bytes
+    content: Content
 
     @property
     def disposition(self) -> str:
@@ -38,7 +44,7 @@ class Shelf:
     def __init__(self) -> None:
         self._parcels: OrderedDict[str, Parcel] = OrderedDict()
 
-    def put(self, name: str, content: bytes) -> str:
+    def put(self, name: str, content: Content) -> str:
         """Lay a file down; gives its address on this server."""
         address = f"{PREFIX}{secrets.token_urlsafe(24)}"
         self._parcels[address] = Parcel(name.encode("utf-8", "replace").decode(), content)

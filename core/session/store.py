@@ -25,6 +25,7 @@ from core.session.adopt import Adopted, Terms, adopt
 from core.session.at_rest import NO_OVERLAY, effects_at_rest
 from core.session.clock import SystemClock
 from core.session.effects import Effects
+from core.session.file_browser import FileBrowser
 from core.session.fork import STORE, Fork, fork, new_session
 from core.session.listing import SessionInfo, listed
 from core.session.replay import Replay, replay
@@ -201,6 +202,28 @@ class SessionStore:
         last = new or (named[-1].text("version") if named else old)
         wanted = [find_version(read.records, one) for one in (old, last)]
         return self._kept().changes(directory / STORE, *wanted)
+
+    def browser(
+        self, directory: Path, workspace: str, *, overlay: Path | None = None, foreign: bool = False
+    ) -> FileBrowser:
+        """Shows the files of the session in `directory` to a person.
+
+        `workspace`: as its journal says; `overlay`: what agents see of that, if that is something else; `foreign`:
+        somebody else kept its versions, and no program reads them.
+        """
+        if workspace != "scratch":
+            why = f"It works in {workspace}, of which no versions are kept. What is there now can be shown, and what agents changed is under Review."
+            return FileBrowser(directory, overlay or Path(workspace), None, why)
+        versions, why = (
+            self._versions,
+            "Without git no versions of its files are kept. Install git to have them from now on.",
+        )
+        if foreign:
+            versions, why = (
+                None,
+                "Another installation kept the versions of these files, so they are not read. Adopt the session to have its files.",
+            )
+        return FileBrowser(directory, directory / "workspace", versions, "" if versions else why)
 
     async def restore(self, session_id: str, version: str) -> Record:
         """Make a session's files what they were at a version, and record it.

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
+from core import path_names
 from core.errors import WorkspaceError
-from sandbox.live import names, steps
+from sandbox.live import steps
 
 Print = tuple[int | str, ...]
 """Of a folder its type and mode; of anything else also inode, size and times. Empty: nothing is there."""
@@ -90,8 +91,10 @@ class Base:
         """
         text = json.dumps(
             {
-                "first": {names.encode(path): [*row.below, row.late] for path, row in self.first.items()},
-                "settled": {names.encode(path): list(stamp) for path, stamp in self.settled.items()},
+                "first": {
+                    path_names.encode(path): [*row.below, row.late] for path, row in self.first.items()
+                },
+                "settled": {path_names.encode(path): list(stamp) for path, stamp in self.settled.items()},
             }
         )
         if text == self._saved:
@@ -121,7 +124,7 @@ def _parsed(
 
 
 def _path(written: str) -> str:
-    parts = names.decode(written)
+    parts = path_names.decode(written)
     if parts is None:
         raise ValueError(written)
     return "/".join(parts)

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from core import path_names
 from core.errors import WorkspaceError
 from core.ports import FileState
-from sandbox.live import names, steps
+from sandbox.live import steps
 from sandbox.live.base import Print, is_whiteout, print_of, stamp_of
 from sandbox.live.digests import Digests
 
@@ -114,9 +115,9 @@ class _Walk:
         out.changes.sort(key=lambda found: found.parts)
 
     def _folder(self, here: _Folder) -> None:
-        if len(here.parts) > names.DEEPEST:
+        if len(here.parts) > path_names.DEEPEST:
             raise WorkspaceError(
-                f"Folders in the live directory lie more than {names.DEEPEST} deep; remove the deepest."
+                f"Folders in the live directory lie more than {path_names.DEEPEST} deep; remove the deepest."
             )
         with steps.folder(self._upper, here.parts) as up, self._below(here) as low:
             listed = steps.names(up)
@@ -214,9 +215,9 @@ class _Walk:
 
     def _deleted_inside(self, path: str, low: int, name: str, replaced: int) -> None:
         """What is in the folder `name` of the folder `low`; one level of recursion for each of its own."""
-        if path.count("/") > names.DEEPEST:
+        if path.count("/") > path_names.DEEPEST:
             raise WorkspaceError(
-                f"Folders in the live directory lie more than {names.DEEPEST} deep; remove the deepest."
+                f"Folders in the live directory lie more than {path_names.DEEPEST} deep; remove the deepest."
             )
         with steps.folder(low, (name,)) as inside:
             for each in steps.names(inside):

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from core import path_names
 from core.errors import WorkspaceError
-from sandbox.live import names, steps
+from sandbox.live import steps
 
 
 def name_of(token: str, number: int) -> str:
@@ -28,7 +29,7 @@ def write_down(store: Path, token: str, folders: Iterable[tuple[str, ...]]) -> N
     Raises:
         WorkspaceError: it can't be written.
     """
-    text = json.dumps({"token": token, "folders": [names.encode("/".join(parts)) for parts in folders]})
+    text = json.dumps({"token": token, "folders": [path_names.encode("/".join(parts)) for parts in folders]})
     place = _place(store)
     try:
         with place.with_suffix(".draft").open("w", encoding="utf-8") as stream:
@@ -53,7 +54,7 @@ def clean(store: Path, lower: int) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         token, folders = "", []
     for written in folders if token.isalnum() else ():
-        parts = names.decode(written) if written else ()
+        parts = path_names.decode(written) if written else ()
         with suppress(OSError):
             if parts is not None:
                 _clean(lower, parts, f".iact-{token}-")

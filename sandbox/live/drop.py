@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox.live import copying, names, steps
+from core import path_names
+from sandbox.live import copying, steps
 from sandbox.live.base import is_whiteout
 from sandbox.live.compare import OPAQUE
 from sandbox.live.holders import Held
@@ -101,7 +102,7 @@ class Dropping:
             return
         if stat.S_ISDIR(above.st_mode) and below is not None and stat.S_ISDIR(below.st_mode):
             return
-        (self.layers.store / _NOTE).write_text(names.encode("/".join(parts)), encoding="utf-8")
+        (self.layers.store / _NOTE).write_text(path_names.encode("/".join(parts)), encoding="utf-8")
         *around, name = parts
         merged = steps.open_top(self.layers.merged)
         try:
@@ -161,7 +162,7 @@ def finish(store: Path, upper: int) -> None:
     """Take away the whiteout that a killed process may have left where it dropped something."""
     note = store / _NOTE
     try:
-        parts = names.decode(note.read_text(encoding="utf-8"))
+        parts = path_names.decode(note.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
     above = None if parts is None else steps.find(upper, parts)

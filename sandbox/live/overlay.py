@@ -18,9 +18,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from core import path_names
 from core.errors import WorkspaceError
 from core.ports import AppliedAs, AppliedChange, ChangeKind, FileChange
-from sandbox.live import digests, drafts, mounting, names, steps
+from sandbox.live import digests, drafts, mounting, steps
 from sandbox.live.apply import Applying
 from sandbox.live.base import Base, First, Print, print_of, stamp_of
 from sandbox.live.compare import OPAQUE, Comparison, Found, ancestors, compare, copied
@@ -104,7 +105,7 @@ class Overlay:
         mounting.renew(self._layers.merged)
         self._born &= held.paths
         self._stale = {path for path in held.paths if self._differs(path)}
-        return sorted(names.encode(path) for path in self._stale)
+        return sorted(path_names.encode(path) for path in self._stale)
 
     def changes(self) -> Sequence[FileChange]:
         """All that differs from the directory now.
@@ -122,7 +123,7 @@ class Overlay:
         self._matched = {path: found.matched.get(path, self._matched.get(path)) for path in found.same}
         self._base.save()
         self._born |= found.born
-        self._found = {names.encode(change.path): change for change in found.changes}
+        self._found = {path_names.encode(change.path): change for change in found.changes}
         return tuple(self._told(written, change) for written, change in self._found.items())
 
     def patch(self, path: str, *, most: int = 200_000) -> str:
@@ -349,7 +350,7 @@ def _outcome(
     if (change := wanted.get(path)) is not None:
         outcome, why = outcomes[change.path]
         return AppliedChange(path, outcome, why)
-    if names.decode(path) is None:
+    if path_names.decode(path) is None:
         return AppliedChange(path, "failed", "This is no path in the live directory.")
     return AppliedChange(path, "applied")
 

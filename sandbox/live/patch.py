@@ -13,12 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from core import path_names
 from core.ports import FileState
-from sandbox.live import lines, names, steps
+from sandbox.live import lines, steps
 from sandbox.live.base import stamp_of
 from sandbox.live.compare import Found
 
-_LARGEST: Final = 1 << 20
+LARGEST: Final = 1 << 20
 """Bytes of a file that is shown line by line."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn"})
 _NO_END: Final = "\\ No newline at end of file"
@@ -34,7 +35,7 @@ class Patch:
 
     def of(self, found: Found) -> str:
         """The change as text, each line ended."""
-        path = visible(names.encode(found.path))
+        path = visible(path_names.encode(found.path))
         head = [
             f"--- a/{path}" if found.was is not None else "--- /dev/null",
             f"+++ b/{path}" if found.now is not None else "+++ /dev/null",
@@ -49,7 +50,7 @@ class Patch:
         if (was is None and now is None) or (was and now and was.sha256 == now.sha256 != ""):
             return
         sizes = [f"{state.size:,} bytes {when}" for state, when in ((was, "before"), (now, "after")) if state]
-        if max(state.size for state in (was, now) if state) > _LARGEST:
+        if max(state.size for state in (was, now) if state) > LARGEST:
             yield f"Too large to be shown: {', '.join(sizes)}."
             return
         before = _read(self.lower, found, found.below) if was else b""
@@ -57,11 +58,11 @@ class Patch:
         if before is None or after is None:
             yield "It changed again after it was looked at."
             return
-        texts = [_text(content) for content in (before, after)]
+        texts = [text_of(content) for content in (before, after)]
         if texts[0] is None or texts[1] is None:
             yield f"Binary: {', '.join(sizes)}."
             return
-        for line in lines.unified(_lines(texts[0]), _lines(texts[1])):
+        for line in lines.unified(lines_of(texts[0]), lines_of(texts[1])):
             yield from visible(line).split("\n")
 
 
@@ -101,7 +102,7 @@ def _about(was: FileState | None, now: FileState | None) -> Iterator[str]:
             yield f"mode {was.mode:o} before, {now.mode:o} after"
     for sign, state in (("-", was), ("+", now)):
         if state is not None and state.type == "link":
-            yield f"{sign}link to {visible(names.encode(state.target))}"
+            yield f"{sign}link to {visible(path_names.encode(state.target))}"
 
 
 def _kind(state: FileState) -> str:
@@ -114,11 +115,11 @@ def _read(top: int, found: Found, status: os.stat_result | None) -> bytes | None
         opened = steps.read(at, found.parts[-1])
         with os.fdopen(opened, "rb") as stream:
             if status is not None and stamp_of(os.fstat(opened)) == stamp_of(status):
-                return stream.read(_LARGEST)
+                return stream.read(LARGEST)
     return None
 
 
-def _text(content: bytes) -> str | None:
+def text_of(content: bytes) -> str | None:
     """None if it is no text."""
     if b"\0" in content:
         return None
@@ -128,7 +129,7 @@ def _text(content: bytes) -> str | None:
         return None
 
 
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
     """By "\\n" alone; a last line without one is told apart."""
     found = text.split("\n")
     if found[-1]:

@@ -76,6 +76,8 @@ def node(
 class FakeEffects:
     """What waits, in memory. `diffs`: the text of each path's diff. What is applied or dropped is noted in `calls`."""
 
+    folder = None
+
     def __init__(self) -> None:
         self.waiting: dict[str, PendingChange] = {}
         self.diffs: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ from core.models.roles import Models
 from core.modules.approval import Approvals
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
-from core.ports import ModelProfile, ModuleHost, Report
+from core.ports import KeptFile, ModelProfile, ModuleHost, PathStep, Report
 from core.records.record import Record
 from core.records.session import Fork
 from core.session.monitor import Authorities
@@ -46,6 +46,18 @@ class Files:
         return None
 
     def changes(self, store: Path, old: str, new: str) -> str:
+        return ""
+
+    def files(self, store: Path, version: str) -> Sequence[KeptFile]:
+        return ()
+
+    def contents(self, store: Path, files: Sequence[KeptFile]) -> Iterator[bytes]:
+        return iter(())
+
+    def steps(self, store: Path, versions: Sequence[str]) -> Sequence[Sequence[PathStep]]:
+        return [() for _ in versions[1:]]
+
+    def patch(self, store: Path, old: KeptFile | None, new: KeptFile | None) -> str:
         return ""
 
     def share(self, store: Path, target: Path) -> None:

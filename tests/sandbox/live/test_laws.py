@@ -12,9 +12,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.path_names import decode, encode
 from core.ports import FileState
 from sandbox.live import open_live
-from sandbox.live.names import decode, encode
 from sandbox.live.overlay import Overlay
 from tests.sandbox.live.trees import Op, Tree, do, ops, refreshed, snapshot
 

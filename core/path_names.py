@@ -1,6 +1,6 @@
 """How a path is written down: relative, with "/" between, and "%XX" for bytes that a text can't hold or must not show.
 
-Within this package names are `str` as Python gives them for files (undecodable bytes as surrogates); what leaves it
+Within the rooms that read folders names are `str` as Python gives them for files (undecodable bytes as surrogates); what leaves it
 is written as below, so that it can stand in a record, a page or a terminal. A path that is not written exactly as
 `encode` would write it names nothing.
 """

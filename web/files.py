@@ -1,0 +1,342 @@
+"""Messages about the files of a session: what there is, what changed when, what one holds, and fetching them.
+
+Nothing of a file is ever a page: text goes as text, a picture is told by its first bytes and fetched as a download,
+and all else is a download.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+from collections.abc import Sequence
+from typing import Annotated, Final, Protocol
+
+from pydantic import Field, StringConstraints
+
+from core.errors import UsageError
+from core.ports import JSON, KeptFile
+from core.records.record import Record
+from core.session.file_browser import Change, FileBrowser, Files
+from core.session.review import counts
+from web.messages import Message
+from web.ports import Runtime, Session
+from web.records import Fields
+from web.shelf import Content
+from web.stored import Stored
+from web.visible import shortened, visible
+from web.zipped import zipped
+
+FilePath = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
+
+_TOLD: Final = 10_000
+"""Files in one answer."""
+_CHANGES: Final = 300
+"""Calls in one answer about what changed."""
+_PATHS: Final = 200
+"""Files that are told of each of them."""
+_SHOWN: Final = 2 << 20
+"""Bytes of a file that is read to be shown."""
+_HEAD, _TAIL = 200_000, 20_000
+_ROWS, _COLUMNS, _CELL = 500, 50, 500
+_PACKED: Final = 2 << 30
+"""Bytes that are packed into one archive."""
+
+_PICTURES: Final[Sequence[tuple[bytes, str]]] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_TABLES: Final = {".csv": ",", ".tsv": "\t"}
+
+
+class ListFiles(Message):
+    """What is in the session's workspace; `at`: as it was after that record, null: as it is now.
+
+    The `ok` has `list`, each with `path` ("%XX" for bytes that a text can't hold), `type` (file, link, folder if it is
+    empty, other), `size` and, as far as versions tell, `n`, the record that changed it last. `more`: how many are not
+    told. `n`: the record of the version that is shown, or of the newest one; `unkept`: a call that wrote after that,
+    and could not be kept; `folder`: where the files are, if that is a directory of the user's; `why`: why nothing is
+    known of the past, in words.
+    """
+
+    at: int | None = Field(default=None, ge=1)
+
+
+class ListChanges(Message):
+    """What each call changed, up to record `at` (null: the last).
+
+    The `ok` has `list`, newest first, each with `n`, `at` (the time), `agent`, `function`, `paths` (each `path` and
+    `kind`: add, modify, delete) and `more`, how many are not told; `earlier`: how many calls are not.
+    """
+
+    at: int | None = Field(default=None, ge=1)
+
+
+class ShowFile(Message):
+    """What a file holds, as it was after record `at` (null: now).
+
+    The `ok` has `path`, `type`, `size`, `n` (the record that changed it last) and `show`: "text" (with `text`, and
+    `left_out` characters of its middle), "table" (with `rows` as well, and how many `more_rows`), "image" (with `media`;
+    fetch it with `file.download`), "link" (with `target`), "large" or "binary".
+    """
+
+    path: FilePath
+    at: int | None = Field(default=None, ge=1)
+
+
+class CompareFile(Message):
+    """What changed in a file from record `since` (0: before the first version) to record `at` (null: the last).
+
+    The `ok` has `text`, hunks of a unified diff or a sentence, empty if nothing changed, and `added` and `removed`,
+    lines or null.
+    """
+
+    path: FilePath
+    since: int = Field(default=0, ge=0)
+    at: int | None = Field(default=None, ge=1)
+
+
+class FetchFile(Message):
+    """A file as it was after record `at` (null: now), to be downloaded once from the `href` in the `ok`."""
+
+    path: FilePath
+    at: int | None = Field(default=None, ge=1)
+
+
+class FetchAll(Message):
+    """All files as they were after record `at` (null: now) as a zip archive, to be downloaded once.
+
+    The `ok` has `href`, `count`, `bytes`, and `left_out`: how many links and other things are not in it.
+    """
+
+    at: int | None = Field(default=None, ge=1)
+
+
+class SessionFiles:
+    """The files of the watched session, for one client."""
+
+    def __init__(self, session: Session, browser: FileBrowser) -> None:
+        self._session = session
+        self.browser = browser
+        self._one = asyncio.Lock()
+
+    @staticmethod
+    def of(session: Session, runtime: Runtime) -> SessionFiles:
+        """Those of `session`."""
+        stored = isinstance(session, Stored)
+        overlay = None if stored else session.effects.folder
+        browser = runtime.store.browser(
+            session.journal.parent,
+            session.view.workspace,
+            overlay=overlay,
+            foreign=isinstance(session, Stored) and bool(session.foreign or session.example),
+        )
+        return SessionFiles(session, browser)
+
+    def records(self, at: int | None) -> Sequence[Record]:
+        """All up to record `at`.
+
+        Raises:
+            UsageError: there is no such record.
+        """
+        records = self._session.records()
+        if at is not None and at > len(records):
+            raise UsageError(f"There is no record {at}; the journal has 1 to {len(records)}.")
+        return list(records[:at])
+
+    async def listed(self, at: int | None) -> tuple[Files, dict[str, int]]:
+        """What there is, and the record that changed each last."""
+        records = self.records(at)
+        async with self._one:
+            found = await asyncio.to_thread(self.browser.look, records, now=at is None)
+            return found, await asyncio.to_thread(self._last, records)
+
+    async def changes(self, at: int | None) -> Sequence[Change]:
+        """What each call changed, in order."""
+        records = self.records(at)
+        async with self._one:
+            return await asyncio.to_thread(self.browser.history, records)
+
+    async def found(self, path: str, at: int | None) -> KeptFile:
+        """One file."""
+        records = self.records(at)
+        async with self._one:
+            return await asyncio.to_thread(self.browser.find, records, path, now=at is None)
+
+    async def compared(self, path: str, since: int, at: int | None) -> str:
+        """What changed in it."""
+        records = self.records(at)
+        async with self._one:
+            return await asyncio.to_thread(self.browser.patch, records, path, since)
+
+    def _last(self, records: Sequence[Record]) -> dict[str, int]:
+        try:
+            history = self.browser.history(records)
+        except UsageError:
+            return {}
+        return {step.path: change.n for change in history for step in change.paths}
+
+
+class Watching(Protocol):
+    """The side of a connection that these messages act on."""
+
+    @property
+    def runtime(self) -> Runtime: ...
+
+    def files(self) -> SessionFiles: ...
+
+    def offer(self, name: str, content: Content) -> str: ...
+
+
+async def list_files(client: Watching, message: ListFiles) -> Fields:
+    """Answer `files`."""
+    files = client.files()
+    found, last = await files.listed(message.at)
+    told: list[JSON] = [_described(one, last) for one in found.files[:_TOLD]]
+    browser = files.browser
+    return {
+        "list": told,
+        "more": max(0, len(found.files) - _TOLD) + found.more,
+        "n": found.n,
+        "unkept": found.unkept,
+        "folder": "" if browser.own else str(browser.folder),
+        "why": browser.why,
+    }
+
+
+async def list_changes(client: Watching, message: ListChanges) -> Fields:
+    """Answer `files.changes`."""
+    changes = await client.files().changes(message.at)
+    told: list[JSON] = [
+        {
+            "n": one.n,
+            "at": one.at,
+            "agent": one.agent,
+            "function": one.what,
+            "paths": [{"path": step.path, "kind": step.kind} for step in one.paths[:_PATHS]],
+            "more": max(0, len(one.paths) - _PATHS),
+        }
+        for one in reversed(changes[-_CHANGES:])
+    ]
+    return {"list": told, "earlier": max(0, len(changes) - _CHANGES)}
+
+
+async def show_file(client: Watching, message: ShowFile) -> Fields:
+    """Answer `file`."""
+    files = client.files()
+    one = await files.found(message.path, message.at)
+    fields: Fields = _described(one, {})
+    if one.type == "link":
+        target = b"".join(await asyncio.to_thread(lambda: [*files.browser.content(one)]))
+        return {**fields, "show": "link", "target": visible(target.decode("utf-8", "replace"))}
+    if one.type != "file":
+        return {**fields, "show": "binary"}
+    start = await asyncio.to_thread(_start, files.browser, one)
+    media = _picture(start)
+    if media:
+        return {**fields, "show": "image", "media": media}
+    text = _text(start, whole=len(start) >= one.size)
+    if text is None:
+        return {**fields, "show": "binary"}
+    if one.size > _SHOWN:
+        return {**fields, "show": "large", **_shown(text[:_HEAD])}
+    separator = next((mark for end, mark in _TABLES.items() if one.path.lower().endswith(end)), "")
+    table = await asyncio.to_thread(_table, text, separator) if separator else None
+    return {**fields, "show": "table" if table else "text", **_shown(text), **(table or {})}
+
+
+async def compare_file(client: Watching, message: CompareFile) -> Fields:
+    """Answer `file.diff`."""
+    text = await client.files().compared(message.path, message.since, message.at)
+    first, left_out, _ = shortened(text, head=_HEAD, tail=0)
+    added, removed = counts(text) or (None, None)
+    return {"text": visible(first), "left_out": left_out, "added": added, "removed": removed}
+
+
+async def fetch_file(client: Watching, message: FetchFile) -> Fields:
+    """Answer `file.download`."""
+    files = client.files()
+    one = await files.found(message.path, message.at)
+    if one.type != "file":
+        raise UsageError(f"{message.path[:200]!r} is no file, so it can't be downloaded.")
+    return {"href": client.offer(one.path.rpartition("/")[2], lambda: files.browser.content(one))}
+
+
+async def fetch_all(client: Watching, message: FetchAll) -> Fields:
+    """Answer `files.download`."""
+    files = client.files()
+    found, _ = await files.listed(message.at)
+    packed = [one for one in found.files if one.type == "file"]
+    size = sum(one.size for one in packed)
+    if not packed:
+        raise UsageError("There are no files to download.")
+    if size > _PACKED or found.more:
+        raise UsageError(
+            f"The files take {size / 2**30:.1f} GiB{' and more' if found.more else ''}, too much for one archive; at most "
+            f"{_PACKED >> 30} GiB are packed. Download single ones."
+        )
+    name = client.files().browser.name
+    href = client.offer(
+        f"{name}.zip",
+        lambda: zipped((one.path, pieces) for one, pieces in files.browser.contents(packed)),
+    )
+    left_out = sum(one.type in ("link", "other") for one in found.files)
+    return {"href": href, "count": len(packed), "bytes": size, "left_out": left_out}
+
+
+def _described(one: KeptFile, last: dict[str, int]) -> Fields:
+    fields: Fields = {"path": one.path, "type": one.type, "size": one.size}
+    return {**fields, "n": last[one.path]} if one.path in last else fields
+
+
+def _start(browser: FileBrowser, one: KeptFile) -> bytes:
+    """What a file holds, as far as it is read to be shown."""
+    parts, size = [], 0
+    for piece in browser.content(one):
+        parts.append(piece)
+        size += len(piece)
+        if size >= _SHOWN:
+            break
+    return b"".join(parts)[:_SHOWN]
+
+
+def _picture(start: bytes) -> str:
+    """The type of a picture that holds no script, by its first bytes; empty if it is none."""
+    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media for mark, media in _PICTURES if start.startswith(mark)), "")
+
+
+def _text(start: bytes, *, whole: bool) -> str | None:
+    """The text; None if it is none. What is cut may end in the middle of a character."""
+    if b"\0" in start:
+        return None
+    try:
+        return start.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if not whole and error.start > len(start) - 4:
+            return start[: error.start].decode("utf-8-sig")
+        return None
+
+
+def _shown(text: str) -> Fields:
+    first, left_out, last = shortened(text, head=_HEAD, tail=_TAIL)
+    gap = f"\n… {left_out:,} characters are left out here …\n" if left_out else ""
+    return {"text": visible(first) + gap + visible(last), "left_out": left_out}
+
+
+def _table(text: str, separator: str) -> Fields | None:
+    """The first rows and columns of a table; None if it can't be read as one."""
+    rows: list[JSON] = []
+    more = 0
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            if len(rows) < _ROWS:
+                rows.append([visible(cell[:_CELL]) for cell in row[:_COLUMNS]])
+            else:
+                more += 1
+    except csv.Error:
+        return None
+    return {"rows": rows, "more_rows": more} if rows else None
