@@ -79,10 +79,14 @@ class Browsing:
         width: int = 1280,
         height: int = 800,
         scheme: Literal["light", "dark"] = "light",
+        locale: str = "en-US",
     ) -> Page:
         """A signed-in page that shows `session` (`replay:ID` to look at it only) and is connected."""
         context = await self.browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+            locale=locale,
         )
         context.set_default_timeout(PATIENCE)
         await context.add_init_script(REPORT_VIOLATIONS)

@@ -4,6 +4,7 @@
 
 import { el, insert, onceAFrame, part, setText } from "./dom.js";
 import { agentName } from "./format.js";
+import { t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
@@ -13,7 +14,7 @@ import { agentName } from "./format.js";
 const REST = 400;
 
 /** @type {[string, string][]} */
-const CHOICES = [["once", "this once"], ["call", "always, for exactly this call"], ["function", "always, for every call of this function"]];
+const CHOICES = [["once", t("this once")], ["call", t("always, for exactly this call")], ["function", t("always, for every call of this function")]];
 
 export class Approvals {
   #bar = part("approvals");
@@ -83,7 +84,7 @@ export class Approvals {
     if (!asked.has(this.#shown)) this.#show(open[0]);
     else if (!this.#filled) this.#fill();
     const place = open.indexOf(this.#shown) + 1;
-    setText(this.#count, open.length > 1 ? `${place} of ${open.length}` : "");
+    setText(this.#count, open.length > 1 ? t("{place} of {length}", { place, length: open.length }) : "");
     this.#next.hidden = open.length < 2;
   }
 
@@ -105,7 +106,7 @@ export class Approvals {
     this.#fill();
     this.#arm(false);
     setTimeout(() => this.#shown === n && this.#arm(true), REST);
-    setText(part("live"), `${agentName(record.agent)} asks for leave to call ${record.function}.`);
+    setText(part("live"), t("{agent} asks for leave to call {function}.", { agent: agentName(record.agent), function: record.function }));
   }
 
   #fill() {
@@ -151,5 +152,5 @@ export class Approvals {
 /** By which way a question came up from below. @param {string} path */
 function chain(path) {
   const names = path.split("/").filter(Boolean);
-  return ["Root agent", ...names].join(" › ");
+  return [t("Root agent"), ...names].join(" › ");
 }

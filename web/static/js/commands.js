@@ -4,6 +4,7 @@ import { cancellable } from "./controls.js";
 import { part } from "./dom.js";
 import { agentName } from "./format.js";
 import { TABS } from "./inspector.js";
+import { t } from "./language.js";
 
 /** @typedef {import("./palette.js").Command} Command */
 /**
@@ -29,7 +30,7 @@ import { TABS } from "./inspector.js";
  * @property {(name: string) => void} runPlan
  */
 
-const INTENTS = ["Observe: agents may look, but change nothing", "Operate: agents may change things in the sandbox", "Override: agents may do what can't be undone"];
+const INTENTS = [t("Observe: agents may look, but change nothing"), t("Operate: agents may change things in the sandbox"), t("Override: agents may do what can't be undone")];
 
 /**
  * @param {Page} page
@@ -41,28 +42,28 @@ export function commandsOf(page) {
   const live = () => store.session.id !== null && !store.past;
   const name = agentName(store.selected);
   return [
-    { name: "Write a message", keys: "Alt+Shift+M", run: () => page.composer.focus() },
-    { name: "Go to what waits for approval", keys: "Alt+Shift+A", run: () => page.approvals.focus(), when: () => store.asked.size > 0, anywhere: true },
-    { name: "Review the changes that wait in your directory", keys: "Alt+Shift+D", run: () => page.review.show(), when: () => page.review.waiting > 0 },
-    { name: "Go to the tree of agents", keys: "Alt+Shift+T", run: () => focusTree() },
-    { name: "New session", keys: "Alt+Shift+N", run: () => page.open(null) },
-    { name: "Sessions: search and open", keys: "Alt+Shift+S", run: () => page.sessions.show() },
-    { name: "Look back through this session (replay)", keys: "Alt+Shift+R", run: () => page.replay.open(), when: live },
-    { name: "Upload a file", keys: "Alt+Shift+U", run: () => page.files.choose(), when: () => !store.past },
-    { name: "Export this session as an HTML page", keys: "Alt+Shift+E", run: () => page.exportPage(), when: () => store.session.id !== null },
-    { name: "Modules: list, add, approve, remove", keys: "Alt+Shift+O", run: () => page.modules.show() },
-    { name: "Memory: search, edit, forget", keys: "Alt+Shift+F", run: () => page.memories.show() },
-    { name: store.locked ? "End the lockdown" : "Lock down: deny every call of this session", run: () => page.lock(!store.locked), when: live },
-    { name: "Settings, and what works here", keys: "Alt+Shift+G", run: () => page.settings.show() },
+    { name: t("Write a message"), keys: "Alt+Shift+M", run: () => page.composer.focus() },
+    { name: t("Go to what waits for approval"), keys: "Alt+Shift+A", run: () => page.approvals.focus(), when: () => store.asked.size > 0, anywhere: true },
+    { name: t("Review the changes that wait in your directory"), keys: "Alt+Shift+D", run: () => page.review.show(), when: () => page.review.waiting > 0 },
+    { name: t("Go to the tree of agents"), keys: "Alt+Shift+T", run: () => focusTree() },
+    { name: t("New session"), keys: "Alt+Shift+N", run: () => page.open(null) },
+    { name: t("Sessions: search and open"), keys: "Alt+Shift+S", run: () => page.sessions.show() },
+    { name: t("Look back through this session (replay)"), keys: "Alt+Shift+R", run: () => page.replay.open(), when: live },
+    { name: t("Upload a file"), keys: "Alt+Shift+U", run: () => page.files.choose(), when: () => !store.past },
+    { name: t("Export this session as an HTML page"), keys: "Alt+Shift+E", run: () => page.exportPage(), when: () => store.session.id !== null },
+    { name: t("Modules: list, add, approve, remove"), keys: "Alt+Shift+O", run: () => page.modules.show() },
+    { name: t("Memory: search, edit, forget"), keys: "Alt+Shift+F", run: () => page.memories.show() },
+    { name: store.locked ? t("End the lockdown") : t("Lock down: deny every call of this session"), run: () => page.lock(!store.locked), when: live },
+    { name: t("Settings, and what works here"), keys: "Alt+Shift+G", run: () => page.settings.show() },
     ...(node ? [
-      { name: `${node.paused ? "Resume" : "Pause"} ${name}`, keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },
-      { name: `Intervene in ${name}`, keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
-      { name: `Cancel ${name} and all below it`, run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
+      { name: node.paused ? t("Resume {name}", { name }) : t("Pause {name}", { name }), keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },
+      { name: t("Intervene in {name}", { name }), keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
+      { name: t("Cancel {name} and all below it", { name }), run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
     ] : []),
-    ...page.plans.map((plan) => ({ name: `Run the plan ${plan}, after a look at it`, run: () => page.runPlan(plan), when: () => !store.past })),
-    ...INTENTS.map((words, value) => ({ name: `Intent ${words}`, run: () => page.setIntent(value), when: live })),
-    ...TABS.map(([tab, label]) => ({ name: `Details: ${label}`, run: () => page.inspector.reach(tab) })),
-    ...store.nodes.map(({ path }) => ({ name: `Go to ${agentName(path)}`, run: () => page.choose(path) })),
+    ...page.plans.map((plan) => ({ name: t("Run the plan {plan}, after a look at it", { plan }), run: () => page.runPlan(plan), when: () => !store.past })),
+    ...INTENTS.map((words, value) => ({ name: t("Intent {words}", { words }), run: () => page.setIntent(value), when: live })),
+    ...TABS.map(([tab, label]) => ({ name: t("Details: {label}", { label }), run: () => page.inspector.reach(tab) })),
+    ...store.nodes.map(({ path }) => ({ name: t("Go to {path}", { path: agentName(path) }), run: () => page.choose(path) })),
   ];
 }
 

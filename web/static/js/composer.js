@@ -3,17 +3,18 @@
 // stays until the server has it on disk.
 
 import { el, part, setText } from "./dom.js";
+import { t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").Mode} Mode */
 
 /** @type {Record<Mode, [string, string]>} */
 const MODES = {
-  say: ["Say", "A message to the root agent, answered in its turn"],
-  deliver: ["Deliver", "As soon as possible, between two tool calls"],
-  queue: ["Queue", "At the agent's next turn"],
-  interrupt: ["Interrupt", "Stop what is being written now, and go on with this"],
-  fork: ["Fork", "A new session that begins with all up to here and goes on with this"],
+  say: [t("Say"), t("A message to the root agent, answered in its turn")],
+  deliver: [t("Deliver"), t("As soon as possible, between two tool calls")],
+  queue: [t("Queue"), t("At the agent's next turn")],
+  interrupt: [t("Interrupt"), t("Stop what is being written now, and go on with this")],
+  fork: [t("Fork"), t("A new session that begins with all up to here and goes on with this")],
 };
 
 export class Composer {
@@ -84,9 +85,9 @@ export class Composer {
   #address() {
     const { selected, past, shown, session } = this.store;
     const key = past ? "past" : `${selected} ${session.id === null}`;
-    const label = past ? `Go on from record ${shown} in a fork` : selected === "/" ? "Message to the root agent" : `Intervene in ${selected}`;
+    const label = past ? t("Go on from record {shown} in a fork", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Intervene in {selected}", { selected });
     setText(this.#label, label);
-    this.#text.placeholder = past ? `Say something at record ${shown}, in a fork` : selected === "/" ? "Write a message" : `Tell ${selected} something; only it will read this`;
+    this.#text.placeholder = past ? t("Say something at record {shown}, in a fork", { shown: String(shown) }) : selected === "/" ? t("Write a message") : t("Tell {selected} something; only it will read this", { selected });
     if (key === this.#addressee) return;
     this.#addressee = key;
     const all = /** @type {Mode[]} */ (["say", "deliver", "queue", "interrupt"]);
@@ -97,7 +98,7 @@ export class Composer {
     this.#modes.replaceChildren(...(legend ? [legend] : []), ...offered.map((mode) => this.#choice(mode)));
     // Before there is a session, there is nothing to interrupt.
     this.#modes.hidden = past || session.id === null;
-    setText(this.#send, past ? "Fork" : "Send");
+    setText(this.#send, past ? t("Fork") : t("Send"));
     this.#form.classList.toggle("forking", past);
     this.say("");
   }

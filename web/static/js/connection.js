@@ -4,6 +4,8 @@
 // Requests carry an id and are answered by `ok` or `error`; one that was under way when the line
 // broke fails, and whoever asked keeps what the person typed.
 
+import { heard, t } from "./language.js";
+
 const FIRST_WAIT = 250;
 const LONGEST_WAIT = 8000;
 const HANDSHAKE = 8000;
@@ -81,7 +83,7 @@ export class Connection {
   request(type, fields = {}) {
     const socket = this.#socket;
     if (socket?.readyState !== WebSocket.OPEN) {
-      return Promise.reject(new RequestError("offline", "Not connected; try again in a moment."));
+      return Promise.reject(new RequestError("offline", t("Not connected; try again in a moment.")));
     }
     const id = this.#next++;
     return new Promise((resolve, reject) => {
@@ -96,7 +98,7 @@ export class Connection {
    */
   async sendBytes(piece) {
     const socket = this.#socket;
-    if (socket?.readyState !== WebSocket.OPEN) throw new RequestError("offline", "The connection was lost on the way; send the file again.");
+    if (socket?.readyState !== WebSocket.OPEN) throw new RequestError("offline", t("The connection was lost on the way; send the file again."));
     socket.send(piece);
     while (socket.bufferedAmount > ROOM && socket.readyState === WebSocket.OPEN) await new Promise((done) => setTimeout(done, 10));
   }
@@ -110,7 +112,7 @@ export class Connection {
     const asked = this.#waiting.get(message.id);
     this.#waiting.delete(message.id);
     if (message.type === "ok") asked?.resolve(message);
-    else if (asked) asked.reject(new RequestError(message.code, message.message));
+    else if (asked) asked.reject(new RequestError(message.code, heard(message.message)));
     else this.handlers.message({ type: "notice", text: message.message });
   }
 
@@ -120,7 +122,7 @@ export class Connection {
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of waiting) {
-      reject(new RequestError("offline", "The connection was lost before the server answered."));
+      reject(new RequestError("offline", t("The connection was lost before the server answered.")));
     }
     this.#failures += 1;
     this.handlers.state(this.#failures > 1 ? "offline" : "connecting");

@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { meter } from "./facts.js";
 import { share, tokens } from "./format.js";
+import { plural, t } from "./language.js";
 
 /** @typedef {import("./types.js").SeenMessage} SeenMessage */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
@@ -19,18 +20,18 @@ export function contextView(seen, turn, { earlier, later, go, reveal }) {
   const fresh = seen.messages.filter((message) => !message.reused);
   const size = (/** @type {SeenMessage[]} */ messages) => messages.reduce((sum, message) => sum + message.size, 0);
   const all = size(seen.messages);
-  const back = step("Earlier", earlier, go);
-  const on = step("Later", later, go);
-  const at = el("button", { type: "button", className: "link", title: "Show the reply in the dialogue" }, `record ${seen.record}`);
+  const back = step(t("Earlier"), earlier, go);
+  const on = step(t("Later"), later, go);
+  const at = el("button", { type: "button", className: "link", title: t("Show the reply in the dialogue") }, t("record {n}", { n: String(seen.record) }));
   at.addEventListener("click", () => reveal(seen.record));
   const usage = turn?.usage;
-  const counted = usage ? `The endpoint counted ${tokens(usage.prompt)} tokens, ${share(usage.cached, usage.prompt)} of them from its cache.` : "";
+  const counted = usage ? t("The endpoint counted {prompt} tokens, {cached} of them from its cache.", { prompt: tokens(usage.prompt), cached: share(usage.cached, usage.prompt) }) : "";
   return el("div", { className: "context" },
-    el("div", { className: "steps" }, back, el("span", {}, "Seen for ", at), on),
-    meter(size(reused), all, "Share of the context that stood there before"),
-    el("p", { className: "facts" }, `${share(size(reused), all)} of ${tokens(all)} characters were sent before. ${counted}`),
-    ...section("Reused prefix", reused, size(reused), false),
-    ...section("New in this turn", fresh, size(fresh), true));
+    el("div", { className: "steps" }, back, el("span", {}, `${t("Seen for")} `, at), on),
+    meter(size(reused), all, t("Share of the context that stood there before")),
+    el("p", { className: "facts" }, t("{reused} of {all} characters were sent before. {counted}", { reused: share(size(reused), all), all: tokens(all), counted })),
+    ...section(t("Reused prefix"), reused, size(reused), false),
+    ...section(t("New in this turn"), fresh, size(fresh), true));
 }
 
 /**
@@ -41,7 +42,7 @@ export function contextView(seen, turn, { earlier, later, go, reveal }) {
  */
 function section(title, messages, size, open) {
   if (!messages.length) return [];
-  const words = `${title}: ${messages.length} ${messages.length === 1 ? "message" : "messages"}, ${tokens(size)} characters`;
+  const words = plural(messages.length, "{title}: 1 message, {size} characters", "{title}: {count} messages, {size} characters", { title, size: tokens(size) });
   return [el("h3", {}, words), el("div", { className: open ? "seen fresh" : "seen reused" }, ...messages.map((message) => shown(message, open)))];
 }
 
@@ -56,7 +57,7 @@ function shown(message, open) {
   const details = /** @type {HTMLDetailsElement} */ (el("details", {}, summary));
   const fill = () => {
     if (!details.open || details.childElementCount > 1) return;
-    details.append(message.text ? el("pre", { tabIndex: 0 }, message.text) : el("p", { className: "nothing" }, "Too long to be shown here; the command iact context prints it."));
+    details.append(message.text ? el("pre", { tabIndex: 0 }, message.text) : el("p", { className: "nothing" }, t("Too long to be shown here; the command iact context prints it.")));
   };
   details.addEventListener("toggle", fill);
   details.open = open;

@@ -1,6 +1,7 @@
 // Pause or resume, intervene, cancel: the same three buttons for every agent, wherever it is shown.
 
 import { el, icon, setText } from "./dom.js";
+import { t } from "./language.js";
 
 /** @typedef {import("./types.js").TreeNode} TreeNode */
 /**
@@ -24,9 +25,9 @@ export function cancellable(node) {
  */
 export function controls(actions, { labels }) {
   /** @type {TreeNode|null} */ let node = null;
-  const toggle = button("pause", "Pause", labels);
-  const inject = button("inject", "Intervene", labels);
-  const cancel = button("cancel", "Cancel", labels);
+  const toggle = button("pause", t("Pause"), labels);
+  const inject = button("inject", t("Intervene"), labels);
+  const cancel = button("cancel", t("Cancel"), labels);
   const sure = confirming(cancel, () => node && actions.cancel(node));
   toggle.addEventListener("click", () => node && actions.toggle(node));
   inject.addEventListener("click", () => node && actions.inject(node));
@@ -39,9 +40,9 @@ export function controls(actions, { labels }) {
     update(view) {
       if (view.path !== node?.path) sure.reset();
       node = view;
-      name(toggle, view.paused ? "Resume" : "Pause", view.paused ? "resume" : "pause", view.path);
-      name(inject, "Intervene", "inject", view.path);
-      if (!cancel.classList.contains("sure")) name(cancel, "Cancel", "cancel", view.path);
+      name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", view.path);
+      name(inject, t("Intervene"), "inject", view.path);
+      if (!cancel.classList.contains("sure")) name(cancel, t("Cancel"), "cancel", view.path);
       cancel.disabled = !cancellable(view);
     },
   };
@@ -85,7 +86,7 @@ function confirming(target, act) {
   const reset = () => {
     target.classList.remove("sure");
     const words = target.querySelector(".label");
-    if (words) setText(words, " Cancel");
+    if (words) setText(words, ` ${t("Cancel")}`);
   };
   target.addEventListener("click", () => {
     if (target.classList.contains("sure")) {
@@ -94,10 +95,10 @@ function confirming(target, act) {
       return;
     }
     target.classList.add("sure");
-    target.title = "Press again to cancel this agent and everything below it";
+    target.title = t("Press again to cancel this agent and everything below it");
     target.setAttribute("aria-label", target.title);
     const words = target.querySelector(".label");
-    if (words) setText(words, " Really cancel?");
+    if (words) setText(words, ` ${t("Really cancel?")}`);
   });
   target.addEventListener("blur", reset);
   target.addEventListener("pointerleave", reset);

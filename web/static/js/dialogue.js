@@ -4,6 +4,7 @@ import { el, insert, onceAFrame, part, setText } from "./dom.js";
 import { showDraft } from "./draft.js";
 import { entryOf } from "./entries.js";
 import { agentName, timeOfDay } from "./format.js";
+import { t } from "./language.js";
 import { countUpTo } from "./store.js";
 import { welcome } from "./welcome.js";
 import { EntryWindow } from "./window.js";
@@ -46,8 +47,8 @@ export class Dialogue {
     this.window = new EntryWindow(this.#list, this.#scroll, (record) => this.#entry(record), (earlier, later) => {
       this.#earlier.hidden = earlier === 0;
       this.#later.hidden = later === 0;
-      setText(this.#earlier, `Show earlier messages (${earlier})`);
-      setText(this.#later, `Show later messages (${later})`);
+      setText(this.#earlier, t("Show earlier messages ({earlier})", { earlier }));
+      setText(this.#later, t("Show later messages ({later})", { later }));
     });
     this.#earlier.addEventListener("click", () => this.window.earlier());
     this.#later.addEventListener("click", () => this.window.later());
@@ -146,7 +147,7 @@ export class Dialogue {
   /** @param {JournalRecord[]} fresh */
   #announce(fresh) {
     const reply = fresh.findLast((record) => record.kind === "reply" && record.agent === this.store.selected);
-    if (reply) setText(this.#live, `Reply from ${agentName(reply.agent)}: ${reply.body}`);
+    if (reply) setText(this.#live, t("Reply from {agent}: {body}", { agent: agentName(reply.agent), body: reply.body }));
   }
 
   /**
@@ -158,7 +159,7 @@ export class Dialogue {
     const body = el("div", { className: "entry-body md" });
     this.#fill(body, entry);
     const receipt = el("span", { className: "receipt" }, entry.look === "intervention" ? this.#receipt(record.n) : "");
-    const when = el("time", { className: "when", dateTime: record.at, title: `Record ${record.n}` }, timeOfDay(record.at));
+    const when = el("time", { className: "when", dateTime: record.at, title: t("Record {n}", { n: String(record.n) }) }, timeOfDay(record.at));
     const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, entry.from), receipt, when);
     if (record.kind === "say" && record.said !== undefined) head.insertBefore(this.#amending(record), when);
     const made = el("article", { className: `entry ${entry.look}`, "data-n": record.n, "data-kind": record.kind }, head, body);
@@ -194,7 +195,7 @@ export class Dialogue {
 
   /** @param {JournalRecord} record */
   #amending(record) {
-    const button = el("button", { type: "button", className: "amend", title: "Say something else here, in a fork of this session" }, "Edit in a fork");
+    const button = el("button", { type: "button", className: "amend", title: t("Say something else here, in a fork of this session") }, t("Edit in a fork"));
     button.addEventListener("click", () => this.amend(record));
     return button;
   }
@@ -202,7 +203,7 @@ export class Dialogue {
   /** @param {number} n */
   #receipt(n) {
     const read = this.store.readAt(n);
-    return read === undefined ? "not read yet" : `read at record ${read}`;
+    return read === undefined ? t("not read yet") : t("read at record {read}", { read: String(read) });
   }
 
   #showReceipts() {
@@ -234,7 +235,7 @@ export class Dialogue {
   /** @param {string} key */
   #liveEntry(key) {
     const call = this.store.record(Number(key.slice("call ".length)));
-    const from = key === "draft" ? agentName(this.store.selected) : `${call?.function ?? "A tool"} is running`;
+    const from = key === "draft" ? agentName(this.store.selected) : t("{function} is running", { function: call?.function ?? t("A tool") });
     const body = el("div", { className: "entry-body md" });
     if (key !== "draft") body.append(el("div", { className: "output" }, el("pre")));
     const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, from));

@@ -1,6 +1,7 @@
 // A unified diff as hunks with line numbers. It shows characters of untrusted files: everything is text.
 
 import { el } from "./dom.js";
+import { t } from "./language.js";
 
 /** Lines that are put into the page; the rest is counted. */
 const MOST = 4000;
@@ -50,11 +51,11 @@ export function drawn(text) {
     const shown = hunk.lines.slice(0, left);
     left -= shown.length;
     parts.push(el("table", { className: "diff-hunk" }, el("caption", {}, hunk.head),
-      el("thead", { className: "sr" }, el("tr", {}, ...["Line before", "Line after", "Change", "Text"].map((name) => el("th", { scope: "col" }, name)))),
+      el("thead", { className: "sr" }, el("tr", {}, ...[t("Line before"), t("Line after"), t("Change"), t("Text")].map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, ...shown.map(row))));
   }
   const all = hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0);
-  if (all > MOST) parts.push(el("p", { className: "facts" }, `${(all - MOST).toLocaleString("en")} more lines are not shown here; see them with: iact workspace diff`));
+  if (all > MOST) parts.push(el("p", { className: "facts" }, t("{count} more lines are not shown here; see them with: iact workspace diff", { count: all - MOST })));
   return parts;
 }
 

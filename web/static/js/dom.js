@@ -3,6 +3,8 @@
 // Only what the server rendered (web/render.py) may pass `insert`: the page's policy demands Trusted
 // Types, and the single policy with this name is made here. Everything else is text.
 
+import { heard, language } from "./language.js";
+
 const rules = { createHTML: (/** @type {string} */ html) => html };
 const factory = /** @type {any} */ (globalThis).trustedTypes;
 /** @type {typeof rules} */
@@ -16,6 +18,8 @@ const policy = factory ? factory.createPolicy("iact", rules) : rules;
 export function insert(parent, html) {
   const template = document.createElement("template");
   template.innerHTML = policy.createHTML(html);
+  // What the server says itself, beside what agents and people wrote.
+  for (const words of language === "en" ? [] : template.content.querySelectorAll(".t")) words.textContent = heard(words.textContent ?? "");
   parent.append(template.content);
 }
 

@@ -4,6 +4,7 @@
 // children replied to it, interventions, and its replies.
 
 import { agentName } from "./format.js";
+import { t } from "./language.js";
 
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
 /** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord}} Entry `source`: whose rendering holds `html` */
@@ -38,9 +39,9 @@ export function entryOf(record, path, find) {
  * @returns {{from: string, look: string}|null}
  */
 function own(record) {
-  if (record.kind === "say") return { from: "You", look: "incoming" };
+  if (record.kind === "say") return { from: t("You"), look: "incoming" };
   if (record.kind === "upload") return { from: "", look: "minor" };
-  if (record.kind === "control" && record.op === "inject") return { from: "You", look: "intervention" };
+  if (record.kind === "control" && record.op === "inject") return { from: t("You"), look: "intervention" };
   if (record.kind === "gate" && record.allow) return null;
   if (record.kind === "settle" && !record.left) return null;
   if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: "", look: "minor" };

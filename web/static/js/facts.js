@@ -1,7 +1,8 @@
 // What the inspector's first tab says about the selected agent and the session.
 
 import { el, insert } from "./dom.js";
-import { share, tokens } from "./format.js";
+import { money, share, tokens } from "./format.js";
+import { number, t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").TreeNode} TreeNode */
@@ -9,7 +10,7 @@ import { share, tokens } from "./format.js";
 /** Over how many of the newest turns the speed is taken. */
 const RECENT = 10;
 
-const INTENTS = ["0, observe", "1, operate", "2, override"];
+const INTENTS = [t("0, observe"), t("1, operate"), t("2, override")];
 
 /**
  * @param {Store} store
@@ -23,11 +24,11 @@ export function factsOf(store) {
   if (birth?.kind === "spawn" && birth.body && birth.n <= store.shown) {
     const role = el("div", { className: "md" });
     if (store.rendered(birth)) insert(role, birth.html ?? "");
-    parts.push(el("h3", {}, "Role"), role);
+    parts.push(el("h3", {}, t("Role")), role);
   }
   const session = facts(sessionFacts(store));
   session.title = store.session.journal;
-  return [...parts, el("h3", {}, "Session"), session];
+  return [...parts, el("h3", {}, t("Session")), session];
 }
 
 /**
@@ -38,11 +39,11 @@ export function factsOf(store) {
 function agentFacts(store, node) {
   const birth = store.birth(node.path);
   return [
-    ["Path", node.path],
-    ["Called by", !node.caller || node.caller === "user" ? "you" : node.caller],
-    ["State", node.paused ? `${node.state}, held here` : node.state],
-    ["Model", node.model],
-    ["Turns", String(node.turns)],
+    [t("Path"), node.path],
+    [t("Called by"), !node.caller || node.caller === "user" ? t("you") : node.caller],
+    [t("State"), node.paused ? t("{state}, held here", { state: t(node.state) }) : t(node.state)],
+    [t("Model"), node.model],
+    [t("Turns"), number(node.turns)],
     // The root's intent is the session's, which a person changes.
     ...grantFacts(birth?.grant ? { ...birth.grant, intent: null } : birth),
   ];
@@ -58,16 +59,16 @@ function sessionFacts(store) {
     nodes.reduce((total, node) => total + node[key], 0);
   const prompt = sum("prompt_tokens");
   return [
-    ["Intent", INTENTS[session.intent] ?? String(session.intent)],
-    ["Agents", String(nodes.length)],
-    ["Tokens", tokens(prompt + sum("completion_tokens"))],
-    ["Reused", share(sum("cached_tokens"), prompt)],
-    ["Speed", speed(store)],
-    ["Cost", cost(session.prices, nodes)],
+    [t("Intent"), INTENTS[session.intent] ?? String(session.intent)],
+    [t("Agents"), number(nodes.length)],
+    [t("Tokens"), tokens(prompt + sum("completion_tokens"))],
+    [t("Reused"), share(sum("cached_tokens"), prompt)],
+    [t("Speed"), speed(store)],
+    [t("Cost"), cost(session.prices, nodes)],
     ...(store.past ? [] : running(store)),
-    ["Records", String(count)],
-    ["Model", session.model],
-    ["Journal", session.journal.split("/").slice(-3).join("/")],
+    [t("Records"), number(count)],
+    [t("Model"), session.model],
+    [t("Journal"), session.journal.split("/").slice(-3).join("/")],
   ];
 }
 
@@ -78,7 +79,7 @@ function sessionFacts(store) {
  */
 function running({ nodes, modules }) {
   const thinking = nodes.filter((node) => node.state === "thinking").length;
-  return [["Models running", String(thinking)], ["Modules running", String(modules)]];
+  return [[t("Models running"), String(thinking)], [t("Modules running"), String(modules)]];
 }
 
 /** How fast models wrote the newest turns, waiting for the first token included. @param {Store} store */
@@ -92,7 +93,7 @@ function speed({ records, count }) {
     ms += took;
     turns += 1;
   }
-  return ms ? `${tokens(Math.round((1000 * written) / ms))} tokens/s` : "";
+  return ms ? t("{speed} tokens/s", { speed: tokens(Math.round((1000 * written) / ms)) }) : "";
 }
 
 /**
@@ -106,7 +107,7 @@ export function cost(prices, nodes) {
     const price = prices.models?.[model] ?? prices;
     return total + (prompt - cached) * price.prompt + cached * price.cached + written * price.completion;
   }, 0) / 1e6;
-  return sum > 0 && sum < 0.01 ? "below 0.01" : sum.toFixed(2);
+  return sum > 0 && sum < 0.01 ? t("below 0.01") : money(sum);
 }
 
 /** @param {[string, string][]} pairs */
@@ -125,19 +126,19 @@ export function meter(value, whole, label) {
 
 /** @param {TreeNode} node */
 function usage(node) {
-  return [el("h3", {}, "Tokens"), facts([
-    ["Read", tokens(node.prompt_tokens)],
-    ["Of it reused", `${tokens(node.cached_tokens)} (${share(node.cached_tokens, node.prompt_tokens)})`],
-    ["Written", tokens(node.completion_tokens)],
-  ]), meter(node.cached_tokens, node.prompt_tokens, "Reused share of prompt tokens")];
+  return [el("h3", {}, t("Tokens")), facts([
+    [t("Read"), tokens(node.prompt_tokens)],
+    [t("Of it reused"), `${tokens(node.cached_tokens)} (${share(node.cached_tokens, node.prompt_tokens)})`],
+    [t("Written"), tokens(node.completion_tokens)],
+  ]), meter(node.cached_tokens, node.prompt_tokens, t("Reused share of prompt tokens"))];
 }
 
 /** @param {TreeNode} node */
 function budget(node) {
   if (!node.allowance) return [];
   const left = node.left ?? 0;
-  return [el("h3", {}, "Budget"), facts([["Left", `${tokens(left)} of ${tokens(node.allowance)} (${share(left, node.allowance)})`]]),
-    meter(left, node.allowance, "Share of the budget that is left")];
+  return [el("h3", {}, t("Budget")), facts([[t("Left"), t("{left} of {allowance} ({share})", { left: tokens(left), allowance: tokens(node.allowance), share: share(left, node.allowance) })]]),
+    meter(left, node.allowance, t("Share of the budget that is left"))];
 }
 
 /**
@@ -149,8 +150,8 @@ function grantFacts(grant) {
   if (typeof grant !== "object" || grant === null) return [];
   const { scope, allow, intent } = /** @type {Record<string, unknown>} */ (grant);
   return [
-    ["Scope", typeof scope === "string" ? scope : ""],
-    ["Functions", Array.isArray(allow) ? [...new Set(allow.flat())].join(", ") : ""],
-    ["Intent, at most", typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
+    [t("Scope"), typeof scope === "string" ? scope : ""],
+    [t("Functions"), Array.isArray(allow) ? [...new Set(allow.flat())].join(", ") : ""],
+    [t("Intent, at most"), typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
   ];
 }

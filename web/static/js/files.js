@@ -2,6 +2,7 @@
 
 import { el, part } from "./dom.js";
 import { bytes } from "./format.js";
+import { t } from "./language.js";
 
 /** Bytes of one frame; the server takes no longer ones. */
 const PIECE = 128 * 1024;
@@ -53,7 +54,7 @@ export class Files {
   /** @param {File[]} files */
   send(files) {
     if (!this.allowed()) {
-      this.say("A file can only be handed in where a session goes on; leave the replay first.", true);
+      this.say(t("A file can only be handed in where a session goes on; leave the replay first."), true);
       return;
     }
     for (const file of files) this.#queue = this.#queue.then(() => this.#upload(file)).catch((error) => this.say(error.message, true));
@@ -65,10 +66,10 @@ export class Files {
     await connection.request("upload", { name: file.name, media: file.type.split(";")[0], size: file.size });
     for (let at = 0; at < file.size; at += PIECE) {
       await connection.sendBytes(await file.slice(at, at + PIECE).arrayBuffer());
-      if (file.size > 4 * PIECE) this.say(`Uploading ${file.name}: ${bytes(Math.min(at + PIECE, file.size))} of ${bytes(file.size)}`);
+      if (file.size > 4 * PIECE) this.say(t("Uploading {name}: {done} of {size}", { name: file.name, done: bytes(Math.min(at + PIECE, file.size)), size: bytes(file.size) }));
     }
     const { name } = await connection.request("upload.end");
-    this.say(`${file.name} is $${name} from the root agent's next turn on.`);
+    this.say(t("{file} is {name} from the root agent's next turn on.", { file: file.name, name: `$${name}` }));
   }
 
   /**

@@ -1,10 +1,20 @@
-// Numbers, times and words for people.
+// Numbers, times and words for people, as they write them.
+
+import { locale, t } from "./language.js";
+
+const tenths = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const hundredths = new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+/** A sum, in whatever currency prices were given. @param {number} sum */
+export function money(sum) {
+  return hundredths.format(sum);
+}
 
 /** @param {number} count */
 export function tokens(count) {
   if (count < 1000) return String(count);
-  if (count < 100_000) return `${(count / 1000).toFixed(1)}k`;
-  return count < 1_000_000 ? `${Math.round(count / 1000)}k` : `${(count / 1_000_000).toFixed(1)}M`;
+  if (count < 100_000) return `${tenths.format(count / 1000)}k`;
+  return count < 1_000_000 ? `${Math.round(count / 1000)}k` : `${tenths.format(count / 1_000_000)}M`;
 }
 
 /**
@@ -15,8 +25,8 @@ export function share(part, whole) {
   return whole > 0 ? `${Math.round((100 * part) / whole)} %` : "–";
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 
 /** @param {string} iso */
 export function timeOfDay(iso) {
@@ -32,7 +42,7 @@ export function dateTime(iso) {
 
 /** @param {string} path */
 export function agentName(path) {
-  return path === "/" ? "Root agent" : path;
+  return path === "/" ? t("Root agent") : path;
 }
 
 /** The first line with words in it, without Markdown's marks. @param {string} text */
@@ -44,5 +54,5 @@ export function snippet(text) {
 /** @param {number} size */
 export function bytes(size) {
   if (size < 1024) return `${size} B`;
-  return size < 1024 * 1024 ? `${(size / 1024).toFixed(1)} kB` : `${(size / 1024 / 1024).toFixed(1)} MB`;
+  return size < 1024 * 1024 ? `${tenths.format(size / 1024)} kB` : `${tenths.format(size / 1024 / 1024)} MB`;
 }

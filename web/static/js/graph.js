@@ -2,6 +2,7 @@
 // what a person can do about each.
 
 import { el, part, setText, visible } from "./dom.js";
+import { joined, plural, t } from "./language.js";
 import { layered } from "./layers.js";
 import { cost } from "./facts.js";
 import { tokens } from "./format.js";
@@ -58,7 +59,7 @@ export class PlanView {
     this.#drawn = key;
     const { versions, changes } = readPlan(records);
     if (!versions.length) {
-      this.element.replaceChildren(el("p", { className: "nothing" }, "There is no plan here."));
+      this.element.replaceChildren(el("p", { className: "nothing" }, t("There is no plan here.")));
       return;
     }
     const found = versions.findIndex((one) => one.version === this.#version);
@@ -70,7 +71,7 @@ export class PlanView {
     };
     const facts = factsOfPlan(records);
     const draw = () => drawing(versions[index], states, (n) => this.#reveal(n));
-    const large = el("button", { type: "button" }, "Enlarge");
+    const large = el("button", { type: "button" }, t("Enlarge"));
     large.addEventListener("click", () => this.#enlarge(draw));
     const place = this.element.querySelector(".plan-list")?.scrollTop ?? 0;
     const held = document.activeElement instanceof HTMLElement && this.element.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
@@ -90,20 +91,20 @@ export class PlanView {
    */
   #head(facts, { path, live, allowance }) {
     const { ending } = facts;
-    const say = facts.awaited ? "It waits for you: nothing has begun." : ending ? outcome(ending) : "";
-    const rows = [["Mode", [facts.mode, facts.options].filter(Boolean).join(", ")], ["Chosen because", facts.chosen],
-      ["Budget", allowance ? `${tokens(allowance)} tokens` : ""],
-      ["Confidence", ending && ending.confidence !== null ? String(ending.confidence) : ""], ...facts.profile];
+    const say = facts.awaited ? t("It waits for you: nothing has begun.") : ending ? outcome(ending) : "";
+    const rows = [[t("Mode"), [facts.mode, facts.options].filter(Boolean).join(", ")], [t("Chosen because"), facts.chosen],
+      [t("Budget"), allowance ? t("{count} tokens", { count: tokens(allowance) }) : ""],
+      [t("Confidence"), ending && ending.confidence !== null ? String(ending.confidence) : ""], ...facts.profile];
     const list = el("dl", { className: "plan-facts" }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
     const buttons = el("div", { className: "plan-actions" });
     const offer = (/** @type {string} */ label, /** @type {() => unknown} */ act, main = false) => {
       buttons.append(action(label, `plan ${label}`, act, main ? "primary" : ""));
     };
-    if (live && facts.awaited) offer("Start", () => this.#try("plan.start", { path }), true);
-    if (live && !ending && (facts.awaited || facts.paused)) offer("Edit steps", () => this.#edit(path));
-    if (live && facts.awaited) offer("Cancel plan", () => this.#try("cancel", { path }));
-    if (live) offer("Keep as a template", () => this.#keep(path));
-    const notes = ending?.missing.length || ending?.notes.length ? [el("ul", { className: "plan-notes", "aria-label": "What is missing, and notes" },
+    if (live && facts.awaited) offer(t("Start"), () => this.#try("plan.start", { path }), true);
+    if (live && !ending && (facts.awaited || facts.paused)) offer(t("Edit steps"), () => this.#edit(path));
+    if (live && facts.awaited) offer(t("Cancel plan"), () => this.#try("cancel", { path }));
+    if (live) offer(t("Keep as a template"), () => this.#keep(path));
+    const notes = ending?.missing.length || ending?.notes.length ? [el("ul", { className: "plan-notes", "aria-label": t("What is missing, and notes") },
       ...(ending?.missing ?? []).map(([id, why]) => el("li", {}, `${id}: ${why}`)), ...(ending?.notes ?? []).map((one) => el("li", {}, one)))] : [];
     return el("div", { className: "plan-head" }, ...(say ? [el("p", { className: `plan-outcome ${ending?.status ?? "waits"}` }, say)] : []), list, ...notes, buttons,
       el("p", { className: "plan-news", role: "alert" }, ""));
@@ -116,13 +117,13 @@ export class PlanView {
    * @param {Situation} situation
    */
   #steps(version, states, facts, { path, live }) {
-    return el("ul", { className: "plan-list", "aria-label": "Steps" }, ...[...version.steps.values()].map((step) => {
+    return el("ul", { className: "plan-list", "aria-label": t("Steps") }, ...[...version.steps.values()].map((step) => {
       const state = states.get(step.id);
       const paused = facts.held.has(step.id) && !ENDED.has(state?.state ?? "");
       const word = paused ? "paused" : state?.state ?? "pending";
       const button = el("button", { type: "button", disabled: !state, "data-key": `step ${step.id}` }, el("span", { className: "function" }, step.id), " ",
         el("span", { className: `badge ${word}` }, readable(word)),
-        el("span", { className: "facts" }, [readable(step.kind), step.what, (state?.attempt ?? 0) > 1 && `attempt ${state?.attempt}`, state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
+        el("span", { className: "facts" }, [readable(step.kind), step.what, (state?.attempt ?? 0) > 1 && t("attempt {attempt}", { attempt: state?.attempt ?? 0 }), state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
       if (state) button.addEventListener("click", () => this.#reveal(state.n));
       const lines = [state?.detail, waiting(step, state, states, facts, paused), ...diagnosis(step, version, states)].filter(Boolean);
       return el("li", {}, button, ...lines.map((line) => el("p", { className: "facts" }, String(line))), ...(live ? this.#controls(path, step, state, facts, paused) : []));
@@ -141,15 +142,15 @@ export class PlanView {
     const buttons = [];
     const fields = { path, step: step.id };
     const offer = (/** @type {string} */ label, /** @type {() => unknown} */ act) =>
-      buttons.push(action(label, `${label} ${step.id}`, act, "", `${label} step ${step.id}`));
+      buttons.push(action(label, `${label} ${step.id}`, act, "", t("{label} step {step}", { label, step: step.id })));
     const work = step.kind === "tool" || step.kind === "agent";
     const ended = ENDED.has(state?.state ?? "");
     if (work && !ended && !facts.ending) {
-      offer(paused ? "Resume" : "Pause", () => this.#try(paused ? "resume" : "pause", fields));
-      offer("Message", () => this.#tell(fields));
-      offer("Cancel", () => this.#try("cancel", fields));
+      offer(paused ? t("Resume") : t("Pause"), () => this.#try(paused ? "resume" : "pause", fields));
+      offer(t("Message"), () => this.#tell(fields));
+      offer(t("Cancel"), () => this.#try("cancel", fields));
     }
-    if (work && ["failed", "skipped", "cancelled"].includes(state?.state ?? "") && state?.cause !== "lost_race") offer("Try again", () => this.#try("plan.retry", fields));
+    if (work && ["failed", "skipped", "cancelled"].includes(state?.state ?? "") && state?.cause !== "lost_race") offer(t("Try again"), () => this.#try("plan.retry", fields));
     return buttons.length ? [el("div", { className: "step-actions" }, ...buttons)] : [];
   }
 
@@ -173,19 +174,19 @@ export class PlanView {
     } catch (error) {
       text = "";
     }
-    this.#form.show({ title: "Edit the plan", label: "The whole plan, as YAML. Steps that have started stay as they are.", value: text, send: "Save as a new version", rows: 16,
+    this.#form.show({ title: t("Edit the plan"), label: t("The whole plan, as YAML. Steps that have started stay as they are."), value: text, send: t("Save as a new version"), rows: 16,
       act: (value) => this.ask("plan.edit", { path, text: value }) });
   }
 
   /** @param {{path: string, step: string}} fields */
   #tell(fields) {
-    this.#form.show({ title: `Message about ${fields.step}`, label: "An agent reads it; what it says about a tool is thought about before anything else starts.", value: "", send: "Send", rows: 4,
+    this.#form.show({ title: t("Message about {step}", { step: fields.step }), label: t("An agent reads it; what it says about a tool is thought about before anything else starts."), value: "", send: t("Send"), rows: 4,
       act: (text) => this.ask("inject", { ...fields, text, mode: "deliver" }) });
   }
 
   /** @param {string} path */
   #keep(path) {
-    this.#form.show({ title: "Keep this plan", label: "Its name, for PLAN from=NAME and for the command palette: letters, digits, - and _.", value: "", send: "Keep", rows: 1,
+    this.#form.show({ title: t("Keep this plan"), label: t("Its name, for PLAN from=NAME and for the command palette: letters, digits, - and _."), value: "", send: t("Keep"), rows: 1,
       act: (name) => this.ask("plan.save", { path, name: name.trim() }) });
   }
 
@@ -253,11 +254,11 @@ class PlanForm {
 
 const ENDED = new Set(["executed", "failed", "cancelled", "skipped"]);
 /** @type {Record<string, string>} */
-const PASSED = { semantic: "its contract held: a model judged it", left_out: "left out", parsed: "" };
+const PASSED = { semantic: t("its contract held: a model judged it"), left_out: t("left out"), parsed: "" };
 
 /** @param {string} kind of the rule that a result passed */
 function passed(kind) {
-  return PASSED[kind] ?? `its contract held: ${readable(kind)}`;
+  return PASSED[kind] ?? t("its contract held: {kind}", { kind: readable(kind) });
 }
 
 /**
@@ -271,14 +272,14 @@ function passed(kind) {
 function waiting(step, state, states, facts, paused) {
   const now = state?.state ?? "pending";
   if (ENDED.has(now) || facts.ending) return "";
-  if (paused) return now === "running" ? "You paused it: the call that runs goes on, and nothing after it." : "You paused it.";
-  if (now === "waiting_human") return "It waits for your approval.";
-  if (now === "failed_retryable") return "It is tried again after a while.";
+  if (paused) return now === "running" ? t("You paused it: the call that runs goes on, and nothing after it.") : t("You paused it.");
+  if (now === "waiting_human") return t("It waits for your approval.");
+  if (now === "failed_retryable") return t("It is tried again after a while.");
   const needs = step.needs.filter((one) => states.get(one)?.state !== "executed");
-  if (facts.awaited) return needs.length ? "" : "It is the first to run once you start the plan.";
-  if (now === "blocked") return "It waits until the results so far, or a message of yours, were judged.";
-  if (now === "pending" && needs.length) return `It waits for ${needs.join(step.any ? " or " : " and ")}.`;
-  if (now === "ready") return facts.paused ? "The plan is paused." : "It waits for a free place, or for what another step holds.";
+  if (facts.awaited) return needs.length ? "" : t("It is the first to run once you start the plan.");
+  if (now === "blocked") return t("It waits until the results so far, or a message of yours, were judged.");
+  if (now === "pending" && needs.length) return t("It waits for {steps}.", { steps: joined(needs, step.any ? "or" : "and") });
+  if (now === "ready") return facts.paused ? t("The plan is paused.") : t("It waits for a free place, or for what another step holds.");
   return "";
 }
 
@@ -296,10 +297,10 @@ function diagnosis(step, version, states) {
     const output = states.get(one.id)?.output;
     if (one.kind === "micro_planner" && output) {
       const { failure, cause, action: does, confidence, reason } = output;
-      const words = [failure, cause && `cause: ${cause}`, does && `so: ${readable(String(does))}`, confidence !== undefined && confidence !== null && `confidence ${confidence}`, reason].filter(Boolean);
-      found.push(`Looked into by ${one.id}: ${words.join(" · ") || "no way to mend it"}`);
+      const words = [failure, cause && t("cause: {cause}", { cause }), does && t("so: {does}", { does: readable(String(does)) }), confidence !== undefined && confidence !== null && t("confidence {confidence}", { confidence }), reason].filter(Boolean);
+      found.push(t("Looked into by {id}: {words}", { id: one.id, words: words.join(" · ") || t("no way to mend it") }));
     } else if (one.kind === "tool" || one.kind === "agent") {
-      found.push(`${one.id} stands in for it.`);
+      found.push(t("{id} stands in for it.", { id: one.id }));
     }
   }
   return found;
@@ -307,8 +308,8 @@ function diagnosis(step, version, states) {
 
 /** @param {NonNullable<PlanFacts["ending"]>} ending */
 function outcome({ status, shortfall, bound }) {
-  const words = { concluded: "It concluded: its goal counts as reached.", partial: "It came back partial.", failed: "It failed.", cancelled: "It was cancelled." }[status] ?? readable(status);
-  return [words, shortfall && `Its goal was not reached: ${shortfall}`, bound && `It was ended by the bound on ${bound}.`].filter(Boolean).join(" ");
+  const words = { concluded: t("It concluded: its goal counts as reached."), partial: t("It came back partial."), failed: t("It failed."), cancelled: t("It was cancelled.") }[status] ?? readable(status);
+  return [words, shortfall && t("Its goal was not reached: {shortfall}", { shortfall }), bound && t("It was ended by the bound on {bound}.", { bound })].filter(Boolean).join(" ");
 }
 
 /**
@@ -326,9 +327,9 @@ function answers(facts, prices, reveal) {
     const button = el("button", { type: "button", className: "link", "data-key": `answer ${one.n}` }, readable(one.question));
     button.addEventListener("click", () => reveal(one.n));
     const price = priced([one]);
-    return el("li", {}, button, el("span", { className: "facts" }, [one.failed ? "no answer" : `${one.model} (${one.role})`, `${tokens(one.prompt + one.completion)} tokens`, price].filter(Boolean).join(" · ")));
+    return el("li", {}, button, el("span", { className: "facts" }, [one.failed ? t("no answer") : `${one.model} (${one.role})`, t("{count} tokens", { count: tokens(one.prompt + one.completion) }), price].filter(Boolean).join(" · ")));
   });
-  return el("section", { className: "plan-answers" }, el("h3", {}, `Models asked: ${facts.answers.length} ${facts.answers.length === 1 ? "time" : "times"}${spent ? `, ${spent}` : ""}`), el("ul", { "aria-label": "What models answered about the plan" }, ...rows));
+  return el("section", { className: "plan-answers" }, el("h3", {}, `${plural(facts.answers.length, "Models asked: 1 time", "Models asked: {count} times")}${spent ? `, ${spent}` : ""}`), el("ul", { "aria-label": t("What models answered about the plan") }, ...rows));
 }
 
 /**
@@ -351,14 +352,14 @@ function action(label, key, act, className = "", name = label) {
  * @param {(n: number) => void} reveal
  */
 function stepper(versions, index, go, reveal) {
-  const back = /** @type {HTMLButtonElement} */ (el("button", { type: "button", disabled: index === 0 }, "Earlier"));
-  const on = /** @type {HTMLButtonElement} */ (el("button", { type: "button", disabled: index === versions.length - 1 }, "Later"));
+  const back = /** @type {HTMLButtonElement} */ (el("button", { type: "button", disabled: index === 0 }, t("Earlier")));
+  const on = /** @type {HTMLButtonElement} */ (el("button", { type: "button", disabled: index === versions.length - 1 }, t("Later")));
   back.addEventListener("click", () => go(index - 1));
   on.addEventListener("click", () => go(index + 1));
   const { version, reason, n } = versions[index];
-  const name = el("button", { type: "button", className: "link", title: "Show its record" }, `Version ${version}`);
+  const name = el("button", { type: "button", className: "link", title: t("Show its record") }, t("Version {version}", { version }));
   name.addEventListener("click", () => reveal(n));
-  const words = versions.length > 1 ? ` of ${versions[versions.length - 1].version}` : "";
+  const words = versions.length > 1 ? ` ${t("of {last}", { last: versions[versions.length - 1].version })}` : "";
   return el("div", {}, el("div", { className: "steps" }, back, el("span", {}, name, words), on),
     el("p", { className: "facts plan-reason" }, reason));
 }
@@ -395,7 +396,7 @@ function drawing(version, states, reveal) {
     return { x: free / 2 + place * (WIDTH + BESIDE), y: BESIDE + layer * (HEIGHT + BETWEEN) };
   };
   const picture = shape("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
-    "aria-label": `The plan's ${version.steps.size} steps in ${layers.length} layers; the list below says the same.` });
+    "aria-label": t("The plan's {steps} steps in {layers} layers; the list below says the same.", { steps: version.steps.size, layers: layers.length }) });
   for (const step of version.steps.values()) {
     const to = where(step.id);
     for (const need of step.needs) if (at.has(need)) picture.append(edge(where(need), to, states.get(need)?.state ?? "", step.any));
@@ -449,5 +450,5 @@ function shape(name, attributes) {
 
 /** @param {string} state */
 function readable(state) {
-  return state.replaceAll("_", " ");
+  return t(state.replaceAll("_", " "));
 }

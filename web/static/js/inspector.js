@@ -3,6 +3,7 @@
 import { contextView } from "./context.js";
 import { el, insert, onceAFrame, part } from "./dom.js";
 import { factsOf } from "./facts.js";
+import { t } from "./language.js";
 import { Rows } from "./rows.js";
 import { variableList } from "./variables.js";
 
@@ -12,7 +13,7 @@ import { variableList } from "./variables.js";
 /** @typedef {"facts"|"plan"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
 
 /** @type {[Tab, string][]} */
-export const TABS = [["facts", "Facts"], ["plan", "Plan"], ["context", "Context"], ["variables", "Variables"], ["memory", "Memory"], ["gate", "Gate"], ["records", "Records"]];
+export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Gate")], ["records", t("Records")]];
 /** Milliseconds of rest before the server is asked again while things move. */
 const REST = 160;
 /** How many turns' memories are shown. */
@@ -43,8 +44,8 @@ export class Inspector {
     this.ask = ask;
     this.reveal = reveal;
     this.open = open;
-    this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), "Records, newest first");
-    this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), "Decisions of the gate, newest first");
+    this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), t("Records, newest first"));
+    this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), t("Decisions of the gate, newest first"));
     store.addEventListener("selected", () => this.#plan?.reset());
     for (const [tab, label] of TABS) {
       const button = el("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "inspector-panel" }, label);
@@ -112,7 +113,7 @@ export class Inspector {
     else if (this.#tab === "gate") this.#showDecisions();
     else if (this.#tab === "plan") void this.#showPlan();
     else if (this.#tab === "memory") this.#showMemories();
-    else if (store.session.id === null) this.#put([nothing("There is no session yet.")]);
+    else if (store.session.id === null) this.#put([nothing(t("There is no session yet."))]);
     else this.#inquire();
   }
 
@@ -190,7 +191,7 @@ export class Inspector {
 
   /** @param {number} turn */
   async #context(turn) {
-    if (!turn) return [nothing("This agent has had no turn here.")];
+    if (!turn) return [nothing(t("This agent has had no turn here."))];
     const seen = await this.ask("context", { path: this.store.selected, at: turn });
     const turns = this.#turns();
     const place = turns.indexOf(seen.record);
@@ -217,9 +218,9 @@ export class Inspector {
     const key = `${store.session.id} ${store.selected} ${found.map((record) => record.n).join(" ")} ${ready}`;
     if (key === this.#answered) return;
     this.#answered = key;
-    if (!found.length) return this.#put([nothing("Memory brought nothing to this agent's turns.")]);
+    if (!found.length) return this.#put([nothing(t("Memory brought nothing to this agent's turns."))]);
     return this.#put(found.map((record) => {
-      const head = el("button", { type: "button", className: "link", title: "Show it in the dialogue" }, `Before record ${record.n + 1}`);
+      const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, t("Before record {n}", { n: String(record.n + 1) }));
       head.addEventListener("click", () => this.reveal(record.n));
       const body = el("div", { className: "md" });
       insert(body, record.html ?? "");
@@ -230,7 +231,7 @@ export class Inspector {
   // --- lists of records
 
   #filters() {
-    return el("div", { className: "filters" }, el("label", {}, this.#everyone, " Every agent"), el("label", {}, this.#denied, " Denied only"));
+    return el("div", { className: "filters" }, el("label", {}, this.#everyone, ` ${t("Every agent")}`), el("label", {}, this.#denied, ` ${t("Denied only")}`));
   }
 
   #showDecisions() {
@@ -238,16 +239,16 @@ export class Inspector {
     const all = this.#everyone.checked ? store.records.slice(0, store.count) : store.own(store.selected);
     const found = all.filter((record) => record.kind === "gate" && (record.allow !== true || !this.#denied.checked));
     this.#decisions.show(found.reverse());
-    this.#decisions.list.dataset.empty = this.#denied.checked ? "Nothing was denied." : "The gate has decided nothing yet.";
+    this.#decisions.list.dataset.empty = this.#denied.checked ? t("Nothing was denied.") : t("The gate has decided nothing yet.");
   }
 
   /** @param {JournalRecord} record */
   #decision(record) {
     const allowed = record.allow === true;
-    const impact = record.impact === undefined ? "" : `impact ${record.impact}`;
-    const words = [this.#everyone.checked ? record.agent : "", impact, record.by && `by ${record.by}`, record.reason].filter(Boolean).join(" · ");
+    const impact = record.impact === undefined ? "" : t("impact {impact}", { impact: record.impact });
+    const words = [this.#everyone.checked ? record.agent : "", impact, record.by && t("by {by}", { by: record.by }), record.reason].filter(Boolean).join(" · ");
     return this.#button(record, "decision",
-      el("span", { className: `badge ${allowed ? "allowed" : "denied"}` }, allowed ? "allowed" : "denied"),
+      el("span", { className: `badge ${allowed ? "allowed" : "denied"}` }, allowed ? t("allowed") : t("denied")),
       el("span", { className: "function" }, record.function ?? ""), el("span", { className: "n" }, String(record.n)),
       el("span", { className: "why", title: words }, words));
   }

@@ -2,6 +2,7 @@
 // the one that holds now if it has no name.
 
 import { el } from "./dom.js";
+import { t } from "./language.js";
 
 /**
  * @param {HTMLElement} group
@@ -16,7 +17,7 @@ export function showLevels(group, named, now) {
   if (!known.includes(now)) between.push([String(now), now]);
   for (const [name, value] of between.sort(([, a], [, b]) => a - b)) {
     const input = el("input", { type: "radio", name: "intent", value: String(value) });
-    const title = `Intent ${value}: between ${value < 1 ? "Observe and Operate" : "Operate and Override"}, as the policy says`;
+    const title = value < 1 ? t("Intent {value}: between Observe and Operate, as the policy says", { value }) : t("Intent {value}: between Operate and Override, as the policy says", { value });
     const label = el("label", { title, "data-level": name }, input, el("span", {}, name));
     common[Math.ceil(value)].before(label);
   }

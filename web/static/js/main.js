@@ -11,6 +11,7 @@ import { icon, onceAFrame, part, setText } from "./dom.js";
 import { agentName } from "./format.js";
 import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
+import { heard, t } from "./language.js";
 import { showLevels } from "./levels.js";
 import { MemoriesDialog } from "./memories.js";
 import { ModulesDialog } from "./modules.js";
@@ -25,8 +26,8 @@ import { Tree } from "./tree.js";
 import { VariableDialog } from "./variables.js";
 import { Ways } from "./ways.js";
 
-const LINE_WORDS = { connecting: "connecting", open: "connected", offline: "offline, trying again", refused: "signed out" };
-const REFUSED = "The server was started anew. Open the address that it printed in its terminal.";
+const LINE_WORDS = { connecting: t("connecting"), open: t("connected"), offline: t("offline, trying again"), refused: t("signed out") };
+const REFUSED = t("The server was started anew. Open the address that it printed in its terminal.");
 
 const store = new Store();
 /** @type {string[]} */ const kept = [];
@@ -236,9 +237,9 @@ const showHead = onceAFrame(() => {
   setText(part("agent-name"), agentName(store.selected));
   const state = part("agent-state");
   const doing = node?.state === "paused" ? "" : (node?.doing ?? "");
-  setText(state, doing.startsWith("waiting") ? "" : (node?.state ?? ""));
+  setText(state, doing.startsWith("waiting") ? "" : t(node?.state ?? ""));
   state.dataset.state = node?.state ?? "";
-  setText(part("agent-doing"), doing);
+  setText(part("agent-doing"), heard(doing));
   part("agent-name").classList.toggle("path", store.selected !== "/");
   part("controls").hidden = node === undefined || store.session.id === null || store.past;
   if (node) head.update(node);
@@ -248,9 +249,9 @@ showHead();
 
 const showTitle = onceAFrame(() => {
   const first = store.records.find((record) => record.kind === "say");
-  const title = store.session.id === null ? "New session" : (first?.body || "Session");
+  const title = store.session.id === null ? t("New session") : (first?.body || t("Session"));
   setText(part("session-title"), title);
-  const asking = store.asked.size ? `(${store.asked.size} to approve) ` : "";
+  const asking = store.asked.size ? `${t("({count} to approve)", { count: store.asked.size })} ` : "";
   document.title = store.session.id === null ? "iact" : `${asking}${title} · iact`;
 });
 for (const what of ["session", "records", "reset"]) store.addEventListener(what, showTitle);

@@ -2,6 +2,7 @@
 
 import { el, part, setText } from "./dom.js";
 import { dateTime } from "./format.js";
+import { t } from "./language.js";
 
 /**
  * @typedef {object} Fragment
@@ -42,11 +43,11 @@ export class MemoriesDialog {
   async #search() {
     const query = this.#field.value.trim();
     if (!query) return;
-    setText(this.#news, "Searching …");
+    setText(this.#news, t("Searching …"));
     try {
       const { results } = await this.request("memory", { query, limit: 50 });
       this.#list.replaceChildren(...results.map((/** @type {Fragment} */ one) => this.#row(one)));
-      setText(this.#news, results.length ? `${results.length} found, the nearest first.` : "Memory holds nothing about that.");
+      setText(this.#news, results.length ? t("{count} found, the nearest first.", { count: results.length }) : t("Memory holds nothing about that."));
     } catch (error) {
       this.#list.replaceChildren();
       this.#say(error);
@@ -55,20 +56,20 @@ export class MemoriesDialog {
 
   /** @param {Fragment} one */
   #row(one) {
-    const words = [one.kind, one.why, one.agent && `by ${one.agent}`, one.session && `in session ${one.session}`, dateTime(one.at)];
-    const forget = el("button", { type: "button", "aria-label": `Forget: ${one.text.slice(0, 60)}` }, "Forget");
-    const edit = el("button", { type: "button", "aria-label": `Edit: ${one.text.slice(0, 60)}` }, "Edit");
+    const words = [t(one.kind), one.why, one.agent && t("by {agent}", { agent: one.agent }), one.session && t("in session {session}", { session: one.session }), dateTime(one.at)];
+    const forget = el("button", { type: "button", "aria-label": t("Forget: {text}", { text: one.text.slice(0, 60) }) }, t("Forget"));
+    const edit = el("button", { type: "button", "aria-label": t("Edit: {text}", { text: one.text.slice(0, 60) }) }, t("Edit"));
     const text = el("p", { dir: "auto" }, one.text);
     const row = el("li", {}, text, el("p", { className: "facts" }, words.filter(Boolean).join(" · "), ...marks(one)), edit, forget);
     edit.addEventListener("click", () => this.#edit(one, row, text, edit));
     forget.addEventListener("click", () => {
       if (forget.classList.contains("sure")) this.#forget(one, row);
       forget.classList.add("sure");
-      setText(forget, "Really forget it?");
+      setText(forget, t("Really forget it?"));
     });
     forget.addEventListener("blur", () => {
       forget.classList.remove("sure");
-      setText(forget, "Forget");
+      setText(forget, t("Forget"));
     });
     return row;
   }
@@ -81,9 +82,9 @@ export class MemoriesDialog {
    * @param {HTMLElement} button what opened it
    */
   #edit(one, row, text, button) {
-    const field = /** @type {HTMLTextAreaElement} */ (el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": "What it shall read" }));
-    const cancel = el("button", { type: "button" }, "Cancel");
-    const form = /** @type {HTMLFormElement} */ (el("form", { className: "memory-edit" }, field, el("button", { type: "submit" }, "Save"), cancel));
+    const field = /** @type {HTMLTextAreaElement} */ (el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": t("What it shall read") }));
+    const cancel = el("button", { type: "button" }, t("Cancel"));
+    const form = /** @type {HTMLFormElement} */ (el("form", { className: "memory-edit" }, field, el("button", { type: "submit" }, t("Save")), cancel));
     const leave = () => {
       form.replaceWith(text);
       button.hidden = false;
@@ -104,7 +105,7 @@ export class MemoriesDialog {
         const fresh = this.#row({ ...one, text: memory.text });
         row.replaceWith(fresh);
         fresh.querySelector("button")?.focus();
-        setText(this.#news, "It reads so from now on; nothing is left of the old text.");
+        setText(this.#news, t("It reads so from now on; nothing is left of the old text."));
       } catch (error) {
         this.#say(error);
         field.focus();
@@ -123,7 +124,7 @@ export class MemoriesDialog {
     try {
       const { count } = await this.request("memory.forget", { memories: [one.id] });
       row.remove();
-      setText(this.#news, count === 1 ? "It is forgotten." : `It is forgotten, with ${count - 1} more that came from the same.`);
+      setText(this.#news, count === 1 ? t("It is forgotten.") : t("It is forgotten, with {count} more that came from the same.", { count: count - 1 }));
       this.#field.focus();
     } catch (error) {
       this.#say(error);
@@ -140,7 +141,7 @@ export class MemoriesDialog {
 function marks(one) {
   const badge = (/** @type {string} */ words, /** @type {string} */ look) => el("span", { className: `badge ${look}` }, words);
   return [
-    ...(one.untrusted ?? []).map((label) => badge(`from ${label}`, "strange")),
-    ...(one.contradicts?.length ? [badge("contradicted", "incomplete")] : []), ...(one.current ? [] : [badge("replaced by something newer", "")]),
+    ...(one.untrusted ?? []).map((label) => badge(t("from {label}", { label }), "strange")),
+    ...(one.contradicts?.length ? [badge(t("contradicted"), "incomplete")] : []), ...(one.current ? [] : [badge(t("replaced by something newer"), "")]),
   ];
 }

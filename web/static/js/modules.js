@@ -3,6 +3,7 @@
 
 import { el, part, setText } from "./dom.js";
 import { bytes } from "./format.js";
+import { t } from "./language.js";
 
 /** Bytes of a file that fits one message. */
 const LARGEST = 128 * 1024;
@@ -43,7 +44,7 @@ export class ModulesDialog {
       const file = this.#file.files?.[0];
       this.#file.value = "";
       if (!file) return;
-      if (file.size > LARGEST) setText(this.#news, `${file.name} is larger than ${bytes(LARGEST)}; give its path on the server's machine.`);
+      if (file.size > LARGEST) setText(this.#news, t("{name} is larger than {size}; give its path on the server's machine.", { name: file.name, size: bytes(LARGEST) }));
       else await this.#add({ source: await file.text(), name: file.name.replace(/\.py$/, "") });
     });
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
@@ -51,11 +52,11 @@ export class ModulesDialog {
 
   /** @param {Record<string, unknown>} fields */
   #add(fields) {
-    return this.#do("module.add", fields, "It was added; nothing of it is approved yet.");
+    return this.#do("module.add", fields, t("It was added; nothing of it is approved yet."));
   }
 
   async show() {
-    this.#list.replaceChildren(el("li", { className: "nothing" }, "Asking the sandbox …"));
+    this.#list.replaceChildren(el("li", { className: "nothing" }, t("Asking the sandbox …")));
     setText(this.#news, "");
     if (!this.#dialog.open) this.#dialog.showModal();
     await this.#refresh();
@@ -71,7 +72,7 @@ export class ModulesDialog {
       const { list } = await this.request("modules");
       const open = new Set([...this.#list.querySelectorAll("details[open]")].map((one) => one.getAttribute("data-module")));
       this.#list.replaceChildren(...list.map((/** @type {Module} */ one) => this.#module(one, open.has(one.name))));
-      if (!list.length) this.#list.append(el("li", { className: "nothing" }, "There are no modules."));
+      if (!list.length) this.#list.append(el("li", { className: "nothing" }, t("There are no modules.")));
     } catch (error) {
       this.#list.replaceChildren();
       this.#say(error);
@@ -86,7 +87,7 @@ export class ModulesDialog {
   async #do(type, fields, words) {
     if (this.#busy) return false;
     this.#busy = true;
-    setText(this.#news, "Working …");
+    setText(this.#news, t("Working …"));
     try {
       await this.request(type, fields);
       setText(this.#news, words);
@@ -112,10 +113,10 @@ export class ModulesDialog {
   #module(module, open) {
     const strange = module.origin !== "shipped";
     const approved = module.functions.filter((one) => one.approved).length;
-    const state = !module.functions.length ? "never ran here" : approved === module.functions.length ? "approved" : `${approved} of ${module.functions.length} approved`;
+    const state = !module.functions.length ? t("never ran here") : approved === module.functions.length ? t("approved") : t("{approved} of {all} approved", { approved, all: module.functions.length });
     const summary = el("summary", {}, el("span", { className: "function" }, module.name), " ",
       el("span", { className: `badge ${approved === module.functions.length && approved ? "ok" : "incomplete"}` }, state), " ",
-      el("span", { className: "facts" }, [module.version, module.origin, module.state].filter(Boolean).join(" · ")));
+      el("span", { className: "facts" }, [module.version, t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
     const details = el("details", { "data-module": module.name, open }, summary, el("p", {}, module.manifest?.purpose || module.summary),
       el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest?.needs),
       el("ul", { className: "functions" }, ...module.functions.map((one) => this.#function(module, one, strange))), ...(strange ? [this.#controls(module, approved)] : []));
@@ -129,11 +130,11 @@ export class ModulesDialog {
    */
   #function(module, one, strange) {
     const about = (module.manifest?.functions ?? []).find((/** @type {any} */ each) => `${module.name}.${each.name}` === one.name);
-    const row = el("li", {}, el("span", { className: "function" }, one.name), " ", el("span", { className: "badge" }, `impact ${one.impact}`), " ",
-      el("span", { className: `badge ${one.approved ? "ok" : "incomplete"}` }, one.approved ? "approved" : "not approved"));
+    const row = el("li", {}, el("span", { className: "function" }, one.name), " ", el("span", { className: "badge" }, t("impact {impact}", { impact: one.impact })), " ",
+      el("span", { className: `badge ${one.approved ? "ok" : "incomplete"}` }, one.approved ? t("approved") : t("not approved")));
     if (strange && !one.approved) {
-      const button = el("button", { type: "button", "aria-label": `Approve ${one.name}` }, "Approve");
-      button.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, functions: [one.name], digest: module.digest }, `${one.name} is approved.`));
+      const button = el("button", { type: "button", "aria-label": t("Approve {name}", { name: one.name }) }, t("Approve"));
+      button.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, functions: [one.name], digest: module.digest }, t("{name} is approved.", { name: one.name })));
       row.append(" ", button);
     }
     row.append(el("p", { className: "facts" }, about?.summary ?? ""));
@@ -145,18 +146,18 @@ export class ModulesDialog {
    * @param {number} approved
    */
   #controls(module, approved) {
-    const all = el("button", { type: "button" }, "Approve all of it");
+    const all = el("button", { type: "button" }, t("Approve all of it"));
     all.hidden = approved === module.functions.length;
-    all.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, digest: module.digest }, `${module.name} is approved as it is.`));
-    const remove = el("button", { type: "button" }, "Remove");
+    all.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, digest: module.digest }, t("{name} is approved as it is.", { name: module.name })));
+    const remove = el("button", { type: "button" }, t("Remove"));
     remove.addEventListener("click", () => {
-      if (remove.classList.contains("sure")) this.#do("module.remove", { name: module.name }, `${module.name} was removed.`);
+      if (remove.classList.contains("sure")) this.#do("module.remove", { name: module.name }, t("{name} was removed.", { name: module.name }));
       remove.classList.add("sure");
-      setText(remove, "Really remove it?");
+      setText(remove, t("Really remove it?"));
     });
     remove.addEventListener("blur", () => {
       remove.classList.remove("sure");
-      setText(remove, "Remove");
+      setText(remove, t("Remove"));
     });
     return el("p", { className: "module-controls" }, all, " ", remove);
   }
@@ -167,8 +168,8 @@ function needs(wanted) {
   /** @type {string[]} */ const egress = wanted?.egress ?? [];
   /** @type {string[]} */ const secrets = wanted?.secrets ?? [];
   const words = [
-    egress.length ? `reach ${egress.join(", ")}` : "", secrets.length ? `get the secrets ${secrets.join(", ")}` : "",
-    wanted?.workspace && wanted.workspace !== "none" ? `${wanted.workspace} the workspace` : "",
+    egress.length ? t("reach {hosts}", { hosts: egress.join(", ") }) : "", secrets.length ? t("get the secrets {secrets}", { secrets: secrets.join(", ") }) : "",
+    wanted?.workspace && wanted.workspace !== "none" ? wanted.workspace === "write" ? t("write the workspace") : t("read the workspace") : "",
   ].filter(Boolean);
-  return words.length ? [el("p", { className: "notice warning" }, `It wants to ${words.join("; ")}.`)] : [];
+  return words.length ? [el("p", { className: "notice warning" }, t("It wants to {words}.", { words: words.join("; ") }))] : [];
 }

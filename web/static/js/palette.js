@@ -1,6 +1,7 @@
 // Everything that can be done, by name: one field, a list below it, and the keys that do the same directly.
 
 import { el, part } from "./dom.js";
+import { t } from "./language.js";
 
 /** `anywhere`: its keys work in dialogs, too.
  * @typedef {{name: string, keys?: string, run: () => unknown, when?: () => boolean, anywhere?: boolean}} Command */
@@ -58,7 +59,7 @@ export class Palette {
       .slice(0, MOST);
     this.#at = 0;
     this.#list.replaceChildren(...this.#found.map((one, index) => this.#row(one, index)));
-    if (!this.#found.length) this.#list.append(el("li", { className: "empty", role: "option", "aria-disabled": "true" }, "Nothing has such a name."));
+    if (!this.#found.length) this.#list.append(el("li", { className: "empty", role: "option", "aria-disabled": "true" }, t("Nothing has such a name.")));
     this.#mark();
   }
 

@@ -1,5 +1,7 @@
 // A plan as its records tell it: which steps each version has, and what became of each.
 
+import { t } from "./language.js";
+
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
 /**
  * @typedef {object} Step
@@ -128,19 +130,19 @@ function control(facts, fields) {
  */
 function profiled(fields, before) {
   const parts = (/** @type {any} */ named) => Object.entries(named ?? {}).map(([name, value]) => `${name} ${rounded(value)}`).join(", ");
-  const again = (/** @type {string} */ name) => before.some(([one]) => one === name) ? `${name} after the repair` : name;
+  const again = (/** @type {string} */ name) => before.some(([one]) => one === name) ? t("{name} after the repair", { name }) : name;
   if (fields.op === "rule") return [[RULES[fields.what] ?? String(fields.what), `${fields.node}: ${fields.rule}`]];
   /** @type {[string, string][]} */ const rows = fields.op === "risk"
-    ? [[again("Risk"), `${rounded(fields.risk)}, so it ran as ${String(fields.route).replaceAll("_", " ")} (${parts(fields.components)})`],
-      [again("Assumed"), list(fields.assumptions).join("; ")], [again("Fragile"), list(fields.fragile).join("; ")]]
-    : [[again("Trust"), `${rounded(fields.trust)}, ${fields.verification}${fields.repair ? "; it was repaired once" : ""}`],
-      [again("Lost by"), parts(fields.penalties)], [again("Trouble"), list(fields.issues).join("; ")],
-      ["Goes on as", String(fields.climbs ?? "")]];
+    ? [[again(t("Risk")), t("{risk}, so it ran as {route} ({components})", { risk: rounded(fields.risk), route: String(fields.route).replaceAll("_", " "), components: parts(fields.components) })],
+      [again(t("Assumed")), list(fields.assumptions).join("; ")], [again(t("Fragile")), list(fields.fragile).join("; ")]]
+    : [[again(t("Trust")), `${rounded(fields.trust)}, ${fields.verification}${fields.repair ? t("; it was repaired once") : ""}`],
+      [again(t("Lost by")), parts(fields.penalties)], [again(t("Trouble")), list(fields.issues).join("; ")],
+      [t("Goes on as"), String(fields.climbs ?? "")]];
   return rows.filter(([, value]) => value);
 }
 
 /** @type {Record<string, string>} */
-const RULES = { auto: "Filled in by rule", branch: "Branched by rule", recovery: "Tried again by rule" };
+const RULES = { auto: t("Filled in by rule"), branch: t("Branched by rule"), recovery: t("Tried again by rule") };
 
 /** @param {any} value */
 const rounded = (value) => String(Math.round(Number(value) * 100) / 100);

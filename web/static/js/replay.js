@@ -2,6 +2,7 @@
 
 import { el, icon, onceAFrame, part, setText } from "./dom.js";
 import { agentName, timeOfDay } from "./format.js";
+import { heard, t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
@@ -157,21 +158,21 @@ export class Replay {
     if (this.#slider.value !== String(at)) this.#slider.value = String(at);
     if (document.activeElement !== this.#number) this.#number.value = String(at);
     const loading = last < session.last;
-    setText(this.#total, loading ? `of ${session.last}, ${last} loaded` : `of ${last}`);
+    setText(this.#total, loading ? t("of {last}, {loaded} loaded", { last: String(session.last), loaded: String(last) }) : t("of {last}", { last: String(last) }));
     const words = record ? [timeOfDay(record.at), agentName(record.agent), record.kind, record.function ?? record.op ?? ""].filter(Boolean).join(" · ") : "";
     setText(this.#what, words);
-    this.#slider.setAttribute("aria-valuetext", `Record ${at} of ${last}: ${words}`);
+    this.#slider.setAttribute("aria-valuetext", t("Record {at} of {last}: {words}", { at: String(at), last: String(last), words }));
     const playing = this.#timer !== undefined;
     if (this.#play.dataset.shape !== String(playing)) {
       this.#play.dataset.shape = String(playing);
-      this.#play.replaceChildren(icon(playing ? "pause" : "resume"), el("span", { className: "sr" }, playing ? "Stop playing" : "Play"));
+      this.#play.replaceChildren(icon(playing ? "pause" : "resume"), el("span", { className: "sr" }, playing ? t("Stop playing") : t("Play")));
     }
     const foreign = session.foreign ?? "";
     this.#foreign.hidden = part("replay-badge").hidden = !foreign;
-    setText(this.#foreign, foreign && `${foreign[0].toUpperCase()}${foreign.slice(1)}. You can look at this session and export it. Adopt makes a session of your own of it, with copies of its files, under your rules; nothing that it had under way is carried out.`);
+    setText(this.#foreign, foreign && `${heard(`${foreign[0].toUpperCase()}${foreign.slice(1)}`)}. ${t("You can look at this session and export it. Adopt makes a session of your own of it, with copies of its files, under your rules; nothing that it had under way is carried out.")}`);
     part("replay-fork").hidden = part("composer").hidden = Boolean(foreign);
     this.#close.classList.toggle("primary", Boolean(foreign) && !session.example);
-    setText(this.#close, session.example ? "Close" : foreign ? "Adopt" : session.readonly ? "Open it live" : "Back to now");
+    setText(this.#close, session.example ? t("Close") : foreign ? t("Adopt") : session.readonly ? t("Open it live") : t("Back to now"));
     this.#mark(last);
   }
 

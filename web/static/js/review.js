@@ -4,6 +4,7 @@
 import { drawn } from "./diff.js";
 import { el, onceAFrame, part, setText } from "./dom.js";
 import { agentName, bytes } from "./format.js";
+import { number, plural, t } from "./language.js";
 import { Rows } from "./rows.js";
 
 const PAGE = 1000;
@@ -11,7 +12,7 @@ const COUNTED = 100;
 const SENT = 500;
 const HEIGHT = 40;
 
-const WORDS = { add: "added", modify: "changed", delete: "deleted" };
+const WORDS = { add: t("added"), modify: t("changed"), delete: t("deleted") };
 const SIGNS = { add: "A", modify: "M", delete: "D" };
 
 /** @typedef {{type: string, mode: number, size?: number, target?: string}} State */
@@ -60,7 +61,7 @@ export class ReviewDialog {
     this.store = store;
     this.request = request;
     /** @type {Rows<Change>} */
-    this.rows = new Rows(part("review-rows"), HEIGHT, (change) => this.#row(change), "Changes that wait");
+    this.rows = new Rows(part("review-rows"), HEIGHT, (change) => this.#row(change), t("Changes that wait"));
     part("review-rows").append(this.rows.list);
     part("review-open").addEventListener("click", () => this.show());
     for (const op of /** @type {const} */ (["apply", "drop"])) part(`review-${op}`).addEventListener("click", () => this.#ask(op));
@@ -110,7 +111,7 @@ export class ReviewDialog {
   #tell(total) {
     this.#bar.hidden = total === 0;
     this.#bar.dataset.total = String(total);
-    setText(part("review-count"), total === 1 ? "1 change in your directory waits for your review." : `${total.toLocaleString("en")} changes in your directory wait for your review.`);
+    setText(part("review-count"), plural(total, "1 change in your directory waits for your review.", "{count} changes in your directory wait for your review."));
   }
 
   async #load() {
@@ -129,7 +130,7 @@ export class ReviewDialog {
         at = this.#at = page.at;
         found.push(...page.list);
         if (!page.list.length) break;
-        if (total > PAGE) setText(part("review-total"), `${found.length.toLocaleString("en")} of ${total.toLocaleString("en")} …`);
+        if (total > PAGE) setText(part("review-total"), `${t("{some} of {all}", { some: found.length, all: total })} …`);
       }
     } catch (error) {
       this.#say(error);
@@ -151,12 +152,12 @@ export class ReviewDialog {
 
   /** @param {Change} change */
   #row(change) {
-    const box = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox", checked: this.#chosen.has(change.path), "aria-label": `Select ${change.path}`, tabIndex: -1 }));
+    const box = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox", checked: this.#chosen.has(change.path), "aria-label": t("Select {path}", { path: change.path }), tabIndex: -1 }));
     box.addEventListener("change", () => this.#toggle(change, box.checked));
     const name = el("button", { type: "button", className: "review-path", title: change.path },
       el("span", { className: `review-kind ${change.kind}`, "aria-hidden": "true" }, SIGNS[change.kind]), el("span", { className: "sr" }, WORDS[change.kind]),
-      el("bdi", {}, change.path), ...(change.conflict ? [el("span", { className: "badge error" }, "conflict")] : []),
-      ...(change.from || change.to ? [el("span", { className: "badge" }, change.from ? "renamed" : "moved away")] : []),
+      el("bdi", {}, change.path), ...(change.conflict ? [el("span", { className: "badge error" }, t("conflict"))] : []),
+      ...(change.from || change.to ? [el("span", { className: "badge" }, change.from ? t("renamed") : t("moved away"))] : []),
       el("span", { className: "review-lines" }));
     name.addEventListener("click", () => this.#go(this.#changes.indexOf(change)));
     const row = el("div", { className: "review-row", "data-path": change.path }, box, name);
@@ -229,10 +230,10 @@ export class ReviewDialog {
     const [some, all] = [this.#chosen.size, this.#changes.length];
     this.#all.checked = all > 0 && some === all;
     this.#all.indeterminate = some > 0 && some < all;
-    setText(part("review-total"), all === 0 ? "Nothing waits." : some ? `${some.toLocaleString("en")} of ${all.toLocaleString("en")} selected` : all === 1 ? "1 change" : `${all.toLocaleString("en")} changes`);
+    setText(part("review-total"), all === 0 ? t("Nothing waits.") : some ? t("{some} of {all} selected", { some, all }) : plural(all, "1 change", "{count} changes"));
     const few = some > 0 && some < all;
-    setText(part("review-apply"), few ? `Apply selected (${some.toLocaleString("en")})` : "Apply all");
-    setText(part("review-drop"), few ? `Drop selected (${some.toLocaleString("en")})` : "Drop all");
+    setText(part("review-apply"), few ? t("Apply selected ({some})", { some }) : t("Apply all"));
+    setText(part("review-drop"), few ? t("Drop selected ({some})", { some }) : t("Drop all"));
     for (const op of ["apply", "drop"]) /** @type {HTMLButtonElement} */ (part(`review-${op}`)).disabled = all === 0;
   }
 
@@ -253,18 +254,18 @@ export class ReviewDialog {
   async #open() {
     const change = this.#changes[this.#current];
     if (!change) {
-      this.#diff.replaceChildren(el("p", { className: "nothing" }, "Nothing waits for review."));
+      this.#diff.replaceChildren(el("p", { className: "nothing" }, t("Nothing waits for review.")));
       return;
     }
     this.#diff.replaceChildren(...this.#about(change));
-    const text = el("div", { className: "review-text" }, el("p", { className: "nothing" }, "Loading …"));
+    const text = el("div", { className: "review-text" }, el("p", { className: "nothing" }, t("Loading …")));
     this.#diff.append(text);
     this.#diff.scrollTop = 0;
     try {
       const patch = await this.request("patch", { path: change.path });
       if (this.#changes[this.#current] !== change) return;
       const parts = drawn(patch.text);
-      text.replaceChildren(...(parts.length ? parts : [el("p", { className: "nothing" }, "No line of it would change.")]));
+      text.replaceChildren(...(parts.length ? parts : [el("p", { className: "nothing" }, t("No line of it would change."))]));
     } catch (error) {
       text.replaceChildren(el("p", { className: "notice warning" }, error instanceof Error ? error.message : String(error)));
     }
@@ -274,21 +275,21 @@ export class ReviewDialog {
   #about(change) {
     const { was, now } = change;
     const facts = [
-      was && now && was.type !== now.type ? `a ${was.type} becomes a ${now.type}` : (now ?? was)?.type,
-      was && now && was.mode !== now.mode ? `mode ${octal(was.mode)} → ${octal(now.mode)}` : "",
-      now?.target ? `points to ${now.target}` : "",
+      was && now && was.type !== now.type ? t("a {before} becomes a {after}", { before: t(was.type), after: t(now.type) }) : t((now ?? was)?.type ?? ""),
+      was && now && was.mode !== now.mode ? t("mode {before} → {after}", { before: octal(was.mode), after: octal(now.mode) }) : "",
+      now?.target ? t("points to {target}", { target: now.target }) : "",
       was?.type === "file" && now?.type === "file" ? (was.size === now.size ? bytes(now.size ?? 0) : `${bytes(was.size ?? 0)} → ${bytes(now.size ?? 0)}`) : (now ?? was)?.type === "file" ? bytes((now ?? was)?.size ?? 0) : "",
-      change.agents.length ? `by ${change.agents.map(agentName).join(", ")}` : "",
+      change.agents.length ? t("by {agents}", { agents: change.agents.map(agentName).join(", ") }) : "",
     ].filter(Boolean);
     const notes = [
-      change.from ? `Renamed from ${change.from}: apply both to move it.` : "", change.to ? `Renamed to ${change.to}: apply both to move it.` : "",
-      change.conflict ? "Somebody changed it in the directory meanwhile. Applying it overwrites that, and needs your word." : "",
+      change.from ? t("Renamed from {from}: apply both to move it.", { from: change.from }) : "", change.to ? t("Renamed to {to}: apply both to move it.", { to: change.to }) : "",
+      change.conflict ? t("Somebody changed it in the directory meanwhile. Applying it overwrites that, and needs your word.") : "",
     ].filter(Boolean);
     return [
       el("h3", {}, el("span", { className: `review-kind ${change.kind}`, "aria-hidden": "true" }, SIGNS[change.kind]), " ", el("bdi", {}, change.path), el("span", { className: "sr" }, `, ${WORDS[change.kind]}`)),
       el("p", { className: "facts" }, facts.join(" · ")),
       ...notes.map((note) => el("p", { className: "notice warning" }, note)),
-      el("p", { className: "review-why" }, el("strong", {}, "Why it waits: "), [change.reason, change.impact > 1 ? change.why : ""].filter(Boolean).join(" ")),
+      el("p", { className: "review-why" }, el("strong", {}, `${t("Why it waits:")} `), [change.reason, change.impact > 1 ? change.why : ""].filter(Boolean).join(" ")),
     ];
   }
 
@@ -301,12 +302,12 @@ export class ReviewDialog {
     this.#meant = op;
     const met = meant.filter((one) => one.conflict).length;
     setText(part("review-words"), op === "apply"
-      ? `This writes into your directory now: ${summary(meant)}. What is overwritten or deleted there can't be brought back from here.`
-      : `This forgets what the agents did: ${summary(meant)}. Your directory stays as it is.`);
+      ? t("This writes into your directory now: {changes}. What is overwritten or deleted there can't be brought back from here.", { changes: summary(meant) })
+      : t("This forgets what the agents did: {changes}. Your directory stays as it is.", { changes: summary(meant) }));
     this.#force.checked = false;
     part("review-force-line").hidden = op === "drop" || met === 0;
-    setText(part("review-force-words"), met === 1 ? "Also overwrite the one that changed in the directory meanwhile" : `Also overwrite the ${met} that changed in the directory meanwhile`);
-    setText(part("review-yes"), op === "apply" ? "Yes, apply" : "Yes, drop");
+    setText(part("review-force-words"), plural(met, "Also overwrite the one that changed in the directory meanwhile", "Also overwrite the {count} that changed in the directory meanwhile"));
+    setText(part("review-yes"), op === "apply" ? t("Yes, apply") : t("Yes, drop"));
     this.#sure.hidden = false;
     part("review-yes").focus();
   }
@@ -322,7 +323,7 @@ export class ReviewDialog {
     const pieces = every ? [null] : Array.from({ length: Math.ceil(meant.length / SENT) }, (_, at) => meant.slice(at * SENT, (at + 1) * SENT).map((one) => one.path));
     this.#busy = true;
     this.#leave();
-    setText(this.#news, "Working …");
+    setText(this.#news, t("Working …"));
     let [done, left, notes] = [0, /** @type {any[]} */ ([]), /** @type {any[]} */ ([])];
     try {
       for (const paths of pieces) {
@@ -333,8 +334,8 @@ export class ReviewDialog {
         notes.push(...answer.notes);
       }
       this.#choose([]);
-      setText(this.#news, [op === "apply" ? `${counted(done)} in your directory now.` : `${counted(done)} dropped.`,
-        left.length ? `${counted(left.length)} left: ${left[0].path}: ${left[0].why}` : "", notes.length ? `${notes[0].path}: ${notes[0].why}` : ""].filter(Boolean).join(" "));
+      setText(this.#news, [op === "apply" ? plural(done, "1 change is in your directory now.", "{count} changes are in your directory now.") : plural(done, "1 change is dropped.", "{count} changes are dropped."),
+        left.length ? plural(left.length, "1 change is left: {path}: {why}", "{count} changes are left: {path}: {why}", left[0]) : "", notes.length ? `${notes[0].path}: ${notes[0].why}` : ""].filter(Boolean).join(" "));
     } catch (error) {
       this.#say(error);
     } finally {
@@ -397,14 +398,9 @@ function pressing(change) {
 function summary(changes) {
   const parts = /** @type {const} */ (["add", "modify", "delete"]).map((kind) => {
     const count = changes.filter((one) => one.kind === kind).length;
-    return count ? `${count.toLocaleString("en")} ${WORDS[kind]}` : "";
+    return count ? `${number(count)} ${WORDS[kind]}` : "";
   });
   return parts.filter(Boolean).join(", ");
-}
-
-/** @param {number} count */
-function counted(count) {
-  return count === 1 ? "1 change is" : `${count.toLocaleString("en")} changes are`;
 }
 
 /** @param {number} mode */

@@ -2,6 +2,7 @@
 
 import { el, part } from "./dom.js";
 import { dateTime } from "./format.js";
+import { plural, t } from "./language.js";
 import { exampleList } from "./welcome.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -54,18 +55,18 @@ export class Sessions {
     const words = this.#search.value.trim().toLowerCase();
     const found = this.store.sessions.filter((info) => `${info.title} ${info.id}`.toLowerCase().includes(words));
     const rows = found.slice(0, 300).map((info) => {
-      const facts = `${dateTime(info.changed)} · ${info.records} records${info.open ? " · open" : ""}`;
-      const badge = info.foreign ? [el("span", { className: "badge", title: "This installation did not make it" }, "foreign")] : [];
+      const facts = [dateTime(info.changed), plural(info.records, "1 record", "{count} records"), info.open ? t("open") : ""].filter(Boolean).join(" · ");
+      const badge = info.foreign ? [el("span", { className: "badge", title: t("This installation did not make it") }, t("foreign"))] : [];
       const button = el("button", { type: "button" },
-        el("span", { className: "title" }, info.title || "Untitled"), el("span", { className: "facts" }, facts, ...badge));
+        el("span", { className: "title" }, info.title || t("Untitled")), el("span", { className: "facts" }, facts, ...badge));
       if (info.id === this.store.session.id) button.setAttribute("aria-current", "true");
       button.addEventListener("click", () => this.#choose(info.id));
-      const replay = el("button", { type: "button", className: "replay-button", title: "Look at it without going on with it" }, "Replay");
-      replay.setAttribute("aria-label", `Replay ${info.title || "Untitled"}`);
+      const replay = el("button", { type: "button", className: "replay-button", title: t("Look at it without going on with it") }, t("Replay"));
+      replay.setAttribute("aria-label", t("Replay {title}", { title: info.title || t("Untitled") }));
       replay.addEventListener("click", () => this.#choose(info.id, true));
       return el("li", {}, button, replay);
     });
-    const none = el("li", { className: "empty" }, words ? "No session matches." : "There are no sessions yet.");
+    const none = el("li", { className: "empty" }, words ? t("No session matches.") : t("There are no sessions yet."));
     this.#list.replaceChildren(...(rows.length ? rows : [none]));
   }
 }

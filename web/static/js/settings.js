@@ -3,6 +3,7 @@
 
 import { el, part } from "./dom.js";
 import { facts } from "./facts.js";
+import { t } from "./language.js";
 
 /** @typedef {{check: string, ok: boolean, detail: string, remedy: string}} Check */
 
@@ -24,15 +25,15 @@ export class SettingsDialog {
   }
 
   async show() {
-    this.#content.replaceChildren(el("p", { className: "nothing", role: "status" }, "Looking at this machine …"));
+    this.#content.replaceChildren(el("p", { className: "nothing", role: "status" }, t("Looking at this machine …")));
     if (!this.#dialog.open) this.#dialog.showModal();
     try {
       const { settings, checks } = await this.ask();
       this.#content.replaceChildren(
-        el("h3", {}, "Model"), el("p", {}, this.model() || "No model is known yet."),
-        el("h3", {}, "Another model"), el("p", {}, "Any endpoint that speaks the OpenAI protocol; set these and start the server anew:"), el("pre", { tabIndex: 0 }, ENDPOINT),
-        el("h3", {}, "What works here"), el("ul", { className: "checks" }, ...checks.map(row)),
-        el("h3", {}, "Settings in force"), facts(settings));
+        el("h3", {}, t("Model")), el("p", {}, this.model() || t("No model is known yet.")),
+        el("h3", {}, t("Another model")), el("p", {}, t("Any endpoint that speaks the OpenAI protocol; set these and start the server anew:")), el("pre", { tabIndex: 0 }, ENDPOINT),
+        el("h3", {}, t("What works here")), el("ul", { className: "checks" }, ...checks.map(row)),
+        el("h3", {}, t("Settings in force")), facts(settings));
     } catch (error) {
       this.#content.replaceChildren(el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error)));
     }
@@ -41,7 +42,7 @@ export class SettingsDialog {
 
 /** @param {Check} one */
 function row(one) {
-  const state = el("span", { className: `badge ${one.ok ? "ok" : "error"}` }, one.ok ? "works" : "does not work");
-  const remedy = one.remedy ? [el("p", { className: "facts" }, "To mend it: ", el("code", {}, one.remedy))] : [];
+  const state = el("span", { className: `badge ${one.ok ? "ok" : "error"}` }, one.ok ? t("works") : t("does not work"));
+  const remedy = one.remedy ? [el("p", { className: "facts" }, `${t("To mend it:")} `, el("code", {}, one.remedy))] : [];
   return el("li", {}, state, " ", el("strong", {}, one.check), el("p", { className: "facts" }, one.detail), ...remedy);
 }

@@ -8,6 +8,7 @@
 // Events: "session", "tree", "records", "rendered", "live", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
 
 import { snippet } from "./format.js";
+import { heard } from "./language.js";
 
 /** @typedef {import("./types.js").TreeNode} TreeNode */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
@@ -217,7 +218,7 @@ export class Store extends EventTarget {
   #session(message) {
     if (message.id !== this.session.id && this.session.id !== null) this.#reset();
     if (message.since < this.last) this.#reset();
-    this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", ...message };
+    this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", ...message, model: heard(message.model ?? this.session.model) };
     this.#tell("session");
   }
 
@@ -237,10 +238,10 @@ export class Store extends EventTarget {
   /** @param {{text: string, level?: string}} message */
   #notice({ text, level }) {
     if (level === "error") {
-      this.alert = text;
+      this.alert = heard(text);
       this.#tell("alert");
     } else {
-      this.notice = text;
+      this.notice = heard(text);
       this.#tell("notice");
     }
   }

@@ -3,6 +3,7 @@
 import { controls } from "./controls.js";
 import { el, onceAFrame, part, setText } from "./dom.js";
 import { tokens } from "./format.js";
+import { heard, t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").TreeNode} TreeNode */
@@ -70,7 +71,7 @@ export class Tree {
     for (const { path, state, doing } of nodes) {
       const item = this.#rows.get(path)?.item;
       if (!item) continue;
-      item.hidden = !`${path} ${asking.has(path) ? "waiting for approval" : state} ${doing}`.toLowerCase().includes(words);
+      item.hidden = !`${path} ${asking.has(path) ? t("waiting for approval") : t(state)} ${heard(doing)}`.toLowerCase().includes(words);
       item.classList.toggle("asking", asking.has(path));
     }
     if (!words) return;
@@ -87,11 +88,11 @@ export class Tree {
   #show(node, known) {
     const row = this.#rows.get(node.path) ?? this.#row(node, known);
     row.mark.dataset.state = node.state;
-    setText(row.name, node.path === "/" ? "Root agent" : node.name);
-    setText(row.doing, node.state === "paused" ? "paused" : node.doing);
+    setText(row.name, node.path === "/" ? t("Root agent") : node.name);
+    setText(row.doing, node.state === "paused" ? t("paused") : heard(node.doing));
     const used = node.prompt_tokens + node.completion_tokens;
     setText(row.tokens, used ? tokens(used) : "");
-    row.item.setAttribute("aria-label", [node.path, node.kind === "plan" ? "plan" : "", node.state, node.doing].filter(Boolean).join(", "));
+    row.item.setAttribute("aria-label", [node.path, node.kind === "plan" ? t("plan") : "", t(node.state), heard(node.doing)].filter(Boolean).join(", "));
     row.buttons.update(node);
     row.buttons.element.hidden = this.store.past;
   }
@@ -106,7 +107,7 @@ export class Tree {
     const mark = el("span", { className: "mark" });
     const name = el("span", { className: "node-name" });
     const doing = el("span", { className: "node-doing" });
-    const used = el("span", { className: "node-tokens", title: "Tokens" });
+    const used = el("span", { className: "node-tokens", title: t("Tokens") });
     const line = el("div", { className: "node" }, mark, el("span", { className: "node-text" }, name, doing), used, buttons.element);
     const group = el("ul", { role: "group" });
     const item = el("li", { role: "treeitem", tabIndex: -1, "data-path": node.path, "aria-keyshortcuts": "P I X" }, line);

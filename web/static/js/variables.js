@@ -2,6 +2,7 @@
 
 import { el, part, setText } from "./dom.js";
 import { bytes } from "./format.js";
+import { t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").Variable} Variable */
@@ -14,11 +15,11 @@ import { bytes } from "./format.js";
  * @returns {HTMLElement}
  */
 export function variableList(list, show) {
-  if (!list.length) return el("p", { className: "nothing" }, "This agent has no variables here.");
+  if (!list.length) return el("p", { className: "nothing" }, t("This agent has no variables here."));
   return el("ul", { className: "variables" }, ...list.map((one) => {
     const chip = el("button", { type: "button", className: "chip" }, `$${one.name}`);
     chip.addEventListener("click", () => show(one.name));
-    const facts = el("span", { className: "facts" }, [one.media, bytes(one.size), one.origin && `from ${one.origin}`].filter(Boolean).join(" · "));
+    const facts = el("span", { className: "facts" }, [one.media, bytes(one.size), one.origin && t("from {origin}", { origin: one.origin })].filter(Boolean).join(" · "));
     return el("li", {}, chip, facts, ...provenance(one.labels));
   }));
 }
@@ -83,15 +84,15 @@ export class VariableDialog {
    * @param {HTMLElement|null} picture
    */
   #fill(path, value, picture) {
-    const button = el("button", { type: "button" }, "Download");
+    const button = el("button", { type: "button" }, t("Download"));
     button.addEventListener("click", () => this.download(path, value.name));
-    const vouch = el("button", { type: "button", title: "It then counts as yours, and may reach calls that what comes from outside may not" }, "Vouch for it");
+    const vouch = el("button", { type: "button", title: t("It then counts as yours, and may reach calls that what comes from outside may not") }, t("Vouch for it"));
     vouch.hidden = value.labels.every((label) => label === "user" || label === "model");
     vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name));
 
-    const facts = [value.media, bytes(value.size), value.origin && `from ${value.origin}`, `SHA-256 ${value.sha256.slice(0, 12)}…`];
+    const facts = [value.media, bytes(value.size), value.origin && t("from {origin}", { origin: value.origin }), `SHA-256 ${value.sha256.slice(0, 12)}…`];
     const content = picture ?? (value.text === null
-      ? el("p", { className: "nothing" }, "This content is no text, so it can't be shown here.")
+      ? el("p", { className: "nothing" }, t("This content is no text, so it can't be shown here."))
       : el("pre", { tabIndex: 0 }, value.text));
     this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button, " ", vouch));
   }

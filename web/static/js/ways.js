@@ -2,20 +2,21 @@
 // chosen once nobody has typed for a moment, and says so before anything is sent.
 
 import { el, part, setText } from "./dom.js";
+import { heard, t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {{mode: string, plan_first?: boolean}} Way */
 
 /** What each is and when it pays, in the order in which they are offered. @type {[string, string, string][]} */
 const WAYS = [
-  ["dialogue", "Dialogue", "The root works on it step by step and sees each result before it goes on"],
-  ["auto", "Auto", "What the message is like decides"],
-  ["profile", "Profile", "A plan with its risks and branches, written beforehand: two or three model calls"],
-  ["static", "Static", "A plan that is carried out as it was written"],
-  ["reflect", "Reflect", "A plan that is judged after each wave of steps"],
-  ["nreflect", "N-reflect", "A plan that is judged after every few steps, while others run"],
-  ["orchestrator", "Orchestrator", "A plan in which an observer looks at each result"],
-  ["analyze", "Analyze", "A plan that is judged at its end, and written anew until its goal is reached"],
+  ["dialogue", t("Dialogue"), t("The root works on it step by step and sees each result before it goes on")],
+  ["auto", t("Auto"), t("What the message is like decides")],
+  ["profile", t("Profile"), t("A plan with its risks and branches, written beforehand: two or three model calls")],
+  ["static", t("Static"), t("A plan that is carried out as it was written")],
+  ["reflect", t("Reflect"), t("A plan that is judged after each wave of steps")],
+  ["nreflect", t("N-reflect"), t("A plan that is judged after every few steps, while others run")],
+  ["orchestrator", t("Orchestrator"), t("A plan in which an observer looks at each result")],
+  ["analyze", t("Analyze"), t("A plan that is judged at its end, and written anew until its goal is reached")],
 ];
 
 /** Milliseconds without a key after which a message counts as written, for now. */
@@ -69,7 +70,7 @@ export class Ways {
 
   #show() {
     this.#choice.disabled = this.#busy;
-    this.#choice.title = this.#busy ? "The root is at work: what is said now goes to what runs" : (WAYS.find(([value]) => value === this.#choice.value)?.[2] ?? "");
+    this.#choice.title = this.#busy ? t("The root is at work: what is said now goes to what runs") : (WAYS.find(([value]) => value === this.#choice.value)?.[2] ?? "");
     const label = this.#first.closest("label");
     if (label) label.hidden = this.way.mode === "dialogue";
     this.written(this.#text);
@@ -79,14 +80,14 @@ export class Ways {
   #about() {
     const mode = this.way.mode;
     if (mode === "dialogue" || this.#place.hidden) return "";
-    return mode === "auto" ? (this.#text ? "…" : "What the message is like decides how it is worked on") : (WAYS.find(([value]) => value === mode)?.[2] ?? "");
+    return mode === "auto" ? (this.#text ? "…" : t("What the message is like decides how it is worked on")) : (WAYS.find(([value]) => value === mode)?.[2] ?? "");
   }
 
   async #ask() {
     const text = this.#text;
     try {
       const found = await this.foresee(text);
-      if (text === this.#text && this.way.mode === "auto") setText(this.#foreseen, `Auto would choose ${found.mode}. ${found.why}`);
+      if (text === this.#text && this.way.mode === "auto") setText(this.#foreseen, t("Auto would choose {mode}. {why}", { mode: found.mode, why: heard(found.why) }));
     } catch (error) {
       if (text === this.#text) setText(this.#foreseen, error instanceof Error ? error.message : String(error));
     }

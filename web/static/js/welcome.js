@@ -1,13 +1,14 @@
 // What stands in a dialogue before anything was said: suggestions, and recorded sessions to look at.
 
 import { el } from "./dom.js";
+import { t } from "./language.js";
 
 /** @typedef {{id: string, title: string, about: string}} Example */
 
 const SUGGESTIONS = [
-  "Show me the disk usage of /tmp in your sandbox",
-  "Which kernel and distribution does your sandbox run?",
-  "Write a small file in your workspace and count its lines",
+  t("Show me the disk usage of /tmp in your sandbox"),
+  t("Which kernel and distribution does your sandbox run?"),
+  t("Write a small file in your workspace and count its lines"),
 ];
 
 /**
@@ -18,18 +19,18 @@ const SUGGESTIONS = [
  * @returns {HTMLElement}
  */
 export function welcome(model, examples, { suggest, explain, open }) {
-  const more = el("button", { className: "link", type: "button" }, "What works here, and how to have another model answer");
+  const more = el("button", { className: "link", type: "button" }, t("What works here, and how to have another model answer"));
   more.addEventListener("click", () => explain());
-  return el("div", { className: "empty" }, el("h3", {}, "What should be done?"),
-    el("p", {}, "The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree."),
-    ...(model ? [el("p", { className: "aside" }, `Model: ${model}`)] : []), el("p", {}, more),
+  return el("div", { className: "empty" }, el("h3", {}, t("What should be done?")),
+    el("p", {}, t("The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree.")),
+    ...(model ? [el("p", { className: "aside" }, t("Model: {model}", { model }))] : []), el("p", {}, more),
     ...SUGGESTIONS.map((text) => {
       const button = el("button", { className: "suggestion", type: "button" }, text);
       button.addEventListener("click", () => suggest(text));
       return button;
     }),
-    ...(examples.length ? [el("h3", {}, "Look at a recorded session"),
-      el("p", {}, "Played on this product with a scripted model; the sandbox and all results were real. None needs a model of yours."),
+    ...(examples.length ? [el("h3", {}, t("Look at a recorded session")),
+      el("p", {}, t("Played on this product with a scripted model; the sandbox and all results were real. None needs a model of yours.")),
       exampleList(examples, open)] : []));
 }
 
