@@ -122,7 +122,7 @@ class Client(Protocol):
         """Send the tree as it was behind record `at`, or as it is."""
         ...
 
-    async def fork(self, at: int, text: str) -> tuple[str, int]:
+    async def fork(self, at: int, text: str, *, run: bool) -> tuple[str, int]:
         """Fork the watched session, say `text` in the new one and watch that; gives its id and the record."""
         ...
 
@@ -274,7 +274,7 @@ async def _seek(client: Client, message: Seek) -> Fields:
 
 
 async def _fork(client: Client, message: Fork) -> Fields:
-    session, n = await client.fork(message.at, message.text)
+    session, n = await client.fork(message.at, message.text, run=message.run)
     return {"session": session, "n": n}
 
 

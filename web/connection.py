@@ -309,18 +309,20 @@ class Connection:
             nodes = await past.nodes(at)
         await self._line.send({"type": "tree", "at": at, "nodes": [node_fields(node) for node in nodes]})
 
-    async def fork(self, at: int, text: str) -> tuple[str, int]:
+    async def fork(self, at: int, text: str, *, run: bool) -> tuple[str, int]:
         """Fork the watched session, say `text` in the new one and watch that; gives its id and the record.
 
-        An example comes with the product, not from this installation: it is adopted.
+        `run`: what was under way goes on there. An example comes with the product, not from this installation: it is adopted.
         """
         self.past()
         source = await self.session()
         example = isinstance(source, Stored) and source.example
-        make = self._runtime.adopt if example else self._runtime.fork
-        identity = await make(source.journal.parent, at)
+        place = source.journal.parent
+        identity = await (
+            self._runtime.adopt(place, at) if example else self._runtime.fork(place, at, run=run)
+        )
         session = await self._runtime.open(identity)
-        # Nothing may be awaited between: what the shared records left under way would go on first.
+        # Nothing may be awaited between: what the shared records left under way, if it may go on, would do so first.
         said = await session.say(text)
         await self._leave()
         self._follow(session, 0)

@@ -82,11 +82,13 @@ class Seek(Message):
 class Fork(Message):
     """Make a new session that shares records 1…`at` of the watched one, say `text` there, and watch it.
 
-    The `ok` has `session`, the new one's id, and `n`.
+    What was under way at `at` is dropped there; with `run`, it is carried out beside what `text` asks for. The `ok` has
+    `session`, the new one's id, and `n`.
     """
 
     at: int = Field(ge=1)
     text: Text
+    run: bool = False
 
 
 class Adopt(Message):

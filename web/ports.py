@@ -247,7 +247,7 @@ class Runtime(Protocol):
 
     async def open(self, session_id: str | None) -> Session: ...
 
-    async def fork(self, source: str | Path, at: int) -> str:
+    async def fork(self, source: str | Path, at: int, *, run: bool = False) -> str:
         """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it.
 
         `source`: a session's id, or the directory of a journal anywhere.

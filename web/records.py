@@ -314,6 +314,8 @@ def _facts(result: Result) -> Iterator[str]:
 
 
 def _result_body(result: Result, text: str, known: Known) -> str:
+    if result.status == "forked":
+        return '<p class="aside">Not carried out: forked here.</p>'
     if not text.strip():
         return '<p class="aside">No output.</p>'
     if result.function in ("CALL", "CALL_ASYNC", "WAIT", "QUERY"):

@@ -28,9 +28,11 @@ from core.records.parts import (
 GateRule: TypeAlias = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]
 """Which of the gate's questions had the last word."""
 
-ResultStatus: TypeAlias = Literal["ok", "error", "incomplete", "cancelled", "skipped", "interrupted"]
+ResultStatus: TypeAlias = Literal[
+    "ok", "error", "incomplete", "cancelled", "skipped", "interrupted", "forked"
+]
 """How an action ended: well; with an error; it did not complete (or was denied); it was cancelled; a message took its
-place; or a crash cut it off."""
+place; a crash cut it off; or it was not carried out, because the session was forked before it had ended."""
 
 Held: TypeAlias = Literal["", "impact", "provenance", "conflict", "pending", "lockdown", "unasked", "failed"]
 """Why changes are not applied: they do more than the agent may; it has read content from outside; somebody changed

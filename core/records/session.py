@@ -87,6 +87,8 @@ class Fork(Content):
     """Its files: as they were behind that record; as they were when it was forked; in a directory of the user's; none."""
     left_out: Outcome[int] = 0
     """How many files did not come along."""
+    drops: Annotated[Outcome[bool], Since("1.2")] = False
+    """What was under way behind that record is not carried out here: the root rests until somebody speaks to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

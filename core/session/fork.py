@@ -1,9 +1,10 @@
 """Forks a session: a new one that shares its records 1…n and goes its own way behind them.
 
 The shared records are copied byte for byte, so their chain of digests stays whole, and one `fork`
-record behind them says where they come from. What the original had begun and not ended at n is then
-in the state in which a crash would have left it, and is treated as after one. Nothing of the original
-is locked or changed; it may be running.
+record behind them says where they come from. What the original had begun and not ended at n is not
+carried out in the fork, and that is recorded when it is opened: who forks before a call mostly does so
+to prevent it. If it is wanted (`run`), it is treated as after a crash. Nothing of the original is
+locked or changed; it may be running.
 
 The new session is built in a hidden directory beside the others and renamed into place when all of it
 is on disk: it is there whole or not at all. What a killed process left half-built, the next fork removes.
@@ -75,11 +76,13 @@ def fork(
     *,
     session: str,
     now: datetime,
+    run: bool = False,
     versions: Versions | None = None,
     sealer: Sealer,
 ) -> Fork:
     """Make session `session` in the directory `sessions` from records 1…`at` (default: all) of `source`.
 
+    `run`: carry on with what was under way at `at`; without, it is dropped, and the root rests until somebody speaks.
     `versions`: reads the versions of its workspace, if it has any; without, its files are taken as they are now.
     `source`: a journal's file or its session's directory; it may stand anywhere, and be in use. `sealer`: whose it
     must be.
@@ -94,7 +97,7 @@ def fork(
     shared = _read(source, at, sealer)
     try:
         with workshop(sessions, session) as place:
-            made = _build(shared, place, session, now, versions, sealer)
+            made = _build(shared, place, session, now, versions, sealer, run=run)
             place.rename(sessions / session)
             sync_directory(sessions)
     except OSError as error:
@@ -158,7 +161,14 @@ def _read(source: Path, at: int | None, sealer: Sealer) -> _Shared:
 
 
 def _build(
-    shared: _Shared, place: Path, session: str, now: datetime, versions: Versions | None, sealer: Sealer
+    shared: _Shared,
+    place: Path,
+    session: str,
+    now: datetime,
+    versions: Versions | None,
+    sealer: Sealer,
+    *,
+    run: bool,
 ) -> tuple[Files, int]:
     """Write the whole session into `place`; which files it got, and how many were left out."""
     origin = shared.file.parent
@@ -173,7 +183,12 @@ def _build(
         _share(origin / "blobs" / digest, place / "blobs" / digest)
     sync_directory(place / "blobs")
     content = ForkContent(
-        from_=shared.session, after=shared.at, session=session, workspace=files, left_out=left_out
+        from_=shared.session,
+        after=shared.at,
+        session=session,
+        workspace=files,
+        left_out=left_out,
+        drops=not run,
     )
     record = Record(shared.at + 1, timestamp(now), "/", shared.step + 1, content, prev=shared.digest)
     _write_journal(shared, place / FILE, encode(record, sealer)[0])

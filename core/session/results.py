@@ -31,6 +31,9 @@ def settle(live: Live, agent: Agent, pending: Pending, status: ResultStatus) -> 
 
 
 def drop(live: Live, agent: Agent, status: ResultStatus) -> None:
-    """Give every pending action of an agent its outcome, `status`; skipping leaves those that wait for a reply."""
+    """Give every pending action of an agent its outcome, `status`; skipping leaves those that wait for a reply.
+
+    What was under way where the session was forked has another: it is not carried out.
+    """
     for pending in [one for one in agent.actions if not (one.call and status == "skipped")]:
-        settle(live, agent, pending, status)
+        settle(live, agent, pending, "forked" if pending.forked else status)

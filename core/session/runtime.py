@@ -184,12 +184,12 @@ class Runtime:
             session.start(self._group)
             return session
 
-    async def fork(self, source: str | Path, at: int) -> str:
+    async def fork(self, source: str | Path, at: int, *, run: bool = False) -> str:
         """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it.
 
-        Raises as `SessionStore.fork`.
+        `run`: what was under way at `at` is carried out there; without, it is dropped. Raises as `SessionStore.fork`.
         """
-        return (await asyncio.to_thread(self.store.fork, source, at)).session
+        return (await asyncio.to_thread(partial(self.store.fork, source, at, run=run))).session
 
     async def adopt(
         self,

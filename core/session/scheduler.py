@@ -237,6 +237,18 @@ class Scheduler:
                 self.stop(agent, "cancel", why)
                 self.steps.end(agent, "cancelled", why)
 
+    def drop_forked(self) -> None:
+        """End what was under way where the session was forked, if whoever forked it did not want it carried out."""
+        root = self.live.tree.root
+        try:
+            for path in root.children.values():
+                if any(agent.forked for agent in self.live.tree.subtree(path)):
+                    self.cancel(path, "The session was forked before this was done.")
+            if any(pending.forked for pending in root.actions):
+                drop(self.live, root, "forked")
+        except JournalUnwritable as error:
+            self.live.stop(error)
+
     def cancel_children(self, agent: Agent) -> None:
         """An agent returns: what its children still do is for nobody."""
         for path in agent.children.values():

@@ -553,6 +553,7 @@ class Session:
     def start(self, group: asyncio.TaskGroup) -> None:
         """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
         self._scheduler.start(self._steps, group, self._load_modules)
+        self._scheduler.drop_forked()
 
     async def close(self) -> None:
         """Stop everything and release the journal; the session can be opened again and goes on."""

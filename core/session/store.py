@@ -130,10 +130,10 @@ class SessionStore:
 
     # --- copies ---------------------------------------------------------------------------------
 
-    def fork(self, source: str | Path, at: int | None = None) -> Fork:
+    def fork(self, source: str | Path, at: int | None = None, *, run: bool = False) -> Fork:
         """Make a session that shares records 1…`at` (None: all) of a stored one, which may be running. Blocks.
 
-        What had no outcome at `at` is treated as after a crash when it is opened.
+        What had no outcome at `at` is not carried out, unless `run` says so: then it is treated as after a crash.
         `source`: a session's id, or a journal anywhere.
 
         Raises:
@@ -143,7 +143,8 @@ class SessionStore:
         """
         place, now = self._place(source), self._clock.now()
         return fork(
-            self.folder, place, at, session=new_session(now), now=now, versions=self._versions, sealer=self.sealer()
+            self.folder, place, at,
+            session=new_session(now), now=now, run=run, versions=self._versions, sealer=self.sealer(),
         )  # fmt: skip
 
     def adopt(self, source: str | Path, at: int | None, terms: Terms) -> Adopted:

@@ -46,7 +46,8 @@ class Pending:
     dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared`).
     `node`: the step of a plan that it is a firing of; `step`: the name under which it calls its module, if not the
     plan's own (`core.modules.whose`); `limit`: seconds that the step allows it, from when its module has it;
-    `stopped`: the plan wants nothing of it any more.
+    `stopped`: the plan wants nothing of it any more. `forked`: the session was forked here, and it is not to be
+    carried out.
     """
 
     index: int
@@ -71,6 +72,7 @@ class Pending:
     step: str = ""
     limit: float | None = None
     stopped: bool = False
+    forked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Agent:
     `all_turns`: how many turns it ever had. `step`: how many records it wrote, the last of them `record`.
     `directory`: where its last call left it. `plan`: it is a plan and not an agent; it has no turns, and its actions
     are the firings under way. `errand`: what the root has a plan for, in place of turns of its own.
+    `forked`: the session was forked while it was at work, which ends here.
     """
 
     path: str
@@ -122,6 +125,7 @@ class Agent:
     labels: Labels = NOTHING
     active: bool = False
     rest: Rest = "idle"
+    forked: bool = False
     paused: bool = False
     actions: list[Pending] = field(default_factory=list)
     turn: int = 0

@@ -376,9 +376,10 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
             name_block(agent, block)
     agent.actions = []
     agent.active, agent.guards.ended = False, ""
+    forked, agent.forked = agent.forked, False
     agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
     if status == "cancelled":
-        agent.mail.inbox, agent.mail.feedback = [], _left_behind(tree, agent)
+        agent.mail.inbox, agent.mail.feedback = [], _left_behind(tree, agent, forked=forked)
     elif (reply.generation is not None or passed_on is not None) and agent.mail.wakes:
         _activate(agent, record.at)
     if agent.plan is not None:
@@ -390,7 +391,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         _return(tree, agent, tree.agents[agent.caller], record, reply.bound or status, blocks)
 
 
-def _left_behind(tree: Tree, agent: Agent) -> list[str]:
+def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[str]:
     """What a cancelled agent reads first if it is ever called again: all that it had not answered yet."""
     # As it may have been sent already, with its notes (the first journals gave them to the turn alone).
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
@@ -402,7 +403,8 @@ def _left_behind(tree: Tree, agent: Agent) -> list[str]:
     for message in agent.mail.inbox:
         origin.read(agent, labels_shown(tree, agent, message, agent.table))
         agent.mail.parts += show(tree, agent, message, agent.table)
-    return [*parts, labels.note("Your work was cancelled here by the user.")]
+    why = "The session was forked here." if forked else "Your work was cancelled here by the user."
+    return [*parts, labels.note(why)]
 
 
 def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
@@ -488,6 +490,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
     pending = pending_of(tree, agent, record, call)
     if pending is None or pending.bound is None:
         return
+    expect(tree, record, not pending.forked, "makes a call that was dropped when the session was forked")
     same = digest_of(pending.bound) == call.args and pending.child == call.to
     expect(tree, record, same, f"calls {call.function} other than its turn says")
     if is_gated(pending.spec):
@@ -561,6 +564,8 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     if pending is None:
         return
     expect(tree, record, result.call == pending.call, "names another call than its own")
+    dropped = (result.status == "forked") == pending.forked
+    expect(tree, record, dropped, "is dropped, or carried out, other than the fork says")
     expect(tree, record, _kept(result) == _to_keep(pending, result), "remembers other than its action says")
     if tree.format == FORMAT:
         named = result.beside == fold_shared.beside(tree, pending, result.version)

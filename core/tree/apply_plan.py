@@ -815,13 +815,14 @@ def _settle(
 def _is_cancelled(record: Record) -> bool:
     """Whether a result or a reply says that there is none."""
     content = record.content
-    return isinstance(content, Result | Reply) and content.status == "cancelled"
+    return isinstance(content, Result | Reply) and content.status in ("cancelled", "forked")
 
 
 _FAILED: Final[Mapping[str, tuple[FailureKind, str]]] = {
     "incomplete": ("incomplete", "{} did not complete."),
     "cancelled": ("raised", "{} was cancelled before it ended."),
     "interrupted": ("interrupted", "{} was interrupted; its outcome is unknown."),
+    "forked": ("interrupted", "{} was not carried out: the session was forked here."),
 }
 
 

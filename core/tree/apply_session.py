@@ -133,7 +133,26 @@ def fork(tree: Tree, record: Record, forked: Fork) -> None:
     if forked.workspace == "current":
         # They are later than the records that came along: nobody here knows who wrote what since.
         tree.shared.files |= _LATER
+    if forked.drops:
+        _come_to_rest(tree)
     tree.session = forked.session
     # The overlay stays with the session that it belongs to, and with it what waits there; nor is what that session
     # added to the directory this one's own.
     tree.live = LiveFolder(overlay=tree.live.overlay)
+
+
+def _come_to_rest(tree: Tree) -> None:
+    """Nothing that was under way is carried out here. Whoever opens the session writes down what is dropped so.
+
+    The root only rests: what it had heard and not answered is read with whatever is said to it next.
+    """
+    for agent in tree.agents.values():
+        agent.forked = agent.active and agent.caller != "user"
+        for pending in agent.actions:
+            pending.forked = True
+    root = tree.root
+    if root.errand is not None and root.errand.mode == "auto":
+        root.mail.inbox.insert(0, root.errand.said)
+    root.errand, root.guards.ended = None, ""
+    if root.active:
+        root.active, root.rest = False, "idle"

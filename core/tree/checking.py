@@ -20,7 +20,7 @@ from core.tree.tree import Tree
 OfAction: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select
 """What is said of one action."""
 
-NOT_RUN: Final = ("cancelled", "skipped")
+NOT_RUN: Final = ("cancelled", "skipped", "forked")
 """An outcome that an action can have before it was bound."""
 
 GATED: Final = ("LOAD", "DEPLOY")

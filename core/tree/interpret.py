@@ -327,6 +327,10 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
             return labels.incomplete(pending.spec.name)
         case "cancelled":
             return f"`{pending.written}` was cancelled before it ended."
+        case "forked" if pending.call:
+            return f"`{pending.written}` had begun where the session was forked; what came of it is not known here."
+        case "forked":
+            return f"`{pending.written}` was not carried out: the session was forked here."
         case "skipped":
             return f"`{pending.written}` was not run: a message to you came first."
         case "interrupted":

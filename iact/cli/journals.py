@@ -41,6 +41,9 @@ def add_journals(commands: Commands) -> None:
     one.add_argument(
         "--say", metavar="TEXT", help="say this in it, and print the reply; - reads standard input"
     )
+    one.add_argument(
+        "--run", action="store_true", help="carry out what was under way at N; without, it is dropped"
+    )
     one.add_argument("--json", action="store_true")
     one = commands.add("html", _html, "Write a journal as one self-contained page.", journal)
     one.add_argument("journal", metavar="JOURNAL")
@@ -81,7 +84,7 @@ def _fork(chosen: argparse.Namespace, settings: Settings) -> int:
 
     path = journals.find(settings, chosen.journal)
     text = message(chosen.say) if chosen.say is not None else None
-    return journals.fork(settings, path, at=chosen.at, text=text, as_json=chosen.json)
+    return journals.fork(settings, path, at=chosen.at, text=text, as_json=chosen.json, run=chosen.run)
 
 
 def _html(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -242,13 +242,18 @@ def _facts(record: Record) -> Iterator[str]:
             yield content.OP
 
 
-def fork(settings: Settings, path: Path, *, at: int | None, text: str | None, as_json: bool) -> int:
-    """Make a new session from the first records of a journal; with `text`, say that in it and wait for the reply."""
+def fork(
+    settings: Settings, path: Path, *, at: int | None, text: str | None, as_json: bool, run: bool = False
+) -> int:
+    """Make a new session from the first records of a journal; with `text`, say that in it and wait for the reply.
+
+    `run`: what was under way there is carried out; without, it is dropped.
+    """
     if text is not None and not text.strip():
         raise UsageError("The message is empty.")
     from iact.wiring import open_versions  # loads the sandbox, which readers of journals do without
 
-    made = SessionStore(settings.data, versions=open_versions()).fork(path, at)
+    made = SessionStore(settings.data, versions=open_versions()).fork(path, at, run=run)
     if made.left_out:
         print(f"note: {made.left_out} files of the workspace could not be copied.", file=sys.stderr)
     if text is not None:

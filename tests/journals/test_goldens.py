@@ -171,7 +171,7 @@ def test_a_plan_of_an_older_version_goes_on_from_any_of_its_records(mode: str, t
             script = replies({"/": ["Done."] * 9, "/audit/reader": ["Read it."] * 9})
             clock = Then(records[at - 1].at)
             async with planning(tmp_path, script, answers=JUDGING, clock=clock) as opened:
-                copy = await opened.open(await opened.fork(name, at))
+                copy = await opened.open(await opened.fork(name, at, run=True))
                 answer = await copy.answer(at)
                 assert answer.body == "Done.", f"after record {at}"
             assert replay(copy.journal, verify=True).verified_from == at + 2

@@ -359,7 +359,7 @@ class FakeRuntime:
             raise UsageError(f"There is no session {session_id}.")
         return self.known[session_id]
 
-    async def fork(self, source: str | Path, at: int) -> str:
+    async def fork(self, source: str | Path, at: int, *, run: bool = False) -> str:
         raise UsageError("Sessions in memory can't be forked.")
 
     async def adopt(self, source: str | Path, at: int | None = None) -> str:

@@ -117,6 +117,8 @@ TURNS = [
     "Still here.",
     "```house.leave text=$hall\n```",
     "So it is.",
+    "```house.leave text=$hall\n```",
+    "It stays so.",
 ]
 
 
@@ -147,11 +149,13 @@ def everything(data: Path) -> list[Path]:
             await session.refresh_modules()
         async with opened(data, script, policy=POLICY, memory=memory) as it:
             again = await it.open(session.id)
-            last = await again.ask("Are you there?")
+            await again.ask("Are you there?")
             await leave(again, False)
-            name = await it.fork(session.id, last.n)
+            wanted = [one.n for one in again.records() if one.kind == "turn" and "house.leave" in one.body]
+            name = await it.fork(session.id, wanted[-1])
         async with opened(data, script, policy=POLICY, memory=memory) as it:
             forked = await it.open(name)
+            await forked.ask("Better not. Are you there?")
             await leave(forked, True)
             await leave(forked, False)
         return [again.journal.parent, forked.journal.parent]

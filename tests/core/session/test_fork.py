@@ -37,8 +37,8 @@ FULL = {
 }
 
 
-def take(sessions: Path, source: Path, at: int | None) -> Fork:
-    return fork(sessions, source, at, session=new_session(NOW), now=NOW, sealer=SEALER)
+def take(sessions: Path, source: Path, at: int | None, *, run: bool = False) -> Fork:
+    return fork(sessions, source, at, session=new_session(NOW), now=NOW, run=run, sealer=SEALER)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -83,13 +83,14 @@ def test_every_record_is_a_place_to_fork(recorded: Path, tmp_path: Path) -> None
     records, before = read_journal(recorded).records, contents(recorded)
     assert len({one.kind for one in records}) >= 9
     for at in range(1, len(records) + 1):
-        forked_at(recorded, tmp_path / str(at), records, at)
+        forked_at(recorded, tmp_path / str(at), records, at, run=False)
+        forked_at(recorded, tmp_path / f"{at}-run", records, at, run=True)
         assert contents(recorded) == before, at
 
 
-def forked_at(recorded: Path, data: Path, records: list[Record], at: int) -> None:
-    """One fork opens, verifies and goes on."""
-    made, world = take(data / "sessions", recorded, at), World()
+def forked_at(recorded: Path, data: Path, records: list[Record], at: int, *, run: bool) -> None:
+    """One fork opens, verifies and goes on: with what was under way, or without."""
+    made, world = take(data / "sessions", recorded, at, run=run), World()
     shared = replay(made.directory, verify=True)
     assert list(shared.records[:-1]) == records[:at]
     assert shared.records[-1].fields == {
@@ -97,6 +98,7 @@ def forked_at(recorded: Path, data: Path, records: list[Record], at: int) -> Non
         "after": at,
         "session": made.session,
         "workspace": "current",
+        **({} if run else {"drops": True}),
     }
     assert shared.tree.session == made.session == made.directory.name
     assert (made.directory / "workspace" / "notes" / "a.txt").read_text() == "kept"
@@ -108,6 +110,11 @@ def forked_at(recorded: Path, data: Path, records: list[Record], at: int) -> Non
     # What could change something and had begun when it was forked is not run again.
     begun = {one.n for one in records[:at] if one.kind == "call"}
     assert not [call for call, function, _ in world.done if function != "t.read" and call in begun]
+    if not run:  # nor is anything carried out that was written before
+        written = {one.n for one in after[: at + 1] if one.kind == "turn"}
+        results = [one for one in after[at + 1 :] if one.kind == "result" and one.fields["turn"] in written]
+        assert {one.text("status") for one in results} <= {"forked"}
+        assert not [call for call, _, _ in world.done if after[call - 1].fields["turn"] in written]
 
 
 def test_a_call_under_way_is_reported_as_interrupted(recorded: Path, tmp_path: Path) -> None:
@@ -116,7 +123,7 @@ def test_a_call_under_way_is_reported_as_interrupted(recorded: Path, tmp_path: P
         for one in read_journal(recorded).records
         if one.kind == "call" and one.text("function") == "t.write"
     )
-    made = take(tmp_path / "sessions", recorded, call.n)
+    made = take(tmp_path / "sessions", recorded, call.n, run=True)
     after = go_on(tmp_path, made.session, World())
     outcome = next(one for one in after[call.n :] if one.kind == "result")
     assert (outcome.fields["call"], outcome.text("status")) == (call.n, "interrupted")
@@ -157,7 +164,7 @@ def test_a_running_session_is_forked_and_does_not_notice(recorded: Path, tmp_pat
             session = await opened.open()
             said = await session.say("Go")
             await until(lambda: world.done)
-            made = await opened.fork(session.id, session.records()[-1].n)
+            made = await opened.fork(session.id, session.records()[-1].n, run=True)
             hold.set()
             assert (await session.answer(said.n)).body == "Root done."
             twin = await opened.open(made)
@@ -323,3 +330,117 @@ def test_nothing_that_is_half_built_is_in_the_list_of_sessions(recorded: Path, t
             return [info.id for info in opened.sessions()]
 
     assert len(asyncio.run(main())) == 1
+
+
+CAREFUL = {"/": ["```WRITE\nrm -rf build\n```\n```VAR x\n1\n```\n```WRITE\nand more\n```", "Done."]}
+
+
+def before_the_call(folder: Path) -> int:
+    """The record of the first turn, whose calls nobody has decided about yet."""
+    return next(one.n for one in read_journal(folder).records if one.kind == "turn")
+
+
+async def played(data: Path, script: dict[str, list[str]]) -> Path:
+    async with runtime(data, replies(script)) as opened:
+        session = await opened.open()
+        await session.ask("Clean up")
+        return session.journal.parent
+
+
+def test_a_fork_before_a_call_does_not_make_it_and_the_agent_reads_so(tmp_path: Path) -> None:
+    async def main() -> tuple[Path, World, ScriptedModel]:
+        source = await played(tmp_path, CAREFUL)
+        world, model = World(), ScriptedModel(lambda asked: "I do not.")
+        async with runtime(tmp_path, lambda asked: "", world=world, model=model) as opened:
+            session = await opened.open(await opened.fork(source, before_the_call(source)))
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert not model.asked, "nothing runs until somebody speaks"
+            said = await session.say("Do NOT run that.")
+            assert (await session.answer(said.n)).body == "I do not."
+            return session.journal, world, model
+
+    journal, world, model = asyncio.run(main())
+    records = replay(journal, verify=True).records
+    dropped = [one for one in records if one.kind == "result" and one.text("status") == "forked"]
+    assert [one.text("function") for one in dropped] == ["t.write", "VAR", "t.write"]
+    assert not world.done
+    newest = model.asked[0].newest
+    assert newest.count("`WRITE` was not carried out: the session was forked here.") == 2
+    assert newest.index("forked here") < newest.index("Do NOT run that.")
+
+
+def test_a_fork_that_is_to_run_makes_the_call_that_was_pending(tmp_path: Path) -> None:
+    async def main() -> World:
+        source, world = await played(tmp_path, CAREFUL), World()
+        async with runtime(tmp_path, replies(CAREFUL), world=world) as opened:
+            session = await opened.open(await opened.fork(source, before_the_call(source), run=True))
+            await session.answer(0)
+        return world
+
+    assert [text for _, _, text in asyncio.run(main()).done] == ["rm -rf build", "and more"]
+
+
+def test_all_that_works_below_the_root_ends_where_a_fork_drops_it(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    world = World(hold={"held": hold})
+
+    async def main() -> tuple[Path, str]:
+        async with runtime(tmp_path, replies(DEEP), world=world) as opened:
+            session = await opened.open()
+            said = await session.say("Go")
+            await until(lambda: world.done)
+            at = session.records()[-1].n
+            hold.set()
+            await session.answer(said.n)
+            return session.journal.parent, await opened.fork(session.id, at)
+
+    _, made = asyncio.run(main())
+    model = ScriptedModel(lambda asked: "Ready.")
+
+    async def again() -> Path:
+        async with runtime(tmp_path, lambda asked: "", world=world, model=model) as opened:
+            session = await opened.open(made)
+            assert [view.state for view in session.tree()] == ["idle", "cancelled", "cancelled"]
+            said = await session.say("Leave it.")
+            await session.answer(said.n)
+            return session.journal
+
+    records = replay(asyncio.run(again()), verify=True).records
+    after = records[next(one.n for one in records if one.kind == "fork") :]
+    assert [(one.kind, one.agent, one.text("status")) for one in after[:4]] == [
+        ("result", "/a/b", "forked"),  # the one under way
+        ("result", "/a/b", "forked"),  # the one behind it
+        ("reply", "/a/b", "cancelled"),
+        ("reply", "/a", "cancelled"),
+    ]
+    assert "Your child /a did not finish (cancelled)" in model.asked[0].newest
+    assert [text for _, _, text in world.done] == ["held", "after"], "the original's, and no more"
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3, 4])
+def test_a_crash_while_dropping_leaves_nothing_to_be_carried_out(tmp_path: Path, kept: int) -> None:
+    """The journal ends after any of the records by which the fork's opening drops what was under way."""
+    world = World()
+
+    async def main() -> Path:
+        source = await played(tmp_path, FULL_CUT)
+        at = next(one.n for one in read_journal(source).records if one.kind == "call" and one.agent == "/a/b")
+        async with runtime(tmp_path, lambda asked: "") as opened:
+            made = await opened.fork(source, at)
+            await opened.open(made)
+        folder = tmp_path / "sessions" / made
+        records = read_journal(folder).records
+        lines = b"".join(encode(one, SEALER)[0] for one in records[: at + 1 + kept])
+        (folder / "journal.md").write_bytes(lines)
+        async with runtime(tmp_path, lambda asked: "Ready.", world=world) as opened:
+            session = await opened.open(made)
+            assert not [view for view in session.tree() if view.state in ("acting", "waiting", "thinking")]
+            await session.ask("Go on.")
+            return session.journal
+
+    replay(asyncio.run(main()), verify=True)
+    assert not world.done
+
+
+FULL_CUT = {**DEEP, "/a/b": ["```WRITE\nfirst\n```\n```WRITE\nafter\n```", "B done."]}

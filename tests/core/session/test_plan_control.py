@@ -198,7 +198,7 @@ def test_a_plan_goes_on_from_every_record_and_no_effect_happens_twice(tmp_path: 
         for at in range(began, len(records)):
             world = World()
             async with runtime(tmp_path, replies(script), world=world, answers=answers) as opened:
-                copy = await opened.open(await opened.fork(name, at))
+                copy = await opened.open(await opened.fork(name, at, run=True))
                 await copy.answer(at)
             replay(copy.journal, verify=True)
             called = {
@@ -217,6 +217,32 @@ def test_a_plan_goes_on_from_every_record_and_no_effect_happens_twice(tmp_path: 
         return len(records) - began
 
     assert asyncio.run(main()) > 40
+
+
+def test_a_plan_that_is_dropped_by_a_fork_carries_nothing_out_and_ends(tmp_path: Path) -> None:
+    """From each record of it: no step, no call of its child agents; the root hears that it did not finish."""
+    script, answers = researcher(), {"A step failed.": "{}", "Plan the": "no"}
+    script["/"] = [plan(AGENTS), "Done.", "Fine.", "Fine."]
+
+    async def main() -> int:
+        async with runtime(tmp_path, replies(script), answers=answers) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            records, name = list(session.records()), session.id
+        began = next(one.n for one in records if one.kind == "spawn")
+        below = next(one.agent for one in records if one.n == began)
+        ended = next(one.n for one in records if one.kind == "reply" and one.agent == below)
+        for at in range(began, ended):
+            world = World()
+            async with runtime(tmp_path, replies(script), world=world, answers=answers) as opened:
+                copy = await opened.open(await opened.fork(name, at))
+                assert not [view.path for view in copy.tree() if view.state in ("acting", "thinking")], at
+                assert (await copy.ask("Rather not.")).text("status") == "ok"
+            replay(copy.journal, verify=True)
+            assert not world.done, f"behind record {at}"
+        return ended - began
+
+    assert asyncio.run(main()) > 25
 
 
 JUDGING = {
@@ -256,7 +282,7 @@ def test_a_plan_of_every_mode_goes_on_after_every_record(tmp_path: Path, mode: s
         for at in range(began, len(records)):
             world = World()
             async with runtime(tmp_path, script, world=world, answers=JUDGING) as opened:
-                copy = await opened.open(await opened.fork(name, at))
+                copy = await opened.open(await opened.fork(name, at, run=True))
                 await copy.answer(at)
             replay(copy.journal, verify=True)
             before = sum(one.kind == "call" and one.text("function") == "t.write" for one in records[:at])
@@ -310,7 +336,7 @@ def test_a_plan_that_waits_for_a_person_goes_on_after_every_record(tmp_path: Pat
         for at in range(began, len(records)):
             world = World()
             async with runtime(tmp_path, script, world=world, answers=answers, policy=policy) as opened:
-                copy = await opened.open(await opened.fork(name, at))
+                copy = await opened.open(await opened.fork(name, at, run=True))
                 await through(copy, at)
             replay(copy.journal, verify=True)
             before = sum(one.kind == "call" and one.text("function") == "t.write" for one in records[:at])
@@ -336,7 +362,7 @@ def test_a_plan_that_was_cut_off_while_it_was_planned_is_planned_on(tmp_path: Pa
             session = await opened.open()
             await session.ask("Go")
             cut = next(one.n for one in session.records() if one.kind == "plan")
-            forked = await opened.fork(session.id, cut)
+            forked = await opened.fork(session.id, cut, run=True)
         async with runtime(tmp_path, script, answers=more) as opened:
             copy = await opened.open(forked)
             await copy.answer(cut)

@@ -65,7 +65,7 @@ def test_a_paused_step_is_still_paused_after_a_restart_and_in_a_fork(tmp_path: P
             done = ("c", "executed")
             await until(lambda: done in changes(scene.session.records()))
             at = len(scene.session.records())
-            forked = await scene.runtime.fork(scene.session.id, at)
+            forked = await scene.runtime.fork(scene.session.id, at, run=True)
         for which in (scene.session.id, forked):
             world = World()
             async with runtime(tmp_path, replies({"/": [plan(BESIDE), "Done."]}), world=world) as opened:
@@ -340,7 +340,7 @@ def test_a_plan_waits_to_be_looked_at_is_changed_and_started(tmp_path: Path) -> 
                 await session.edit_plan("/plan", "steps: [{id: a, call: t.nothing}]")
             await session.edit_plan("/plan", OTHER)
             at, which = len(session.records()), session.id
-            forked = await opened.fork(which, at)
+            forked = await opened.fork(which, at, run=True)
         assert not world.done
         for one in (which, forked):
             world = World()

@@ -339,7 +339,7 @@
  * @property {(number)[]} [beside] The other calls that may have written since the version before: what they had done by then is in this one, too.
  * @property {boolean} [unkept] It may have written, and no version could be kept.
  * @property {number} [unchanged] The last record before a look at the overlay that saw nothing new.
- * @property {"ok"|"error"|"incomplete"|"cancelled"|"skipped"|"interrupted"} status How it ended.
+ * @property {"ok"|"error"|"incomplete"|"cancelled"|"skipped"|"interrupted"|"forked"} status How it ended.
  * @property {string} [kind_of] Of REMEMBER: what kind of memory it is.
  * @property {string} [supersedes] Of REMEMBER: the memory that it replaces.
  * @property {string|null} [media] The type of its output; none or empty: plain text.
@@ -635,6 +635,7 @@
  * @property {string} session The id of this one.
  * @property {"version"|"current"|"live"|"none"} workspace Its files: as they were behind that record; as they were when it was forked; in a directory of the user's; none.
  * @property {number} [left_out] How many files did not come along.
+ * @property {boolean} [drops] What was under way behind that record is not carried out here: the root rests until somebody speaks to it.
  *
  * What stands before was copied from a session that this installation did not make, and has no authority here. All that gives a session its say is set anew.
  * @typedef {object} AdoptRecord
