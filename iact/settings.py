@@ -152,6 +152,16 @@ class PlanSettings(BaseModel):
         default=_PLANS.trust_below, description="below this trust it is repaired (PTR, formula 34)"
     )
 
+    trust_penalties: tuple[_Share, _Share, _Share, _Share, _Share, _Share] = Field(
+        default=(0.3, 0.15, 0.05, 0.02, 0.05, 0.1),
+        description="what a step takes off trust that failed, gave nothing or next to nothing, was branched or "
+        "recovered, and a condition that was met (PTR, formula 33)",
+    )
+    report: bool = Field(
+        default=_PLANS.report,
+        description="modes that judge end with a report in words; PLAN's `report` overrides it",
+    )
+
     @model_validator(mode="after")
     def _fits(self) -> PlanSettings:
         if abs(sum(self.risk_weights) - 1) > 1e-6:
@@ -162,7 +172,9 @@ class PlanSettings(BaseModel):
 
 
 class RateSettings(BaseModel):
-    """How often steps of a plan may call a module, or one of its functions: `[rates.NAME]`."""
+    """How often steps of a plan may call a module or one of its functions, or a model's endpoint may be asked: `[rates.NAME]`.
+
+    An endpoint is named by its host, with the port where its address has one: `[rates."api.example.com"]`."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from core.errors import UsageError
 from core.ports import Versions
+from core.rates import Rate
 from core.records.parts import PlanBounds, RateTerms
 from core.session import assembly, models
 from core.session.assembly import Clearance, Options
@@ -66,9 +67,17 @@ def roles_of(settings: Settings, environment: Mapping[str, str] | None = None) -
     return found
 
 
+def endpoint_rates(settings: Settings) -> dict[str, Rate]:
+    """How often the endpoints of models may be asked, by host: the rates that are named after one."""
+    urls = [settings.base_url or models.OPENAI, *(one.base_url or "" for one in settings.models.values())]
+    hosts = {models.host_of(url) for url in urls}
+    return {name: Rate(**one.model_dump()) for name, one in settings.rates.items() if name in hosts}
+
+
 def plan_bounds(settings: Settings) -> PlanBounds:
     """The bounds and thresholds of plans."""
-    rates = {name: RateTerms(**one.model_dump()) for name, one in settings.rates.items()}
+    asked = endpoint_rates(settings)
+    rates = {name: RateTerms(**one.model_dump()) for name, one in settings.rates.items() if name not in asked}
     return PlanBounds(**settings.plans.model_dump(), rates=rates or None)
 
 
@@ -118,7 +127,9 @@ async def open_runtime(
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
-    opened = models.open_models(endpoint_of(settings), roles=roles_of(settings))
+    opened = models.open_models(
+        endpoint_of(settings), roles=roles_of(settings), rates=endpoint_rates(settings)
+    )
     host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool)
     async with AsyncExitStack() as stack:
         memory = None

@@ -23,7 +23,7 @@ OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact"
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
 """Rooms of the core that stand side by side, above `core.records` and below `core.tree`."""
 
-BASE = {"core.ports", "core.errors", "core.characters", "core.objects", "core.path_names"}
+BASE = {"core.ports", "core.errors", "core.characters", "core.objects", "core.path_names", "core.rates"}
 EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
 
 OUTSIDE = BASE | {"core.session", "core.records"}
@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "core.errors": set(),
     "core.characters": set(),
     "core.path_names": set(),
+    "core.rates": set(),
     "core.ports": {"core.errors"},
     "core.objects": {"core.ports", "core.characters"},
     "core.records": BASE,

@@ -20,6 +20,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from core.errors import ForeignSession, IactError, JournalLocked, JournalUnwritable, UsageError
+from core.rates import Rate, TokenBucket
 from core.records.record import Record
 from core.session.view import NodeView
 from web.commands import COMMANDS
@@ -28,7 +29,6 @@ from web.follower import Follower, node_fields
 from web.line import Line, SlowReader
 from web.past import Past
 from web.ports import Prices, Runtime, Session, Surroundings
-from web.rate import Bucket
 from web.records import Fields
 from web.rendered import Rendered
 from web.shelf import Content, Shelf
@@ -38,7 +38,7 @@ from web.uploads import Arriving, Landing
 _log = logging.getLogger("iact.web")
 
 MESSAGES_PER_SECOND: Final = 30.0
-BURST: Final = 60.0
+BURST: Final = 60
 REFUSALS_BEFORE_CLOSE: Final = 120
 _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
     (UsageError, "usage"),
@@ -94,7 +94,7 @@ class Connection:
         self._follower: asyncio.Task[None] | None = None
         self._past: Past | None = None
         self._files: SessionFiles | None = None
-        self._bucket = Bucket(per_second=MESSAGES_PER_SECOND, burst=BURST, now=time.monotonic())
+        self._bucket = TokenBucket(Rate(MESSAGES_PER_SECOND, BURST))
         self._refused = 0
         self._turn = asyncio.Lock()
 
@@ -130,7 +130,7 @@ class Connection:
             # These are bounded by what was announced, not by a rate.
             await self._feed(self._arriving, frame)
             return
-        if not self._bucket.take(time.monotonic()):
+        if self._bucket.take(time.monotonic()) > 0:
             await self._refuse_flood(frame)
             return
         raw = _parse(frame)

@@ -121,6 +121,11 @@ def documentation(name: str, alias: str | None, text: str) -> str:
     return f"Documentation of `{name}`{also}:\n{fenced(clean(text))}"
 
 
+def kept_plans(names: Iterable[str]) -> str:
+    """What stands behind the documentation of PLAN, where the user has kept plans."""
+    return f"\nKept are: {', '.join(names)}."
+
+
 def message(source: str, text: str, variables: Mapping[str, Value]) -> str:
     """A message from `source` ("the user", "your caller /", "your child /a/b") with the variables it brings."""
     with_it = ", ".join(describe(name, value) for name, value in variables.items())

@@ -8,9 +8,10 @@ from core.plan.execution import NEVER, Attempt, Execution
 from core.plan.model import Node
 from core.plan.modes.base import LeaveOut
 from core.plan.refs import MissingField, resolve
-from core.plan.schedule import Resources, TokenBucket
+from core.plan.schedule import Resources
 from core.plan.seams import Firing, FunctionInfo
 from core.ports import JSON
+from core.rates import TokenBucket
 
 
 class Dispatch:

@@ -67,10 +67,10 @@ class Planner:
         if not joined:
             yield from self._corrected(question, text)
 
-    def _open(self, question: Question) -> Generator[Question, str | None, bool]:
-        """The mode's own opening, with one corrected try. Whether there are steps now."""
-        run = self._run
-        for _ in range(2):
+    def _open(self, opening: Question) -> Generator[Question, str | None, bool]:
+        """The mode's own opening, with one corrected try, and one for parameters. Whether there are steps now."""
+        run, question, fits, left = self._run, opening, 1, 2
+        while left:
             text = yield question
             if text is None:
                 run.warn("No profile could be had.")
@@ -79,7 +79,13 @@ class Planner:
                 run.join("profile", run.mode.opened(text, run.catalogue))
             except PlanError as error:
                 run.warn(f"The plan could not be used: {error}")
-                corrected = questions.correct(question.text, text, _problems_of(error))
+                problems, infos = _problems_of(error), run.infos()
+                if isinstance(error, PlanInvalid) and error.shaped and fits:
+                    fits -= 1
+                    corrected = questions.refit(opening.text, text, infos, problems)
+                else:
+                    left -= 1
+                    corrected = questions.correct(opening.text, text, problems)
                 question = Question("correct", corrected, shape=answers.SHAPES["profile"])
             else:
                 return True

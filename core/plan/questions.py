@@ -9,7 +9,7 @@ the question's shape (`core.plan.answers`), which whoever puts the question asks
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from core.plan.briefing import NOTHING, Briefing
@@ -171,20 +171,30 @@ def correct(question: str, reply: str, problems: Sequence[str]) -> str:
     return f"{question}\n\nAn earlier answer was:\n{reply[:EXCERPT]}\n\nIt can't be used:\n{_listed(problems)}\nWrite it again, corrected."
 
 
+def refit(question: str, reply: str, infos: Sequence[FunctionInfo], problems: Sequence[str]) -> str:
+    """Asks for a plan once more whose parameters alone don't fit, with the schemas of the functions that are named."""
+    named = {info.name for info in infos if any(info.name in one for one in problems)}
+    asked = correct(question, reply, problems)
+    return f"{asked}\n\nThe functions, with the JSON Schema of their parameters:\n{_schemas(infos, named)}"
+
+
 def fit(goal: str, nodes: Sequence[Node], infos: Sequence[FunctionInfo], problems: Sequence[str]) -> str:
     """Asks for the steps again whose parameters don't fit; the rest of their plan stands."""
     steps = "\n".join(f"  - {json.dumps(step_of(node), ensure_ascii=False)}" for node in nodes)
-    called = {node.call for node in nodes}
-    rules = "\n".join(
-        f"- {signature(info)}\n  {json.dumps(info.schema, ensure_ascii=False)}"
-        for info in infos
-        if info.name in called
-    )
+    rules = _schemas(infos, {node.call for node in nodes})
     return (
         f"Some steps of a plan call functions with parameters that these don't take.\n\nGoal: {goal}\n\n"
         f"The steps:\n{steps}\n\nWhat is wrong:\n{_listed(problems)}\n\nTheir functions, with the JSON Schema of the parameters:\n"
         f"{rules}\n\nAnswer with YAML only, `steps:` with these steps alone, under the same ids, their parameters corrected; "
         "a parameter that another step gives stays in `refs`."
+    )
+
+
+def _schemas(infos: Sequence[FunctionInfo], named: Collection[str]) -> str:
+    return "\n".join(
+        f"- {signature(info)}\n  {json.dumps(info.schema, ensure_ascii=False)}"
+        for info in infos
+        if info.name in named
     )
 
 

@@ -238,7 +238,7 @@ def _race_faults(node: Node, nodes: Mapping[str, Node], catalogue: Catalogue | N
 def _call_faults(node: Node, info: FunctionInfo | None, catalogue: Catalogue) -> Iterable[str]:
     if info is None:
         close = difflib.get_close_matches(node.call, [one.name for one in catalogue.all()], 1, 0.6)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         yield f"Step {node.id!r} calls {node.call!r}, which is not a function that you have{hint}"
 
 

@@ -34,6 +34,8 @@ class Say(Content):
     """How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply."""
     plan_first: Annotated[Outcome[bool], Since("1.2")] = False
     """The plan waits for a person before it begins."""
+    kept: Annotated[Outcome[tuple[str, ...] | None], Since("1.2")] = None
+    """The names of the plans that people kept, if they are others than the session knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,7 +128,8 @@ class PlanBounds:
     `calls`: of models about one plan. `seconds`: on the wall. `confidence`: from here on an analysis stands.
     `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual ones.
     `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`: of a
-    profile's risk and trust. `rates`: by a module's or a function's name, of the calls that steps make.
+    profile's risk and trust. `trust_penalties`: of a step that failed, gave nothing, gave next to nothing, was branched,
+    was recovered, and of a condition that was met. `report`: modes that judge end with a report in words. `rates`: by a module's or a function's name, of the calls that steps make.
     """
 
     WHOLE: ClassVar[bool] = True
@@ -148,6 +149,8 @@ class PlanBounds:
     guarded_from: float = 0.25
     repair_from: float = 0.55
     trust_below: float = 0.6
+    trust_penalties: tuple[float, ...] = (0.3, 0.15, 0.05, 0.02, 0.05, 0.1)
+    report: bool = True
     rates: Mapping[str, RateTerms] | None = None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic import BaseModel
@@ -19,7 +20,9 @@ from core.errors import UsageError
 from core.models import weights
 from core.models.roles import FAST, SMART, Models
 from core.models.structured import structured
+from core.models.throttle import Throttle, ThrottledModel
 from core.ports import ChatMessage, Clock, Medium, Model, ModelProfile
+from core.rates import Rate
 from core.session.clock import SystemClock
 
 OPENAI: Final = "https://api.openai.com/v1"
@@ -62,11 +65,16 @@ class RoleModel:
 
 
 def open_models(
-    endpoint: Endpoint | None, *, roles: Mapping[str, RoleModel] | None = None, clock: Clock | None = None
+    endpoint: Endpoint | None,
+    *,
+    roles: Mapping[str, RoleModel] | None = None,
+    rates: Mapping[str, Rate] | None = None,
+    clock: Clock | None = None,
 ) -> Models:
     """The models of an endpoint; of none: the embedded one. Cheap: nothing is loaded before it is used.
 
-    `roles`: models of their own for some roles, "smart" and "fast" among them or others.
+    `roles`: models of their own for some roles, "smart" and "fast" among them or others. `rates`: how often endpoints
+    may be asked, by `host_of` their addresses.
 
     An endpoint that serves one model only (as llama.cpp does) needs no name for it.
 
@@ -74,30 +82,49 @@ def open_models(
         UsageError: no model is named, and the endpoint has several or can't be asked.
     """
     clock = clock or SystemClock()
-    models = {name: _role_model(one, clock) for name, one in (roles or {}).items()}
+    at = _Throttles(rates or {}, clock)
+    models = {name: _role_model(one, clock, at) for name, one in (roles or {}).items()}
     if endpoint is None and SMART not in models:
         from core.models.embedded import EmbeddedModel
 
         models[SMART] = EmbeddedModel(clock=clock, rng=random.Random())
     if endpoint is not None:
         if SMART not in models:
-            models[SMART] = _model(endpoint, endpoint.smart or _only_model(endpoint), clock)
+            models[SMART] = _model(endpoint, endpoint.smart or _only_model(endpoint), clock, at)
         if endpoint.fast is not None and FAST not in models:
-            models[FAST] = _model(endpoint, endpoint.fast, clock)
+            models[FAST] = _model(endpoint, endpoint.fast, clock, at)
     return Models(models)
 
 
-def _role_model(one: RoleModel, clock: Clock) -> Model:
+def host_of(url: str) -> str:
+    """The host of an endpoint, with its port where the address names one."""
+    there = urlsplit(url)
+    host = there.hostname or ""
+    return f"{host}:{there.port}" if there.port is not None else host
+
+
+class _Throttles:
+    """What keeps each endpoint to its rate; models at one endpoint share it."""
+
+    def __init__(self, rates: Mapping[str, Rate], clock: Clock) -> None:
+        self._throttles = {host: Throttle(rate, clock) for host, rate in rates.items()}
+
+    def around(self, model: Model, url: str) -> Model:
+        throttle = self._throttles.get(host_of(url))
+        return ThrottledModel(model, throttle) if throttle is not None else model
+
+
+def _role_model(one: RoleModel, clock: Clock, at: _Throttles) -> Model:
     there = Endpoint(
         url=one.url, key=one.key, smart=one.model, context=one.context, takes=one.takes, dialect=one.dialect
     )
-    return _model(there, one.model or _only_model(there), clock)
+    return _model(there, one.model or _only_model(there), clock, at)
 
 
-def _model(endpoint: Endpoint, name: str, clock: Clock) -> Model:
+def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles) -> Model:
     from core.models.openai import OpenAIModel
 
-    return OpenAIModel(
+    model = OpenAIModel(
         base_url=endpoint.url,
         key=endpoint.key,
         profile=ModelProfile(name, endpoint.context, label=f"{name} at {endpoint.url}", takes=endpoint.takes),
@@ -105,6 +132,7 @@ def _model(endpoint: Endpoint, name: str, clock: Clock) -> Model:
         rng=random.Random(),
         dialect=endpoint.dialect,
     )
+    return at.around(model, endpoint.url)
 
 
 def _only_model(endpoint: Endpoint) -> str:

@@ -176,7 +176,9 @@ class Session:
             raise UsageError(
                 "The root is at work, so this can't begin as a plan. Wait for its answer, or say it in the mode dialogue."
             )
-        record = self._live.record(Say(mode=mode, plan_first=plan_first), "/", body=_text(text))
+        body, kept = _text(text), tuple(self._services.templates.names())
+        news = kept if kept != self._live.tree.kept else None
+        record = self._live.record(Say(mode=mode, plan_first=plan_first, kept=news), "/", body=body)
         self._scheduler.drive("/")
         return await self._live.durable(record)
 

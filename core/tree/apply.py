@@ -254,6 +254,8 @@ def _take(tree: Tree, record: Record) -> None:
 
 def _say(tree: Tree, record: Record, say: Say) -> None:
     tree.said.append(record.body)
+    if say.kept is not None:
+        tree.kept = say.kept
     said, root = Incoming(record.n, "say", "the user", record.body, labels=origin.WRITTEN), tree.root
     plans = say.mode != "dialogue"
     expect(tree, record, not plans or not root.active, "begins a plan while the root is at work")

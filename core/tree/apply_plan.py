@@ -26,7 +26,6 @@ from core.plan.machine import PlanMachine
 from core.plan.model import WORK, Node, PlanError, PlanExtension, PlanVersion
 from core.plan.modes.registry import make_mode
 from core.plan.refs import MissingField, resolve
-from core.plan.schedule import Rate
 from core.plan.seams import (
     Failure,
     FailureKind,
@@ -39,6 +38,7 @@ from core.plan.seams import (
 )
 from core.plan.state import NodeChange, NodeRecord
 from core.ports import JSON
+from core.rates import Rate
 from core.records import plans as said
 from core.records.calls import ClearanceAnswer, Result
 from core.records.control import Cancel, Inject
@@ -203,7 +203,7 @@ def _limits(tree: Tree, run: PlanRun) -> Limits:
         replans=bounds.replans,
         rates={name: Rate(one.per_second, one.burst) for name, one in (bounds.rates or {}).items()},
         roles={kind: parts[part] for part, kinds in _ROLES.items() if parts[part] for kind in kinds},
-        report=bool(run.options.get("report", True)),
+        report=bool(run.options.get("report", bounds.report)),
     )
 
 

@@ -23,7 +23,7 @@ from core.records.parts import Seen
 from core.tree.agent import Agent
 from core.tree.fitting import fitted
 from core.tree.mail import Incoming
-from core.tree.offers import asks_for_steps, is_offered, touches
+from core.tree.offers import asks_for_plan, is_offered, touches
 from core.tree.prepared import Composed, Prepared, newest_message
 from core.tree.tree import Tree
 
@@ -74,7 +74,7 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
         words = set(_WORDS.findall(text.lower()))
         for spec in unknown:
             if touches(spec, text, words) or (
-                asks and spec.name == PLAN.name and asks_for_steps(text, words)
+                asks and spec.name == PLAN.name and asks_for_plan(text, words, tree.kept)
             ):
                 found.setdefault(spec.name, n)
     found.update((name, n) for name, n in agent.mail.meant.items() if name in names - found.keys())
@@ -226,7 +226,8 @@ def documented(tree: Tree, notes: Iterable[str], catalogue: int | None) -> list[
 
 def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: int | None) -> Iterator[str]:
     for spec in documented(tree, [name for name, n in notes.items() if n == place], catalogue):
-        yield labels.documentation(spec.name, spec.alias, spec.documentation)
+        kept = labels.kept_plans(tree.kept) if spec.name == PLAN.name and tree.kept else ""
+        yield labels.documentation(spec.name, spec.alias, spec.documentation + kept)
 
 
 def receive(tree: Tree, message: Incoming, table: Table) -> str:

@@ -9,6 +9,7 @@ else: what an agent reads must not tell a call that was denied from one whose mo
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -38,12 +39,16 @@ def touches(spec: ActionSpec, text: str, words: AbstractSet[str]) -> bool:
     return not words.isdisjoint(spec.keywords) or spec.name in lower or (spec.alias or "\0").lower() in words
 
 
-def asks_for_steps(text: str, words: AbstractSet[str]) -> bool:
-    """Whether a message is about plans, or tells a task of several foreseeable steps, in whatever language: a list of them."""
-    if not words.isdisjoint(_ABOUT_PLANS):
+def asks_for_plan(text: str, words: AbstractSet[str], kept: Iterable[str]) -> bool:
+    """Whether a message is about plans, names a kept one, or tells a task of several foreseeable steps: a list of them."""
+    if not words.isdisjoint(_ABOUT_PLANS) or any(_names(name, text) for name in kept):
         return True
     said = _CODE.sub("", text)
     return any(len(signs.findall(said)) >= _SEVERAL for signs in (_ITEM, _NUMBERED, _PARTS))
+
+
+def _names(kept: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(kept)}(?![\w-])", text, re.IGNORECASE) is not None
 
 
 def module_state(change: StateChange) -> ModuleState:

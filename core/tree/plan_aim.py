@@ -131,8 +131,8 @@ def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
     way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), read_plan(text, id="plan"))
     reason = str(bound.arguments.get("chosen", reason))
     options = {name: bound.arguments[name] for name in ("n", "rounds") if name in bound.arguments}
-    if bound.arguments.get("report") is False:
-        options["report"] = 0
+    if "report" in bound.arguments:
+        options["report"] = int(bound.arguments["report"] is True)
     if reason and way == "profile":
         options["climb"] = 1
     plan: dict[str, JSON] = {"mode": way, "options": options}

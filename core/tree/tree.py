@@ -57,6 +57,8 @@ class Tree:
         self.tally = Tally()
         self.remembered = Remembered()
         self.said: list[str] = []
+        self.kept: tuple[str, ...] = ()
+        """The names of the plans that people kept, as agents are told with the documentation of PLAN."""
         self.shared = Shared()
         self.live = LiveFolder()
         self.session = ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from iact.cli.options import Command, Commands, message
+from core.records.ways import WAYS
+from iact.cli.options import PLAN_FIRST, WAY, Command, Commands, message
 from iact.settings import Settings
 
 _LATCHES: Final = {
@@ -33,6 +34,8 @@ def add_controls(commands: Commands) -> None:
 
     one = control("say", _say, "Say something to the root of a session that the server holds.")
     one.add_argument("--wait", action="store_true", help="wait for the reply and print it")
+    one.add_argument("--mode", choices=WAYS, default="dialogue", help=WAY)
+    one.add_argument("--plan-first", action="store_true", help=PLAN_FIRST)
     one.add_argument("text", metavar="TEXT", help="the message; - reads it from standard input")
 
     one = control("inject", _inject, "Put a message by the user into the dialogue of any agent.")
@@ -75,7 +78,13 @@ def _address(chosen: argparse.Namespace, settings: Settings) -> int:
 def _say(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import remote
 
-    return remote.say(settings, chosen.session, message(chosen.text), wait=chosen.wait, as_json=chosen.json)
+    frame: remote.Frame = {
+        "type": "say",
+        "text": message(chosen.text),
+        "mode": chosen.mode,
+        "plan_first": chosen.plan_first,
+    }
+    return remote.say(settings, chosen.session, frame, wait=chosen.wait, as_json=chosen.json)
 
 
 def _inject(chosen: argparse.Namespace, settings: Settings) -> int:

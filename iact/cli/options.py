@@ -20,6 +20,9 @@ INTENTS: Final = (
     "0 observe, 1 operate (default), 2 override; a number between, or a level's name in the policy"
 )
 
+WAY: Final = "how the message is worked on: in a dialogue, or as the goal of a plan; auto chooses"
+PLAN_FIRST: Final = "the plan is written, and waits for a person before it begins"
+
 
 class Commands:
     """The commands of `parser`, in the order in which they are added."""

@@ -13,7 +13,7 @@ from iact.cli.gate import add_gate
 from iact.cli.journals import add_journals
 from iact.cli.memory import add_memory
 from iact.cli.modules import add_modules
-from iact.cli.options import INTENTS, SCOPE, Commands, message
+from iact.cli.options import INTENTS, PLAN_FIRST, SCOPE, WAY, Commands, message
 from iact.cli.plans import add_plans
 from iact.cli.sessions import add_sessions
 from iact.settings import Settings
@@ -64,17 +64,8 @@ def _add_sessions(commands: Commands) -> None:
     )
     one.add_argument("--intent", metavar="0|1|2", default=None, help=INTENTS)
     one.add_argument("--scope", metavar="NAME", default="default", help=SCOPE)
-    one.add_argument(
-        "--mode",
-        choices=WAYS,
-        default="dialogue",
-        help="how the message is worked on: in a dialogue, or as the goal of a plan; auto chooses",
-    )
-    one.add_argument(
-        "--plan-first",
-        action="store_true",
-        help="the plan is written, and waits for a person before it begins",
-    )
+    one.add_argument("--mode", choices=WAYS, default="dialogue", help=WAY)
+    one.add_argument("--plan-first", action="store_true", help=PLAN_FIRST)
     one.add_argument("--json", action="store_true")
 
 

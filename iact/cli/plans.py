@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from core.session.plans import MODES
-from iact.cli.options import INTENTS, SCOPE, Commands, count
+from iact.cli.options import INTENTS, SCOPE, Command, Commands, Group, count
 from iact.settings import Settings
 
 _FILE: Final = "the plan; - reads it from standard input"
@@ -29,10 +29,36 @@ def add_plans(commands: Commands) -> None:
     one.add_argument("--json", action="store_true")
     what = "Say what would run in which order, and what could keep it from being done."
     _options(commands.add("explain", _explain, what, plan), intent=True)
+    one = commands.add("templates", _templates, "List the plans that were kept.", plan)
+    one.add_argument("--json", action="store_true")
+    _of_a_session(commands, plan)
+
+
+def _of_a_session(commands: Commands, plan: Group) -> None:
+    """The commands about a plan of a session that the server runs."""
+
+    def control(name: str, command: Command, text: str) -> argparse.ArgumentParser:
+        one = commands.add(name, command, text, plan)
+        one.add_argument("--session", metavar="ID", required=True)
+        one.add_argument("--agent", metavar="PATH", required=True, help="the plan")
+        one.add_argument("--json", action="store_true")
+        return one
+
+    control("start", _start, "Let a plan begin that was written and waits for you.")
+    control("show", _show, "Print a plan of a session as YAML, as edit takes it.")
+    one = control("edit", _edit, "Change what has not started of a plan that waits or is paused.")
+    one.add_argument("file", metavar="FILE", help="all of the plan; - reads it from standard input")
+    one = control("retry", _retry, "Run a failed step once more, with the steps that needed it.")
+    one.add_argument("--step", metavar="ID", required=True)
+    one = control("save", _save, "Keep a plan, for `iact plan run --from`, PLAN from=NAME and the page.")
+    one.add_argument("name", metavar="NAME")
 
 
 def _running(one: argparse.ArgumentParser) -> None:
     one.add_argument("file", metavar="FILE", nargs="?", help=_FILE)
+    one.add_argument(
+        "--from", dest="template", metavar="NAME", help="instead of a file: a plan that was kept"
+    )
     one.add_argument("--goal", metavar="TEXT", help="instead of a file: what a planner writes steps for")
     judged = "after which events a model judges it (static: never)"
     one.add_argument("--mode", choices=MODES, default="static", help=judged)
@@ -74,8 +100,7 @@ def _run(chosen: argparse.Namespace, settings: Settings) -> int:
     }
     return plans.run(
         settings,
-        chosen.file,
-        goal=chosen.goal,
+        plans.wanted(settings, chosen.file, template=chosen.template, goal=chosen.goal),
         mode=chosen.mode,
         options={name: value for name, value in given.items() if value is not None},
         intent=chosen.intent,
@@ -100,3 +125,42 @@ def _explain(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import plans
 
     return plans.explain(settings, chosen.file, mode=chosen.mode, intent=chosen.intent, as_json=chosen.json)
+
+
+def _templates(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import plans
+
+    return plans.templates(settings, as_json=chosen.json)
+
+
+def _start(chosen: argparse.Namespace, settings: Settings) -> int:
+    return _control(chosen, settings, "plan.start")
+
+
+def _retry(chosen: argparse.Namespace, settings: Settings) -> int:
+    return _control(chosen, settings, "plan.retry", step=chosen.step)
+
+
+def _edit(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import plans
+
+    return _control(chosen, settings, "plan.edit", text=plans.text_of(chosen.file))
+
+
+def _control(chosen: argparse.Namespace, settings: Settings, verb: str, **more: str) -> int:
+    from iact.commands import remote
+
+    frame: remote.Frame = {"type": verb, "path": chosen.agent, **more}
+    return remote.control(settings, chosen.session, frame, as_json=chosen.json)
+
+
+def _show(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import plans
+
+    return plans.show(settings, chosen.session, chosen.agent, as_json=chosen.json)
+
+
+def _save(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import plans
+
+    return plans.save(settings, chosen.session, chosen.agent, chosen.name, as_json=chosen.json)

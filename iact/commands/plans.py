@@ -1,4 +1,4 @@
-"""Commands about plans: `plan run`, `check`, `graph`, `explain`.
+"""Commands about plans: `plan run`, `check`, `graph`, `explain`, and those about a plan of a session.
 
 A plan is run as in a dialogue: in a session of its own, through the gate, in containers, with a journal. The steps are
 those of the file; for a goal alone, a planner writes them.
@@ -20,7 +20,8 @@ from core.session.journals import journal_file, names_journal
 from core.session.plans import StepView, WrittenPlan
 from core.session.policy import read_policies
 from core.session.replay import replay
-from iact.commands import catalogue, journals
+from core.session.templates import Templates
+from iact.commands import catalogue, journals, remote
 from iact.commands.asking import Asking
 from iact.commands.plan_drawing import draw, edges_of, layers_of
 from iact.commands.plan_drawing import explain as in_words
@@ -33,13 +34,21 @@ _PARTIAL: Final = 3
 """The exit status of a plan that came back with some of its results, or did not reach its goal."""
 
 
-def _wanted(path: str | None, goal: str | None) -> WrittenPlan:
-    """The plan in a file, or the one of a goal."""
-    if (path is None) == (goal is None):
-        raise UsageError("Give either a FILE with a plan or --goal TEXT.")
-    if goal is not None and not goal.strip():
-        raise UsageError("The goal is empty.")
-    return WrittenPlan.of_goal(goal) if goal is not None else read(str(path), goal_alone=True)
+def wanted(settings: Settings, path: str | None, *, template: str | None, goal: str | None) -> WrittenPlan:
+    """The plan that is to run: the one in a file, one that was kept, or one that a planner writes for a goal.
+
+    Raises:
+        UsageError: it can't be read, or not exactly one is named.
+    """
+    if [path, template, goal].count(None) != 2:
+        raise UsageError("Give one of a FILE with a plan, --from NAME and --goal TEXT.")
+    if goal is not None:
+        if not goal.strip():
+            raise UsageError("The goal is empty.")
+        return WrittenPlan.of_goal(goal)
+    if template is not None:
+        return _parse(Templates(settings.data).read(template), template)
+    return read(str(path), goal_alone=True)
 
 
 def read(path: str, *, goal_alone: bool = False) -> WrittenPlan:
@@ -48,24 +57,35 @@ def read(path: str, *, goal_alone: bool = False) -> WrittenPlan:
     Raises:
         UsageError: it can't be read, or is no plan with steps.
     """
-    try:
-        text = sys.stdin.read(_LARGEST + 1) if path == "-" else Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The plan {path} can't be read: {error}.") from error
-    try:
-        plan = WrittenPlan.read(text)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}.") from error
+    plan = _parse(text_of(path), path)
     if not plan.steps() and not goal_alone:
         raise UsageError(f"{path} has a goal and no steps; `iact plan run` has a planner write them.")
     return plan
 
 
+def text_of(path: str) -> str:
+    """What a plan file holds; - is standard input.
+
+    Raises:
+        UsageError: it can't be read.
+    """
+    try:
+        return sys.stdin.read(_LARGEST + 1) if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The plan {path} can't be read: {error}.") from error
+
+
+def _parse(text: str, name: str) -> WrittenPlan:
+    try:
+        return WrittenPlan.read(text)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}.") from error
+
+
 def run(
     settings: Settings,
-    path: str | None,
+    plan: WrittenPlan,
     *,
-    goal: str | None = None,
     mode: str,
     options: Mapping[str, str | int],
     intent: str,
@@ -73,7 +93,7 @@ def run(
     as_json: bool,
 ) -> int:
     """Run a plan to its end; 0 if it concluded, 3 if it came back with some of its results, 1 if it failed."""
-    return asyncio.run(_run(settings, _wanted(path, goal), mode, options, intent, scope, as_json))
+    return asyncio.run(_run(settings, plan, mode, options, intent, scope, as_json))
 
 
 async def _run(
@@ -193,3 +213,33 @@ def _modules(settings: Settings) -> list[Known] | None:
     except SandboxError as error:
         print(f"note: functions were not looked at: {error}", file=sys.stderr)
         return None
+
+
+# --- kept plans, and plans of sessions ---------------------------------------------------------------------------
+
+
+def templates(settings: Settings, *, as_json: bool) -> int:
+    """List the plans that were kept."""
+    names = Templates(settings.data).names()
+    if as_json:
+        print(json.dumps(names))
+    elif names:
+        print("\n".join(names))
+    else:
+        print("No plans were kept yet; `iact plan save` and the page's plan view keep one.", file=sys.stderr)
+    return 0
+
+
+def show(settings: Settings, session: str, path: str, *, as_json: bool) -> int:
+    """Print a plan of a session that the server runs, as a person would write it."""
+    answer = remote.ask_session(settings, session, {"type": "plan.text", "path": path})
+    text = str(answer.get("text", ""))
+    print(json.dumps({"text": text}, ensure_ascii=False) if as_json else text.rstrip("\n"))
+    return 0
+
+
+def save(settings: Settings, session: str, path: str, name: str, *, as_json: bool) -> int:
+    """Keep a plan of a session that the server runs, and print its file."""
+    answer = remote.ask_session(settings, session, {"type": "plan.save", "path": path, "name": name})
+    print(json.dumps({"file": answer.get("file")}, ensure_ascii=False) if as_json else answer.get("file"))
+    return 0

@@ -86,16 +86,16 @@ def new_address(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def say(settings: Settings, session: str, text: str, *, wait: bool, as_json: bool) -> int:
-    """Say something to the root; with `wait`, print what it answers, when it has come to rest.
+def say(settings: Settings, session: str, message: Frame, *, wait: bool, as_json: bool) -> int:
+    """Say something to the root, a `say` of the protocol; with `wait`, print what it answers, when it has come to rest.
 
     Raises:
         UsageError, IactError: as `control`; also if the root came to rest without success.
     """
     if not wait:
-        return control(settings, session, {"type": "say", "text": text}, as_json=as_json)
+        return control(settings, session, message, as_json=as_json)
     with _connected(settings, session, Answer()) as (wire, answer):
-        n = _number(wire.ask({"type": "say", "text": text}, answer.take))
+        n = _number(wire.ask(message, answer.take))
         print(f"record {n}", file=sys.stderr, flush=True)
         reply = _wait(wire, answer, n, session)
     body = _whole(settings, session, reply)

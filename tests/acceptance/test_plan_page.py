@@ -1,7 +1,8 @@
-"""A plan in the hands of a person: looked at, changed, started, mended and kept, in a browser, with real modules."""
+"""A plan in the hands of a person: looked at, changed, started, mended and kept, in a browser and by commands, with real modules."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from playwright.sync_api import expect
 
 from core.journal import read_journal
 from tests.acceptance.conftest import Stage
+from tests.acceptance.product import Ran, until
 from tests.acceptance.test_browser import page_of
 from tests.acceptance.test_plans import replayed
 from tests.acceptance.test_scenes import served
@@ -73,4 +75,41 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
     assert (product.data / "plans" / "greeting.yaml").is_file()
     results = [one.body for one in read_journal(journal.parent).records if one.kind == "result"]
     assert results[-1] == "two\n"
+    replayed(product, journal)
+
+
+def test_a_plan_is_looked_at_changed_started_mended_and_kept_by_commands(stage: Stage) -> None:
+    model = Model({**ALL, "A step failed": LEFT_OUT})
+    product = stage.product(stage.endpoint(model))
+    session = product.ask("Hello.").session
+    with served(product):
+
+        def command(*arguments: str, stdin: str = "") -> Ran:
+            verb, *rest = arguments
+            return product.run("plan", verb, "--session", session, "--agent", "/plan", *rest, stdin=stdin)
+
+        said = product.run(
+            "say", "--session", session, "--mode", "static", "--plan-first", "Say one and two."
+        )
+        assert said.status == 0, said
+        shown = ""
+        while "echo two" not in shown:
+            shown = command("show").stdout
+        refused = command("edit", "-", stdin="steps: [{id: one, call: nobody.knows}]")
+        assert refused.status == 2, refused
+        assert "nobody.knows" in refused.sentence
+        assert command("edit", "-", stdin=CHANGED).status == 0
+        assert "cat two.txt" in command("show").stdout
+        assert command("start").status == 0
+        (journal,) = product.journals()
+        until(lambda: sum(one.kind == "reply" for one in read_journal(journal.parent).records) > 2, "the end")
+        (journal.parent / "workspace" / "two.txt").write_text("two\n", encoding="utf-8")
+        assert command("retry", "--step", "two").status == 0
+        until(lambda: read_journal(journal.parent).records[-1].kind == "reply", "the second end")
+        assert command("save", "greeting").stdout.strip() == str(product.data / "plans" / "greeting.yaml")
+    assert json.loads(product.run("plan", "templates", "--json").stdout) == ["greeting"]
+    ran = product.run("plan", "run", "--from", "greeting", "--json")
+    assert json.loads(ran.stdout)["nodes"]["one"]["output"] == "one\n", ran
+    missing = product.run("plan", "run", "--from", "greetings")
+    assert (missing.status, "there are: greeting" in missing.sentence) == (2, True)
     replayed(product, journal)

@@ -315,3 +315,52 @@ def test_a_profile_is_asked_for_with_all_that_planners_are_told(stage: Stage) ->
     assert 'a: shell.run {"command": "echo one"}\nResult:\none' in report.last
     told = next(one.body for one in done.records if one.kind == "reply" and one.agent == "/look")
     assert "Assumed, and not checked:\n- the shell is there" in told
+
+
+def test_wrong_parameters_of_a_profile_leave_its_correction_and_its_repair(stage: Stage) -> None:
+    """The first guess misses a parameter, the second is no profile at all, the third is right."""
+    right = {"steps": [{"id": "a", "call": "shell.run", "params": {"command": "echo one"}}]}
+    wrong = {"steps": [{"id": "a", "call": "shell.run", "params": {"cmd": "echo one"}}]}
+    tries = iter([json.dumps(wrong), json.dumps({"steps": []}), json.dumps(right)])
+
+    def about(request: Request) -> str:
+        return next(tries) if request.last.startswith("Write the whole workflow") else "One. [a]"
+
+    asked = goal("goal: Count", "PLAN look mode=profile")
+    endpoint = stage.endpoint(answers(asked, "Done.", about=about))
+    product = stage.product(endpoint)
+    done = product.ask("Count.")
+    assert states(replayed(product, done.journal))["a"] == "executed"
+    assert [one.text("question") for one in done.records if one.kind == "ask"] == [
+        "profile",
+        "correct",
+        "correct",
+        "reason",
+    ]
+    _, fitted, corrected, _ = questions(endpoint)
+    assert "JSON Schema of their parameters" in fitted.last
+    assert '"command"' in fitted.last
+    assert "JSON Schema of their parameters" not in corrected.last
+
+
+def test_agents_know_which_plans_were_kept(stage: Stage) -> None:
+    product = stage.product(
+        endpoint := stage.endpoint(
+            answers(
+                "Hello.",
+                "I look.\n\n```PLAN from=morning-round\ngoal: See what is new\n```",
+                "Here it is.",
+                about=lambda request: CONCLUDED,
+            )
+        )
+    )
+    kept = product.data / "plans"
+    kept.mkdir(parents=True)
+    first = product.ask("Good morning!")
+    (kept / "morning-round.yaml").write_text(f"goal: See what is new\nsteps:\n  - {shell('a', 'echo new')}\n")
+    done = product.ask("Do the morning-round, please.", session=first.session)
+    said = [text for _, text in endpoint.requests[1].messages if "Documentation of `PLAN`" in text]
+    assert len(said) == 1, "its name brings the documentation"
+    assert "Kept are: morning-round." in said[0]
+    assert states(replayed(product, done.journal))["a"] == "executed"
+    assert [one.kind for one in done.records if "kept" in one.fields] == ["say"], "it is told when it changed"

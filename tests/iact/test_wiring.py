@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from core.errors import UsageError
+from core.ports import ChatMessage
+from core.rates import Rate
 from core.records.parts import PlanBounds, RateTerms
 from core.session.models import open_models
 from iact.settings import Settings, load
-from iact.wiring import endpoint_of, options_of, roles_of
+from iact.wiring import endpoint_of, endpoint_rates, options_of, roles_of
 from tests.endpoint import Endpoint
 
 
@@ -111,6 +114,36 @@ def test_what_is_set_of_plans_and_rates_is_what_sessions_are_bound_by(tmp_path: 
     assert (bounds.concurrency, bounds.planner, bounds.trust_below) == (3, "painter", 0.5)
     assert bounds.rates == {"web": RateTerms(per_second=2, burst=4)}
     assert options_of(Settings()).bounds.plans == PlanBounds()
+
+
+def test_an_endpoint_is_asked_as_often_as_its_rate_says_by_all_roles_together(tmp_path: Path) -> None:
+    """Three requests by two roles at two a second: the last comes a second after the first."""
+    with Endpoint({"/": ["one", "two", "three"]}, models=["a"]) as endpoint:
+        host = endpoint.url.split("/")[2]
+        (tmp_path / "iact.toml").write_text(
+            f'base_url = "{endpoint.url}"\n[models.fast]\ndialect = "text"\n'
+            f'[rates."{host}"]\nper_second = 2\n[rates.web]\nper_second = 1\n'
+        )
+        settings = load(data=str(tmp_path), environment={})
+        assert endpoint_rates(settings) == {host: Rate(2.0)}
+        assert options_of(settings).bounds.plans.rates == {"web": RateTerms(per_second=1)}
+        models = open_models(endpoint_of(settings), roles=roles_of(settings), rates=endpoint_rates(settings))
+
+        async def ask(role: str) -> None:
+            asked = [ChatMessage("user", "You are agent /, called by user.")]
+            async for _ in models.model(role).stream(asked):
+                pass
+
+        async def scene() -> float:
+            began = time.monotonic()
+            async with asyncio.TaskGroup() as group:
+                for role in ("smart", "fast", "smart"):
+                    group.create_task(ask(role))
+            await models.close()
+            return time.monotonic() - began
+
+        assert asyncio.run(scene()) >= 1.0
+        assert len(endpoint.requests) == 3
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,10 @@ from core.records.parts import PlanBounds
 Route = Literal["pure", "guarded", "repair_eligible"]
 
 COMPONENTS: Final = ("schema", "planning", "method", "scale", "history")
+FLAWS: Final = ("failed", "empty", "thin", "branched", "recovered", "diagnosed")
+"""What lowers trust, in the order of `PlanBounds.trust_penalties` (PTR, formula 33)."""
 STANDARD: Final = PlanBounds()
 """The weights of the risk (positive, together 1: PTR, formula 15), the thresholds of its routes and of a repair (34)."""
-PENALTIES: Final[Mapping[str, float]] = {
-    "failed": 0.3, "empty": 0.15, "thin": 0.05, "branched": 0.02, "recovered": 0.05, "diagnosed": 0.1,
-}  # fmt: skip
 ADAPTIVE: Final = "analyze"
 """The mode that goes on where a profile that `auto` chose did not hold, also after its repair."""
 AUTO: Final = "auto"
@@ -138,6 +137,7 @@ def read_profile(
         place = ".".join(map(str, first["loc"])) or "the profile"
         raise PlanError(f"{place}: {first['msg']}") from error
     problems: list[str] = []
+    misfits: Mapping[str, Collection[str]] = {}
     auto: dict[str, dict[str, Expression]] = {}
     if not written and not form.steps:
         raise PlanError("steps: a profile needs at least one")
@@ -156,8 +156,9 @@ def read_profile(
         check(shadow, catalogue, known=known, agents=False)
     except PlanInvalid as error:
         problems.extend(error.problems)
+        misfits = error.misfits
     if problems:
-        raise PlanInvalid(problems)
+        raise PlanInvalid(problems, misfits=misfits)
     return ProfileObject(
         tuple(wired), form.confidence, form.assumptions, form.fragile,
         tuple(one for one in conditions if one), tuple(one for one in branches if one),
@@ -285,9 +286,14 @@ def route_of(risk: float, bounds: PlanBounds = STANDARD) -> Route:
     return "guarded" if risk < bounds.repair_from else "repair_eligible"
 
 
-def trust_of(counts: Mapping[str, int]) -> float:
+def penalties(bounds: PlanBounds = STANDARD) -> dict[str, float]:
+    """What each flaw takes off trust."""
+    return dict(zip(FLAWS, bounds.trust_penalties, strict=True))
+
+
+def trust_of(counts: Mapping[str, int], bounds: PlanBounds = STANDARD) -> float:
     """The penalty form of PTR, formula 33; falls, or stays, with each thing that went wrong."""
-    return max(0.0, 1.0 - sum(weight * counts.get(name, 0) for name, weight in PENALTIES.items()))
+    return max(0.0, 1.0 - sum(weight * counts.get(name, 0) for name, weight in penalties(bounds).items()))
 
 
 def thin(output: JSON) -> bool:
@@ -492,9 +498,9 @@ class Profile(Mode):
             "branched": sum(one in current for one in self._log.branched),
             "recovered": sum(one in current for one in self._log.recovered),
         }  # fmt: skip
-        trust = trust_of(counts)
+        trust = trust_of(counts, self._bounds)
         self._penalties = _rounded(
-            (name, weight * counts[name]) for name, weight in PENALTIES.items() if counts[name]
+            (name, weight * counts[name]) for name, weight in penalties(self._bounds).items() if counts[name]
         )
         issues = [f"{one} gave no result" for one in failed] + [
             f"{one} gave an empty result" for one in empty

@@ -8,9 +8,9 @@ import pytest
 
 from core.plan.forms import read_plan
 from core.plan.limits import Limits
-from core.plan.schedule import Rate
 from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
 from core.plan.state import NodeChange
+from core.rates import Rate
 from tests.core.plan.engine import PlanEngine, Waiting
 from tests.core.plan.fakes import (
     Functions,

@@ -8,7 +8,7 @@ import pytest
 
 from core.plan.forms import read_plan
 from core.plan.model import PlanError, PlanVersion
-from core.plan.schedule import Rate, ReadyQueue, Resources, TokenBucket
+from core.plan.schedule import ReadyQueue, Resources
 from core.plan.state import NodeChange, PlanState
 from core.plan.states import diagram
 from core.ports import JSON
@@ -62,17 +62,6 @@ def test_an_unknown_cause_is_named() -> None:
 def test_a_change_without_what_it_needs_is_told(name: str) -> None:
     with pytest.raises(PlanError, match=f"can't be read .*{name}"):
         NodeChange.from_json({one: value for one, value in FIELDS.items() if one != name})
-
-
-def test_a_bucket_gives_a_burst_and_then_what_it_gains() -> None:
-    bucket = TokenBucket(Rate(4.0, burst=2))
-    assert [bucket.take(10.0), bucket.take(10.0)] == [0.0, 0.0]
-    assert bucket.take(10.0) == 0.25
-    assert bucket.take(10.125) == 0.125
-    assert bucket.take(10.25) == 0.0
-    assert [bucket.take(100.0), bucket.take(100.0), bucket.take(100.0)] == [0.0, 0.0, 0.25], (
-        "no more than a burst"
-    )
 
 
 def test_a_queue_gives_the_smallest_once_and_not_what_was_removed() -> None:

@@ -238,7 +238,7 @@ def test_risk_and_trust_are_monotone_and_bounded() -> None:
         i = rng.randrange(5)
         more[i] = min(1.0, more[i] + rng.random())
         assert 0 <= ptr.risk_of(parts) <= ptr.risk_of(more) <= 1 + 1e-9
-        counts = {name: rng.randint(0, 4) for name in ptr.PENALTIES}
+        counts = {name: rng.randint(0, 4) for name in ptr.FLAWS}
         worse = counts | {(name := rng.choice(list(counts))): counts[name] + 1}
         assert 0 <= ptr.trust_of(worse) <= ptr.trust_of(counts) <= 1
     assert [ptr.route_of(r) for r in (0.0, 0.24, 0.25, 0.54, 0.55, 1.0)] == [

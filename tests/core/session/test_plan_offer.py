@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from core.tree.offers import asks_for_steps
+from core.tree.offers import asks_for_plan
 
 
 def asks(text: str) -> bool:
-    return asks_for_steps(text, set(re.findall(r"[\w.]+", text.lower())))
+    return asks_for_plan(text, set(re.findall(r"[\w.]+", text.lower())), ())
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@
  * @property {string} [content]
  * @property {string} [target]
  *
- * The bounds and thresholds of the plans of a session; each is a setting, `[plans]`, which says where it comes from. `calls`: of models about one plan. `seconds`: on the wall. `confidence`: from here on an analysis stands. `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual ones. `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`: of a profile's risk and trust. `rates`: by a module's or a function's name, of the calls that steps make.
+ * The bounds and thresholds of the plans of a session; each is a setting, `[plans]`, which says where it comes from. `calls`: of models about one plan. `seconds`: on the wall. `confidence`: from here on an analysis stands. `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual ones. `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`: of a profile's risk and trust. `trust_penalties`: of a step that failed, gave nothing, gave next to nothing, was branched, was recovered, and of a condition that was met. `report`: modes that judge end with a report in words. `rates`: by a module's or a function's name, of the calls that steps make.
  * @typedef {object} PlanBounds
  * @property {number} [concurrency]
  * @property {number} [nodes]
@@ -119,6 +119,8 @@
  * @property {number} [guarded_from]
  * @property {number} [repair_from]
  * @property {number} [trust_below]
+ * @property {(number)[]} [trust_penalties]
+ * @property {boolean} [report]
  * @property {Record<string, RateTerms>|null} [rates]
  *
  * How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice. `first`: it is written, and then waits for a person.
@@ -162,6 +164,7 @@
  * @property {"say"} kind
  * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply.
  * @property {boolean} [plan_first] The plan waits for a person before it begins.
+ * @property {(string)[]|null} [kept] The names of the plans that people kept, if they are others than the session knows.
  *
  * How a message is worked on that was said in the mode `auto`. The body is what a model says that it is like.
  * @typedef {object} ChooseRecord
