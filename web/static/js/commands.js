@@ -17,10 +17,10 @@ import { t } from "./language.js";
  * @property {import("./approvals.js").Approvals} approvals
  * @property {import("./replay.js").Replay} replay
  * @property {import("./sessions.js").Sessions} sessions
- * @property {import("./settings.js").SettingsDialog} settings
+ * @property {{show: () => unknown}} settings
  * @property {import("./files.js").Files} files
- * @property {import("./modules.js").ModulesDialog} modules
- * @property {import("./memories.js").MemoriesDialog} memories
+ * @property {{show: () => unknown}} modules
+ * @property {{show: () => unknown}} memories
  * @property {import("./review.js").ReviewDialog} review
  * @property {(value: boolean) => void} lock
  * @property {(id: string|null, readonly?: boolean) => void} open
@@ -54,7 +54,7 @@ export function commandsOf(page) {
     { name: t("Modules: list, add, approve, remove"), keys: "Alt+Shift+O", run: () => page.modules.show() },
     { name: t("Memory: search, edit, forget"), keys: "Alt+Shift+F", run: () => page.memories.show() },
     { name: store.locked ? t("End the lockdown") : t("Lock down: deny every call of this session"), run: () => page.lock(!store.locked), when: live },
-    { name: t("Settings, and what works here"), keys: "Alt+Shift+G", run: () => page.settings.show() },
+    { name: t("Settings: look, language, models, this machine"), keys: "Alt+Shift+G", run: () => page.settings.show() },
     ...(node ? [
       { name: node.paused ? t("Resume {name}", { name }) : t("Pause {name}", { name }), keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },
       { name: t("Intervene in {name}", { name }), keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },

@@ -1,11 +1,12 @@
-// Before anything is painted: which language the page speaks, so that no word stands there in another one first. A
-// plain script in the head, since modules run after the first paint.
+// Before anything is painted: which language the page speaks and how it looks, so that nothing stands there in another
+// one first. A plain script in the head, since modules run after the first paint.
 
 {
   const root = document.documentElement;
   let chosen = "";
   try {
     chosen = localStorage.getItem("iact.language") ?? "";
+    root.dataset.theme = localStorage.getItem("iact.theme") ?? "";
   } catch {
     // A browser that keeps nothing for us: what it says of itself counts.
   }

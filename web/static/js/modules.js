@@ -33,7 +33,6 @@ export class ModulesDialog {
   /** @param {Request} request */
   constructor(request) {
     this.request = request;
-    part("modules-open").addEventListener("click", () => this.show());
     part("modules-add").addEventListener("submit", (event) => {
       event.preventDefault();
       const source = this.#source.value.trim();

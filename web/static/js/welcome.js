@@ -19,9 +19,9 @@ const SUGGESTIONS = [
  * @returns {HTMLElement}
  */
 export function welcome(model, examples, { suggest, explain, open }) {
-  const more = el("button", { className: "link", type: "button" }, t("What works here, and how to have another model answer"));
+  const more = el("button", { className: "link", type: "button" }, t("Check this machine, choose a model"));
   more.addEventListener("click", () => explain());
-  return el("div", { className: "empty" }, el("h3", {}, t("What should be done?")),
+  return el("div", { className: "empty" }, el("h3", {}, t("What do you want done?")),
     el("p", {}, t("The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree.")),
     ...(model ? [el("p", { className: "aside" }, t("Model: {model}", { model }))] : []), el("p", {}, more),
     ...SUGGESTIONS.map((text) => {
@@ -30,7 +30,7 @@ export function welcome(model, examples, { suggest, explain, open }) {
       return button;
     }),
     ...(examples.length ? [el("h3", {}, t("Look at a recorded session")),
-      el("p", {}, t("Played on this product with a scripted model; the sandbox and all results were real. None needs a model of yours.")),
+      el("p", {}, t("Recordings with a scripted model; commands and results are real. No model needed.")),
       exampleList(examples, open)] : []));
 }
 
