@@ -14,7 +14,8 @@ Linear is not free: the worst patterns take some 13 µs for each character. So a
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType, SimpleNamespace
 from typing import Final
@@ -26,6 +27,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
+from web import formulas
+
 _STEPS: Final = "label steps"
 _STEPS_PER_CHARACTER: Final = 4
 _NESTING: Final = 100
@@ -35,6 +38,10 @@ _LAST: Final = -1
 
 class TooComplex(BaseException):
     """The time of a text is over. Not an `Exception`: no rule of the parser may swallow it."""
+
+
+class NoTimeToSpare(TooComplex):
+    """Half of the time of a text is over: what it can be shown without is left out."""
 
 
 class TooDeep(ValueError):
@@ -51,6 +58,7 @@ def build(renderer: type[RendererHTML]) -> MarkdownIt:
     parser.helpers = SimpleNamespace(  # type: ignore[assignment]
         parseLinkLabel=_label_end, parseLinkDestination=parseLinkDestination, parseLinkTitle=parseLinkTitle
     )
+    formulas.add_to(parser)
     return parser
 
 
@@ -117,24 +125,31 @@ class _Clock:
     def __init__(self) -> None:
         self.parsing = False
         self.over = False
+        self.spare = self.adorning = False
+        self._end = 0.0
 
     @contextmanager
     def running(self, seconds: float) -> Iterator[None]:
         """Only so many seconds of processor time are for parsing in here."""
         before = signal.signal(signal.SIGPROF, self._ring)
+        self.spare, self._end = True, time.process_time() + seconds
         # Again and again: what a callback of the garbage collector swallows comes once more.
-        signal.setitimer(signal.ITIMER_PROF, seconds, 0.01)
+        signal.setitimer(signal.ITIMER_PROF, seconds / 2, 0.01)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, before)
-            self.over = self.parsing = False
+            self.over = self.parsing = self.spare = self.adorning = False
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        self.over = True
-        if self.parsing:
-            raise TooComplex
+        self.spare = False
+        if time.process_time() >= self._end:
+            self.over = True
+            if self.parsing:
+                raise TooComplex
+        if self.adorning:
+            raise NoTimeToSpare
 
 
 _clock: Final = _Clock()
@@ -148,3 +163,16 @@ def bounded(seconds: float) -> Iterator[None]:
     """
     with _clock.running(seconds):
         yield
+
+
+def in_spare_time(make: Callable[[], str | None]) -> str | None:
+    """What `make` gives; None where there is no time to spare, which is everywhere but in the first half of `bounded`."""
+    if not _clock.spare:
+        return None
+    try:
+        _clock.adorning = True
+        return make()
+    except NoTimeToSpare:
+        return None
+    finally:
+        _clock.adorning = False

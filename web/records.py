@@ -62,6 +62,7 @@ from web.render import (
     output,
     plain,
     reply_with_actions,
+    typed,
     unformatted,
 )
 
@@ -158,7 +159,7 @@ def record_html(
         case Turn() as turn:
             return _turn(turn, record.body, is_action, known)
         case Say():
-            return markdown(record.body, known)
+            return typed(record.body, known)
         case Choose(mode=mode, why=why):
             return (
                 f'<p class="aside">Worked on as <span class="function">{plain(mode)}</span>. {plain(why)}</p>'
@@ -209,7 +210,7 @@ def record_html(
             return _event(event, record.body)
         case Inject() as inject:
             about = f" about the step {plain(inject.node)}" if inject.node else ""
-            return f'<p class="aside">Intervention{about} ({inject.mode})</p>{markdown(record.body, known)}'
+            return f'<p class="aside">Intervention{about} ({inject.mode})</p>{typed(record.body, known)}'
     if isinstance(record.content, Control):
         return f'<p class="aside">{plain(_done(record.content))}.</p>'
     return _other(record)

@@ -2,8 +2,9 @@
 
 Safe by what it can emit, not by cleaning up afterwards: raw HTML is off (escaped), an address is
 linked only if it is http, https or mailto, an image is never loaded but named, no attribute but
-`class`, `href`, `rel`, `target`, `tabindex` and `start` is ever written, and no id comes from content. The name of a
-variable that exists becomes a chip, which is a button with nothing but the name in it.
+`class`, `dir`, `href`, `rel`, `target`, `tabindex`, `start` and those of formulas (`web.formulas`) is ever written, and
+no id comes from content. The name of a variable that exists becomes a chip, which is a button with nothing but the
+name in it. Each block says by itself in which direction it is read.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from core.session.text import CALLS, ActionBlock, IsAction, looks_like_action, mentions, pieces
-from web import parser
+from web import formulas, parser
+from web.colours import coloured, diff, holds_diff, language_of
 from web.visible import shortened, visible, without_escapes
 
 _SCHEMES: Final = frozenset({"http", "https", "mailto"})
@@ -84,10 +87,59 @@ class _Renderer(RendererHTML):
     th_open = _aligned
 
     def table_open(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return '<div class="table" tabindex="0"><table>'
+        return f'<div class="table" tabindex="0"{_direction(tokens[index])}><table>'
 
     def table_close(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         return "</table></div>"
+
+    def formula(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        token = tokens[index]
+        block = token.info == "block"
+        made = parser.in_spare_time(lambda: formulas.mathml(token.content, block=block))
+        html = formulas.as_written(token.markup) if made is None else made
+        return f'<div class="formula" tabindex="0">{html}</div>' if token.block else html
+
+    def task(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        done = tokens[index].info == "done"
+        return f'<span class="task{" done" if done else ""}">{"☑" if done else "☐"}</span> '
+
+
+def _direction(token: Token) -> str:
+    return ' dir="auto"' if token.attrGet("dir") else ""
+
+
+_BLOCKS: Final = frozenset(
+    (
+        "paragraph_open",
+        "heading_open",
+        "bullet_list_open",
+        "ordered_list_open",
+        "blockquote_open",
+        "table_open",
+    )
+)
+_TASK: Final = re.compile(r"\[([ xX])\] (?=\S)")
+
+
+def _directed(state: StateCore) -> None:
+    """Each block is read from the side from which its own first letter is."""
+    for token in state.tokens:
+        if token.level == 0 and token.type in _BLOCKS:
+            token.attrSet("dir", "auto")
+
+
+def _tasks(state: StateCore) -> None:
+    """`[ ]` and `[x]` at the beginning of a list's items are boxes."""
+    for before, paragraph, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        if before.type != "list_item_open" or paragraph.type != "paragraph_open" or not inline.children:
+            continue
+        first = inline.children[0]
+        found = _TASK.match(first.content) if first.type == "text" else None
+        if found is not None:
+            first.content = first.content[found.end() :]
+            box = Token("task", "", 0, info="" if found.group(1) == " " else "done")
+            inline.children.insert(0, box)
+            before.attrSet("class", "has-task")
 
 
 def _allowed(address: str) -> bool:
@@ -104,6 +156,8 @@ def _host(address: str) -> str:
 
 
 _PARSER: Final = parser.build(_Renderer)
+_PARSER.core.ruler.push("tasks", _tasks)
+_PARSER.core.ruler.push("directed", _directed)
 
 UNFORMATTED: Final = "This text is too complex to be formatted; here it is as it was written."
 
@@ -134,11 +188,12 @@ def _raw(text: str) -> str:
     return f'<pre class="raw"{_stop(text)}>{escape(visible(without_escapes(text)))}</pre>'
 
 
-def code_block(text: str, info: str = "") -> str:
-    """A code block; the first word of `info` is shown as its language."""
-    language = info.split(None, 1)[0] if info else ""
-    label = f'<span class="language">{escape(language)}</span>' if language else ""
-    return visible(f'<div class="code">{label}<pre{_stop(text)}><code>{escape(text)}</code></pre></div>')
+def code_block(text: str, info: str = "", *, language: str = "") -> str:
+    """A code block; the first word of `info` is shown as its language. `language`: what it is in, where nothing is shown."""
+    named = info.split(None, 1)[0] if info else ""
+    label = f'<span class="language">{escape(named)}</span>' if named else ""
+    inside = coloured(text, named or language)
+    return visible(f'<div class="code">{label}<pre{_stop(text)}><code>{inside}</code></pre></div>')
 
 
 def _stop(text: str) -> str:
@@ -148,12 +203,26 @@ def _stop(text: str) -> str:
 
 
 def output(text: str) -> str:
-    """What a tool printed, as preformatted text."""
+    """What a tool printed, as preformatted text; what comes in and goes out of files in colours."""
     head, left_out, tail = shortened(without_escapes(text), head=_OUTPUT_HEAD, tail=_OUTPUT_TAIL)
-    parts = [f"<pre{_stop(head)}>{escape(visible(head))}</pre>"]
+    written = diff if holds_diff(head) else escape
+    parts = [f"<pre{_stop(head)}>{visible(written(head))}</pre>"]
     if left_out:
-        parts += [_gap(left_out), f"<pre{_stop(tail)}>{escape(visible(tail))}</pre>"]
+        parts += [_gap(left_out), f"<pre{_stop(tail)}>{visible(written(tail))}</pre>"]
     return f'<div class="output">{"".join(parts)}</div>'
+
+
+def typed(text: str, known: Known = NONE) -> str:
+    """What a person wrote, as they wrote it: every mark and every line; only the names of variables are chips."""
+    head, left_out, tail = shortened(text.replace("\r\n", "\n"), head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
+    parts = [_typed(head, known)]
+    if left_out:
+        parts += [_gap(left_out), _typed(tail, known)]
+    return "".join(parts)
+
+
+def _typed(text: str, known: Known) -> str:
+    return f'<div class="typed" dir="auto">{visible(with_chips(text, known))}</div>'
 
 
 def _gap(left_out: int) -> str:
@@ -186,13 +255,27 @@ def reply_with_actions(text: str, is_action: IsAction = looks_like_action, known
 
 def _card(block: ActionBlock, known: Known) -> str:
     call = block.name in CALLS
-    body = markdown(block.body, known) if call else code_block(block.body)
+    body = markdown(block.body, known) if call else code_block(block.body, language=_language(block))
     content = f'<div class="card-body">{body}</div>' if block.body.strip() else ""
     return (
         f'<section class="card {"call" if call else "action"}"><header>'
         f'<span class="function">{plain(block.name)}</span> '
         f'<span class="arguments">{_arguments(block.arguments, known)}</span></header>{content}</section>'
     )
+
+
+_LANGUAGES: Final = {"BASH": "bash", "PLAN": "yaml", "DEPLOY": "python"}
+_PATH: Final = re.compile(r"[\w./~-]+\.\w{1,12}")
+
+
+def _language(block: ActionBlock) -> str:
+    """What the body of an action is written in, as far as its name or a file's name tells."""
+    if block.name.startswith("shell."):
+        return "bash"
+    if block.name.startswith("files."):
+        path = _PATH.search(block.arguments)
+        return language_of(path.group()) if path else ""
+    return _LANGUAGES.get(block.name, "")
 
 
 def _arguments(text: str, known: Known) -> str:

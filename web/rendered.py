@@ -54,7 +54,10 @@ class Rendered:
 
     async def message(self, session: Session, record: Record, turn: asyncio.Lock) -> Fields:
         """The wire message of a record, with its HTML. Not to be changed by whoever gets it."""
-        of = self._of.setdefault(session, _OfSession())
+        of = self._of.get(session)
+        if of is None:
+            of = self._of[session] = _OfSession()
+            self._pool.warm()  # so that the first text with code in it need not wait for a process
         # Another client may be waiting for the same one. If that client goes, this one takes its place.
         while (waited := of.under_way.get(record.n)) is not None:
             await asyncio.wait([waited])

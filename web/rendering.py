@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Final
 
 from core.ports import JSON
-from core.records.calls import ClearanceAnswer, ClearanceAsk
+from core.records.calls import ClearanceAnswer, ClearanceAsk, Result
 from core.records.codec import decode
-from core.records.dialogue import Turn
+from core.records.content import Content
+from core.records.control import Inject
+from core.records.dialogue import Say, Turn
 from core.records.plans import Plan
 from core.records.record import Record
 from core.session.blobs import blob
 from core.session.text import IsAction, mentions
+from web import colours, formulas
 from web.parser import bounded
 from web.records import Fields, blob_of, content_fields
 from web.render import Known
@@ -88,7 +91,15 @@ def is_short(record: Record) -> bool:
     """Whether a record may be rendered at once: it costs next to nothing, whatever is in it."""
     if isinstance(record.content, ClearanceAsk | ClearanceAnswer):
         return True  # none of it is Markdown, and all of it must be shown
-    return blob_of(record) is None and len(record.body) + len(_reason(record)) <= SHORT
+    if isinstance(record.content, Say | Inject):
+        return len(record.body) <= 20 * SHORT  # shown as it was typed, which takes no parser
+    text = record.body + _reason(record)
+    return blob_of(record) is None and len(text) <= SHORT and not _adorned(record.content, text)
+
+
+def _adorned(content: Content, text: str) -> bool:
+    """Whether a text holds what is coloured or drawn, which has its time in a process of its own alone."""
+    return not isinstance(content, Result) and (_FENCED.search(text) is not None or formulas.might_hold(text))
 
 
 def _reason(record: Record) -> str:
@@ -114,7 +125,13 @@ def question(
 
 def answer(asked: Question) -> Fields:
     """What `content_fields` makes of the record within its time, and how much that was, as `seconds`."""
-    words, began = frozenset(asked.words), time.process_time()
+    words, text = frozenset(asked.words), asked.record.body
+    # Loaded where they are wanted, and outside of the time of a text: the first one is drawn like all others.
+    if _FENCED.search(text):
+        colours.load()
+    if formulas.might_hold(text):
+        formulas.load()
+    began = time.process_time()
     with bounded(asked.seconds):
         fields = content_fields(
             asked.record,

@@ -63,7 +63,7 @@ class _InTheLoop(RenderPool):
 async def _serve(before: bool) -> None:
     flooding, quiet = FakeSession("flooding"), FakeSession("quiet")
     for pattern in (*FOUND, *(one for one in PATTERNS if one not in FOUND)):
-        flooding.append("say", body=pathological(pattern, LENGTH))
+        flooding.append("reply", body=pathological(pattern, LENGTH), to="user", status="ok")
     for number in range(2000):
         quiet.append("say", body=f"{number}\n\n{ORDINARY * 25}")
     server = WebServer(FakeRuntime(flooding, quiet))

@@ -39,6 +39,13 @@ _REPEATED: Final[Mapping[str, str]] = {
     "percents": "[a](%",
     "hard breaks": "a  \n",
     "terminal strings": "\x9d",
+    "formulas": "$a$ ",
+    "formulas that open": "$a",
+    "formulas on lines that open": "$$a\n",
+    "round formulas that open": "\\(a",
+    "square formulas that open": "\\[a\n",
+    "quoted formulas that open": "> $$\n",
+    "boxes": "- [x] a\n",
 }
 
 _GROWN: Final[Mapping[str, Callable[[int], str]]] = {

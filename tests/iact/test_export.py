@@ -76,6 +76,7 @@ _TAGS: Final = frozenset(
 _ATTRIBUTES: Final = frozenset(
     [
         "class",
+        "dir",
         "href",
         "id",
         "lang",

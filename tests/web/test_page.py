@@ -296,7 +296,7 @@ def test_a_lost_line_comes_back_without_loss_or_doubling() -> None:
             async with WebServer(scene.runtime, port=port, key=key):
                 await expect(page.locator(".entry:not(.draft)")).to_have_count(39)
                 await expect(page.locator(".entry.draft")).to_contain_text("half a thought")
-                texts = await page.locator(".entry:not(.draft) p").all_text_contents()
+                texts = await page.locator(".entry:not(.draft) .typed").all_text_contents()
                 assert texts == [f"number {number}" for number in range(1, 40)]
             # The browser itself reports each refused connection; nothing else may have gone wrong.
             scene.wrongs.forgive_lost_line()
@@ -355,7 +355,7 @@ def test_sessions_are_listed_searched_and_opened() -> None:
             await page.get_by_role("searchbox").fill("garden")
             await expect(page.locator("[data-role=sessions-list] li")).to_have_count(1)
             await page.get_by_role("button", name=re.compile("^Plan the garden")).click()
-            await expect(page.locator(".entry.incoming p")).to_have_text("Plan the garden")
+            await expect(page.locator(".entry.incoming .typed")).to_have_text("Plan the garden")
             await expect(page.get_by_role("treeitem")).to_have_count(1)
             await expect(page).to_have_url(re.compile("#other$"))
             await page.go_back()

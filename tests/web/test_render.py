@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.language.variables import text_value
@@ -15,8 +15,9 @@ from core.ports import JSON
 from core.records.codec import Misfit, decode, layout_of
 from core.records.kinds import BY_NAME
 from tests.records import least, raw_record
+from web.parser import bounded, in_spare_time
 from web.records import record_html, record_message
-from web.render import markdown, output, reply_with_actions
+from web.render import code_block, markdown, output, reply_with_actions, typed
 from web.visible import visible, without_escapes
 
 TAGS = frozenset(
@@ -59,7 +60,16 @@ TAGS = frozenset(
         "ul",
     ]
 )
-ATTRIBUTES = frozenset({"class", "href", "rel", "target", "start", "tabindex"})
+OF_FORMULA = re.compile(
+    "math|m(i|n|o|row|s|text|space|frac|sqrt|root|style|padded|phantom|error|enclose|sub|sup|subsup|under|over|underover|"
+    "multiscripts|prescripts|table|tr|td)"
+)
+ATTRIBUTES = frozenset({"class", "dir", "href", "rel", "target", "start", "tabindex"})
+IN_FORMULA = re.compile(
+    "(display|mathvariant|stretchy|fence|separator|form|accent|accentunder|linethickness|columnalign|columnspacing|"
+    "rowspacing|width|height|depth|lspace|rspace|voffset|minsize|maxsize|movablelimits|symmetric|largeop|scriptlevel|"
+    "displaystyle)=[\\w.%+ -]{1,40}"
+)
 
 
 class Checker(HTMLParser):
@@ -73,9 +83,14 @@ class Checker(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         # A chip is a button with nothing but a name in it.
-        assert tag in TAGS or (tag, attrs) == ("button", [("class", "chip")]), tag
+        formula = OF_FORMULA.fullmatch(tag) is not None
+        assert tag in TAGS or formula or (tag, attrs) == ("button", [("class", "chip")]), tag
         for name, value in attrs:
+            if formula:
+                assert IN_FORMULA.fullmatch(f"{name}={value}"), (name, value)
+                continue
             assert name in ATTRIBUTES, name
+            assert name != "dir" or value == "auto"
             if name == "href":
                 assert value is not None
                 assert value.startswith(("http://", "https://", "mailto:")), value
@@ -136,6 +151,13 @@ HOSTILE = {
     "null": "a\x00b",
     "line separators": "a\u2028b\u2029c",
     "surrogate": "a\ud800b",
+    "formula": "$\\text{<script>alert(1)</script>}$ $\\href{javascript:alert(1)}{x}$ $\\style{color:red}{x}$",
+    "formula's entities": "$\\text{&lt;img src=x onerror=alert(1)&gt; &#60;b&#62;}$ \\(</math><img src=x>\\)",
+    "formula's attributes": '$\\color{red"onclick="x}x$ $$\\hspace{1em"onclick="x}\\class{a}{b}\\id{a}{b}$$',
+    "formula that defines": "$\\def\\a{\\b\\b}\\def\\b{\\c\\c}\\newcommand{\\c}{<b>}\\a$",
+    "formula that never ends": "$$\n\\begin{matrix}" + "{" * 400 + "\n",
+    "code in a language": "```html\n<script>alert('</code></pre>')</script><!-- x -->\n```\n```diff\n+<b>\n-</div>\n```",
+    "boxes": "- [x] <b>a</b>\n- [ ] [x](javascript:y)\n",
 }
 
 
@@ -153,6 +175,9 @@ def hostile(kind: str, op: str, text: str) -> dict[str, JSON]:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_nothing_unsafe_comes_out(text: str) -> None:
+    with bounded(60):  # in which formulas are drawn and code is coloured
+        for html in (markdown(text), output(text), reply_with_actions(text), typed(text)):
+            check(html)
     for html in (markdown(text), output(text), reply_with_actions(text)):
         check(html)
     for kind, op in BY_NAME:
@@ -164,6 +189,25 @@ def test_nothing_unsafe_comes_out(text: str) -> None:
 def test_nothing_unsafe_comes_out_of_any_markup(text: str) -> None:
     check(markdown(text))
     check(reply_with_actions(text))
+
+
+@settings(deadline=None)  # the first one loads the converter
+@given(st.text(alphabet=st.sampled_from("<>&\"'\\{}^_$ \nxa1#/()[]%"), max_size=120))
+def test_nothing_unsafe_comes_out_of_any_formula(text: str) -> None:
+    with bounded(60):
+        check(markdown(f"${text}$ \\({text}\\)\n\n$$\n{text}\n$$\n"))
+        check(markdown(f"$\\text{{{text}}}$"))
+
+
+@settings(deadline=None)  # the first one loads the languages
+@given(
+    st.sampled_from(["python", "html", "bash", "yaml", "diff", "json", "markdown", "js", "PHP", "nothing"]),
+    st.text(alphabet=st.sampled_from("<>&\"'`#-=: \n\\/(){}axs1.$"), max_size=120),
+)
+def test_coloured_code_is_the_same_code(language: str, text: str) -> None:
+    with bounded(60):
+        html = code_block(text, language)
+    assert check(html).text == language + text
 
 
 @given(st.text(max_size=200))
@@ -243,8 +287,8 @@ def test_a_turn_carries_its_messages_to_children() -> None:
     )
     message = record_message(raw_record(7, "", "turn", "/lead", 3, body, least("turn")))
     assert message["messages"] == [
-        {"action": 1, "to": "/lead/coder", "html": "<p>Fix <strong>it</strong>.</p>\n"},
-        {"action": 2, "to": "/lead/tester", "html": "<p>Test it.</p>\n"},
+        {"action": 1, "to": "/lead/coder", "html": '<p dir="auto">Fix <strong>it</strong>.</p>\n'},
+        {"action": 2, "to": "/lead/tester", "html": '<p dir="auto">Test it.</p>\n'},
     ]
 
 
@@ -254,7 +298,7 @@ def test_header_fields_of_a_record_cannot_replace_its_frame() -> None:
     )
     message = record_message(record)
     assert (message["type"], message["n"], message["body"]) == ("record", 3, "hi")
-    assert message["html"] == "<p>hi</p>\n"
+    assert message["html"] == '<div class="typed" dir="auto">hi</div>'
 
 
 def test_a_result_shows_status_exit_and_duration() -> None:
@@ -309,3 +353,75 @@ def test_what_becomes_of_a_plan_is_told_in_words(
 ) -> None:
     told = check(record_html(raw_record(1, "", kind, "/", 1, body, {**least(kind, op), **fields}))).text
     assert " ".join(told.split()) == said
+
+
+# --- as it is read --------------------------------------------------------------------------------
+
+
+MINE = "fix my_func_name in a*b*c and `code_x` <tag>\n  second line: $up_csv, $a\n- no list\n\n\n# no title"
+
+
+def test_what_a_person_wrote_is_shown_as_they_wrote_it() -> None:
+    for kind, op in (("say", ""), ("control", "inject")):
+        html = record_html(raw_record(1, "", kind, "/", 1, MINE, least(kind, op)), known=KNOWN)
+        shown = html[html.index('<div class="typed" dir="auto">') :]
+        assert check(shown).text == MINE
+        # Nothing in it is anybody else's, but the chip of $a.
+        assert re.findall("<(?!/)([^ >]*)", shown) == ["div", "button"]
+
+
+def test_formulas_are_drawn_and_prices_and_variables_are_none() -> None:
+    text = (
+        "$x^2$ and \\(a<b\\), for $5 or $6.50, with $run_1$ and $HOME:$PATH, US$1-US$2, a $ b $ c\n\n"
+        "$$\n\\frac{1}{2}\n- c\n$$\n\n\\[ E = mc^2 \\]\n\n`$y$`"
+    )
+    with bounded(60):
+        html = markdown(text, KNOWN)
+    said = check(html).text
+    assert html.count("<math ") == 4
+    assert html.count('<math display="block">') == 2
+    for words in ("$5 or $6.50", "$run_1$", "$HOME:$PATH", "US$1-US$2", "a $ b $ c", "$y$"):
+        assert words in said
+    # Without time to spare, and where none can be drawn, a formula stands there as it was written.
+    assert "<math" not in markdown(text)
+    with bounded(60):
+        assert "$\\frac{1$" in check(markdown("$\\frac{1$")).text
+
+
+def test_code_differences_and_boxes_are_told_apart() -> None:
+    with bounded(60):
+        html = markdown("```python\ndef f(): return 'x' # y\n```\n```nolanguage\ndef\n```\n")
+    for cls, words in (("k", "def "), ("f", "f"), ("s", "&#x27;x&#x27; "), ("c", "# y")):
+        assert f'<span class="hl-{cls}">{words}' in html
+    assert "<code>def\n</code>" in html
+    patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-<old>\n+new\n"
+    for shown in (markdown(f"```diff\n{patch}```"), output(patch)):
+        assert '<span class="hl-old">-&lt;old&gt;\n</span>' in shown
+        assert '<span class="hl-new">+new\n</span>' in shown
+    assert "hl-" not in output("+ one\n- two\n")
+    boxes = markdown("- [ ] open\n- [x] done\n- [y] neither\n")
+    assert check(boxes).text.split() == ["☐", "open", "☑", "done", "[y]", "neither"]
+    with bounded(60):
+        assert "hl-b" in reply_with_actions("```shell.run\necho $HOME\n```\n")
+        assert "hl-k" in reply_with_actions("```files.write path=a/b.py\nimport os\n```\n")
+
+
+def test_each_block_is_read_from_its_own_side() -> None:
+    html = markdown("مرحبا\n\n# Title\n\n- one\n\n  two\n\n> quoted\n\n| a |\n|---|\n| b |\n")
+    assert re.findall(r"<(\w+)[^>]* dir=\"auto\"", html) == ["p", "h1", "ul", "blockquote", "div"]
+
+
+def test_what_takes_too_long_costs_the_colours_and_not_the_text() -> None:
+    code = "```python\nimport os\n```\n**after**\n"
+    assert in_spare_time(lambda: "x") is None
+    with bounded(0.2):
+        assert in_spare_time(lambda: "x") == "x"
+
+        def for_ever() -> str:
+            while True:
+                pass
+
+        assert in_spare_time(for_ever) is None
+        late = markdown(code)
+    assert "hl-" not in late
+    assert "<strong>after</strong>" in late

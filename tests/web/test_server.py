@@ -73,7 +73,7 @@ def test_the_frames_of_a_session() -> None:
             }  # fmt: skip
             record = next(message for message in seen if message["type"] == "record")
             assert (record["n"], record["kind"], record["agent"]) == (1, "say", "/")
-            assert record["html"] == "<p><em>hi</em></p>\n"
+            assert record["html"] == '<div class="typed" dir="auto">*hi*</div>'
             assert seen[-1] == {"type": "delta", "agent": "/a", "text": "so far", "restart": True}
             session.write("/a", ", and on")
             assert (await until(client, type="delta"))[-1] == {
@@ -114,10 +114,10 @@ def test_a_lazy_client_asks_for_the_html_of_old_records() -> None:
             await send(client, type="render", numbers=[2, 1, 401, 0], id=1)
             answer = (await until(client, type="ok", id=1))[-1]
             [two, one] = answer["list"]
-            assert two == {"n": 2, "html": "<p><em>2</em></p>\n"}
+            assert two == {"n": 2, "html": '<div class="typed" dir="auto">*2*</div>'}
             assert one["n"] == 1
             [told] = one["messages"]
-            assert told == {"action": 0, "to": "/a", "html": "<p>Do <em>it</em>.</p>\n"}
+            assert told == {"action": 0, "to": "/a", "html": '<p dir="auto">Do <em>it</em>.</p>\n'}
             session.append("say", body="*new*")
             assert "html" in (await until(client, type="record", n=401))[-1]
             await send(client, type="render", numbers=list(range(401)), id=2)

@@ -45,10 +45,14 @@ export function agentName(path) {
   return path === "/" ? t("Root agent") : path;
 }
 
-/** The first line with words in it, without Markdown's marks. @param {string} text */
+/** The first line with words in it, as it was typed. @param {string} text */
+export function firstLine(text) {
+  return (text.split("\n").find((each) => /[\p{L}\p{N}]/u.test(each)) ?? "").trim().slice(0, 120);
+}
+
+/** The same of what a model wrote, without Markdown's marks. @param {string} text */
 export function snippet(text) {
-  const line = text.split("\n").find((each) => /[\p{L}\p{N}]/u.test(each)) ?? "";
-  return line.replace(/[`*_#>]/g, "").trim().slice(0, 120);
+  return firstLine(text).replace(/[`*_#>]/g, "").trim();
 }
 
 /** @param {number} size */

@@ -7,7 +7,7 @@
 //
 // Events: "session", "tree", "records", "rendered", "live", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
 
-import { snippet } from "./format.js";
+import { firstLine, snippet } from "./format.js";
 import { heard } from "./language.js";
 
 /** @typedef {import("./types.js").TreeNode} TreeNode */
@@ -257,7 +257,7 @@ export class Store extends EventTarget {
     if (record.kind === "effects" || record.kind === "settle") this.#tell("review");
     for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
     if (record.kind === "say" && !record.body_size) record.said = record.body;
-    record.body = snippet(record.body);
+    record.body = record.kind === "say" || record.kind === "control" ? firstLine(record.body) : snippet(record.body);
     this.records.push(record);
     const own = this.#own.get(record.agent);
     if (own) own.push(record);

@@ -1,0 +1,149 @@
+"""Code in colours: the pieces of a text in a language as spans of a few classes, which the page's style sheet colours.
+
+An adornment: it is only made while there is time to spare (`web.parser.in_spare_time`), which is in a render process
+alone, and code without it is the same code. Languages are those that Pygments ships; nothing is looked for elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from web.parser import in_spare_time
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_LONGEST: Final = 60_000
+_CLASSES: Final = (
+    ("Token.Comment", "hl-c"),
+    ("Token.Keyword", "hl-k"),
+    ("Token.Literal.String", "hl-s"),
+    ("Token.Literal.Number", "hl-n"),
+    ("Token.Name.Function", "hl-f"),
+    ("Token.Name.Class", "hl-f"),
+    ("Token.Name.Decorator", "hl-f"),
+    ("Token.Name.Builtin", "hl-b"),
+    ("Token.Name.Tag", "hl-k"),
+    ("Token.Name.Attribute", "hl-b"),
+    ("Token.Name.Variable", "hl-b"),
+    ("Token.Operator.Word", "hl-k"),
+    ("Token.Generic.Inserted", "hl-new"),
+    ("Token.Generic.Deleted", "hl-old"),
+    ("Token.Generic.Heading", "hl-c"),
+    ("Token.Generic.Subheading", "hl-k"),
+    ("Token.Generic.Prompt", "hl-c"),
+    ("Token.Generic.Output", "hl-c"),
+)
+
+_DIFF: Final = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
+_DIFF_LINES: Final = (
+    ("+++ ", "hl-c"), ("--- ", "hl-c"), ("diff ", "hl-c"), ("@@ ", "hl-k"), ("+", "hl-new"), ("-", "hl-old"),
+)  # fmt: skip
+
+
+def load() -> None:
+    """Take the time now that the first text would take."""
+    _by_alias()
+
+
+def coloured(text: str, language: str) -> str:
+    """Code as HTML, in colours if the language is known and there is time to spare; not yet `visible`."""
+    if not language or len(text) > _LONGEST:
+        return escape(text)
+    if language in ("diff", "patch"):
+        return diff(text)
+    made = in_spare_time(lambda: _made(text, language))
+    return escape(text) if made is None else made
+
+
+def holds_diff(text: str) -> bool:
+    """Whether what a tool printed is a difference of files."""
+    return text.startswith(("diff --git ", "--- ", "Index: ")) and _DIFF.search(text) is not None
+
+
+def diff(text: str) -> str:
+    """A difference of files as HTML: what comes in, what goes out. Costs as little as not doing it."""
+    return "".join(map(_diff_line, text.splitlines(keepends=True)))
+
+
+def _diff_line(line: str) -> str:
+    for begin, cls in _DIFF_LINES:
+        if line.startswith(begin):
+            return f'<span class="{cls}">{escape(line)}</span>'
+    return escape(line)
+
+
+def language_of(path: str) -> str:
+    """The language of a file by its name; "" if that says nothing."""
+    _, dot, ending = path.rpartition("/")[2].rpartition(".")
+    return _by_ending().get(ending.lower(), "") if dot else ""
+
+
+def _made(text: str, language: str) -> str | None:
+    lexer = _lexer(language)
+    if lexer is None:
+        return None
+    tokens = list(lexer.get_tokens(text))
+    whole = "".join(value for _, value in tokens)
+    if whole != text and whole != f"{text}\n":
+        return None  # lexers end a text with a line feed; one that changed anything else is not believed
+    parts: list[str] = []
+    held, cls, left = "", "", len(text)
+    for kind, value in tokens:
+        value, of = value[:left], _class(str(kind))
+        left -= len(value)
+        if of != cls and value.strip():
+            parts.append(_span(held, cls))
+            held, cls = "", of
+        held += value
+    return "".join(parts) + _span(held, cls)
+
+
+def _span(text: str, cls: str) -> str:
+    return f'<span class="{cls}">{escape(text)}</span>' if cls and text else escape(text)
+
+
+@cache
+def _class(kind: str) -> str:
+    return next((cls for name, cls in _CLASSES if kind == name or kind.startswith(f"{name}.")), "")
+
+
+@cache
+def _by_alias() -> dict[str, str]:
+    """The name under which each alias of a language is found."""
+    from pygments.lexers import get_all_lexers
+
+    return {alias: aliases[0] for _, aliases, _, _ in get_all_lexers(plugins=False) for alias in aliases}
+
+
+@cache
+def _by_ending() -> dict[str, str]:
+    """A language for each ending of a file's name; the first of several."""
+    from pygments.lexers import get_all_lexers
+
+    found = {
+        "md": "markdown",
+        "txt": "",
+        "html": "html",
+        "sql": "sql",
+        "js": "javascript",
+        "ts": "typescript",
+    }
+    for _, aliases, patterns, _ in get_all_lexers(plugins=False):
+        for pattern in patterns:
+            if aliases and pattern.startswith("*.") and pattern[2:].isalnum():
+                found.setdefault(pattern[2:], aliases[0])
+    return found
+
+
+@cache
+def _lexer(language: str) -> Lexer | None:
+    name = _by_alias().get(language.lower())
+    if name is None:
+        return None
+    from pygments.lexers import get_lexer_by_name
+
+    return get_lexer_by_name(name, stripnl=False, ensurenl=True)

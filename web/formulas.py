@@ -1,0 +1,185 @@
+r"""Formulas in Markdown: `$…$` and `\(…\)` in a line, `$$…$$` and `\[…\]` on lines of their own, as MathML.
+
+Browsers draw MathML by themselves, so the page needs no script and no fonts for it. What comes out is built anew from
+a list of elements and attributes, whatever the converter made of a text; what it can't convert is shown as written.
+`$name` of a variable, `$HOME` and prices are no formulas: one begins and ends at something, and no letter follows it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape, unescape
+from typing import Final, Protocol
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+
+_DOLLARS: Final = re.compile(r"\$((?:[^\\$]|\\[\s\S])++)\$(?![\w$])")
+_DISPLAYED: Final = re.compile(r"\$\$((?:[^\\$]|\\[\s\S])++)\$\$(?!\$)")
+_ROUND: Final = re.compile(r"\\\(((?:[^\\]|\\(?!\)))++)\\\)")
+_SQUARE: Final = re.compile(r"\\\[((?:[^\\]|\\(?!\]))++)\\\]")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_LONGEST: Final = 2_000
+_MACROS: Final = re.compile(r"\\(?:(?:re)?new|provide)command|\\(?:def|let)(?![a-z])")
+"""What makes a short text a long one."""
+
+_TAG: Final = re.compile(
+    "math|m(row|i|n|o|s|text|space|frac|sqrt|root|style|padded|phantom|error|enclose|sub|sup|subsup|under|over|underover|"
+    "multiscripts|prescripts|table|tr|td)"
+)
+_PARTS: Final = {
+    "mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3,
+}  # fmt: skip
+"""How many there must be of what is in an element; the converter leaves some out where a formula isn't whole."""
+_ATTRIBUTE: Final = re.compile(
+    "display|mathvariant|stretchy|fence|separator|form|accent|accentunder|linethickness|columnalign|columnspacing|"
+    "rowspacing|width|height|depth|lspace|rspace|voffset|minsize|maxsize|movablelimits|symmetric|largeop|scriptlevel|"
+    "displaystyle"
+)
+_VALUE: Final = re.compile(r"[\w.%+ -]{1,40}")
+_UNSEEN: Final = re.compile("[\u2061-\u2064]")
+"""What MathML says to programs between its letters; people would be told its names."""
+
+
+class _Element(Protocol):
+    """What is used of the elements of a tree of XML."""
+
+    tag: str
+    text: str | None
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
+    def __iter__(self) -> Iterator[_Element]: ...
+
+
+def add_to(parser: MarkdownIt) -> None:
+    """Let a parser find formulas: tokens of the type `formula`, with `block` as their `info` for displayed ones."""
+    parser.inline.ruler.before("escape", "formula", _inline)
+    parser.block.ruler.before(
+        "fence", "formula", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+
+
+def might_hold(text: str) -> bool:
+    """Whether a text may have a formula in it."""
+    return "\\(" in text or "\\[" in text or "$$" in text or _DOLLARS.search(text) is not None
+
+
+def load() -> None:
+    """Take the time now that the first formula would take."""
+    mathml("x", block=False)
+
+
+def mathml(source: str, *, block: bool) -> str | None:
+    """A formula as MathML; None if it is none, or one that this can't draw."""
+    if len(source) > _LONGEST or _MACROS.search(source):
+        return None
+    # Not at the start of a process: it reads a table of symbols, and most texts have no formula.
+    from latex2mathml.converter import convert_to_element
+
+    try:
+        return _written(convert_to_element(source, display="block" if block else "inline"))
+    except Exception:  # whatever the converter trips over in text from anywhere, the text itself is there
+        return None
+
+
+def as_written(source: str) -> str:
+    """A formula that can't be drawn."""
+    return f'<code class="formula">{escape(source)}</code>'
+
+
+def _written(element: _Element) -> str:
+    if _TAG.fullmatch(element.tag) is None:
+        raise ValueError(f"{element.tag} is no element of a formula")
+    parts = [_written(one) for one in element]
+    if len(parts) != _PARTS.get(element.tag, len(parts)):
+        raise ValueError(f"a part of {element.tag} is missing")
+    attributes = "".join(
+        f' {name}="{escape(value)}"'
+        for name, value in element.items()
+        if _ATTRIBUTE.fullmatch(name) and _VALUE.fullmatch(value)
+    )
+    text = _UNSEEN.sub("", unescape(element.text or ""))
+    return f"<{element.tag}{attributes}>{escape(text)}{''.join(parts)}</{element.tag}>"
+
+
+# --- where they are in a text -----------------------------------------------------------------------
+
+
+def _inline(state: StateInline, silent: bool) -> bool:
+    found = _at(state)
+    if found is None:
+        return False
+    match, displayed = found
+    if not silent:
+        token = state.push("formula", "math", 0)
+        token.content = match.group(1).strip()
+        token.markup = match.group()
+        token.info = "block" if displayed else ""
+    state.pos = match.end()
+    return True
+
+
+def _at(state: StateInline) -> tuple[re.Match[str], bool] | None:
+    """The formula that begins at the state's place, and whether it has lines of its own."""
+    text, place = state.src, state.pos
+    if text[place] == "\\":
+        for pattern, displayed in ((_ROUND, False), (_SQUARE, True)):
+            match = pattern.match(text, place, state.posMax)
+            if match is not None and match.group(1).strip():
+                return match, displayed
+        return None
+    if text[place] != "$" or (place and (text[place - 1].isalnum() or text[place - 1] in "_$\\")):
+        return None
+    match = _DISPLAYED.match(text, place, state.posMax)
+    if match is not None:
+        return match, True
+    match = _DOLLARS.match(text, place, state.posMax)
+    if match is None:
+        return None
+    inside = match.group(1)
+    name = _NAME.match(inside)
+    if inside[0].isspace() or inside[-1].isspace() or (name and name.group() in state.env.get("known", ())):
+        return None
+    return match, False
+
+
+_CLOSERS: Final = {"$$": "$$", "\\[": "\\]"}
+
+
+def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    if state.is_code_block(start):
+        return False
+    line = _line(state, start)
+    close = _CLOSERS.get(line[:2])
+    if close is None:
+        return False
+    # A search that came to nothing isn't made again from the lines in between, or the time would grow with its square.
+    searched: dict[str, tuple[int, int]] = state.env.setdefault("formulas", {})
+    first, last = searched.get(close, (0, 0))
+    if first <= start < last:
+        return False
+    lines, number = [line[2:]], start
+    while not lines[-1].rstrip().endswith(close):
+        number += 1
+        if number >= end or state.sCount[number] < state.blkIndent or not _line(state, number).strip():
+            searched[close] = (start, number)
+            return False
+        lines.append(_line(state, number))
+    content = "\n".join(lines).rstrip()[:-2].strip()
+    if not content:
+        return False
+    if silent:
+        return True
+    token = state.push("formula", "math", 0)
+    token.block = True
+    token.content, token.info = content, "block"
+    token.markup = f"{line[:2]}{content}{close}"
+    token.map = [start, number + 1]
+    state.line = number + 1
+    return True
+
+
+def _line(state: StateBlock, number: int) -> str:
+    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
