@@ -22,7 +22,10 @@ from web.rendering import Question
 
 _PROGRAM: Final = Path(__file__).with_name("render_program.py")
 PATIENCE: Final = 2.0
-"""Seconds by the clock for one record, and once for the start: eight times its processor time, for busy machines."""
+"""Seconds by the clock for one record: eight times its processor time, for busy machines."""
+
+_TO_START: Final = 15
+"""How many times that a process may take until it can be asked: it loads much, and gives way to everything else."""
 
 _log = logging.getLogger("iact.web")
 
@@ -37,6 +40,7 @@ class RenderProcess:
         self._patience = patience
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
+        self._ready = False
         self._closed = False
 
     @property
@@ -61,7 +65,7 @@ class RenderProcess:
                 cwd="/",
                 start_new_session=True,
             )
-        self._socket = ours
+        self._socket, self._ready = ours, False
         if self._closed:
             self._process.kill()
 
@@ -73,7 +77,10 @@ class RenderProcess:
                 self.start()
                 if self._socket is None:
                     return None
-                return _asked(self._socket, question, self._patience * (2 if fresh else 1))
+                if not self._ready:
+                    _received(self._socket, 1, time.monotonic() + _TO_START * self._patience)
+                    self._ready = True
+                return _asked(self._socket, question, self._patience)
             except TimeoutError:
                 _log.warning(
                     "Record %d took too long to render; its text is shown as it is.", question.record.n

@@ -58,6 +58,7 @@ def main(descriptor: int) -> None:
     from web.rendering import Question, answer
 
     gc.freeze()
+    _write(descriptor, b".")  # ready
     while True:
         message = json.loads(_read(descriptor, int.from_bytes(_read(descriptor, 4))))
         try:
