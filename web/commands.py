@@ -418,6 +418,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "restore": _command(Restore, _restore),
     "files": _command(files.ListFiles, files.list_files),
     "files.changes": _command(files.ListChanges, files.list_changes),
+    "files.find": _command(files.FindFiles, files.find_files),
     "files.download": _command(files.FetchAll, files.fetch_all),
     "file": _command(files.ShowFile, files.show_file),
     "file.diff": _command(files.CompareFile, files.compare_file),

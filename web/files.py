@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Protocol
 
 from pydantic import Field, StringConstraints
@@ -48,6 +48,8 @@ _PICTURES: Final[Sequence[tuple[bytes, str]]] = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+_MOUNTED: Final = "/workspace/"
+"""Where agents see the workspace."""
 _TABLES: Final = {".csv": ",", ".tsv": "\t"}
 
 
@@ -103,6 +105,23 @@ class FetchFile(Message):
 
     path: FilePath
     at: int | None = Field(default=None, ge=1)
+
+
+class Mentioned(Message):
+    """Words of a text that may be files, and the record after which it was written."""
+
+    at: int = Field(ge=1)
+    words: Annotated[list[FilePath], Field(max_length=100)]
+
+
+class FindFiles(Message):
+    """Which words of some texts are files of the workspace, as it was when they were written.
+
+    The `ok` has `list`, for each text that names any: `at`, `files` (for each word its `path`), and `shown`: the record
+    to ask with for what they held, null where only those of now can be shown.
+    """
+
+    texts: Annotated[list[Mentioned], Field(max_length=200)]
 
 
 class FetchAll(Message):
@@ -164,6 +183,24 @@ class SessionFiles:
         records = self.records(at)
         async with self._one:
             return await asyncio.to_thread(self.browser.find, records, path, now=at is None)
+
+    async def named(self, texts: Sequence[Mentioned]) -> list[JSON]:
+        """Which words of texts are files, and of which record."""
+        records = self.records(None)
+        async with self._one:
+            return await asyncio.to_thread(lambda: [*self._named(records, texts)])
+
+    def _named(self, records: Sequence[Record], texts: Sequence[Mentioned]) -> Iterator[JSON]:
+        for text in texts:
+            shown = text.at if self.browser.keeps else None
+            held = self.browser.paths(records[: text.at], now=shown is None)
+            files: dict[str, JSON] = {}
+            for word in text.words:
+                path = word.removeprefix(_MOUNTED).removeprefix("./")
+                if path in held:
+                    files[word] = path
+            if files:
+                yield {"at": text.at, "shown": shown, "files": files}
 
     async def compared(self, path: str, since: int, at: int | None) -> str:
         """What changed in it."""
@@ -245,6 +282,11 @@ async def show_file(client: Watching, message: ShowFile) -> Fields:
     separator = next((mark for end, mark in _TABLES.items() if one.path.lower().endswith(end)), "")
     table = await asyncio.to_thread(_table, text, separator) if separator else None
     return {**fields, "show": "table" if table else "text", **_shown(text), **(table or {})}
+
+
+async def find_files(client: Watching, message: FindFiles) -> Fields:
+    """Answer `files.find`."""
+    return {"list": await client.files().named(message.texts)}
 
 
 async def compare_file(client: Watching, message: CompareFile) -> Fields:

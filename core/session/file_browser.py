@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -71,6 +71,7 @@ class FileBrowser:
         self._store: Final = directory / STORE
         self._versions = versions
         self._lists: dict[str, Sequence[KeptFile]] = {}
+        self._names: dict[str, frozenset[str]] = {}
         self._steps: dict[tuple[str, str], Sequence[PathStep]] = {}
 
     # --- what is there --------------------------------------------------------------------------
@@ -90,6 +91,27 @@ class FileBrowser:
             self._reader()
             return Files((), 0, unkept=unkept)
         return Files(self._list(version), n, unkept=unkept)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the past can be shown."""
+        return self._versions is not None
+
+    def paths(self, records: Sequence[Record], *, now: bool) -> Container[str]:
+        """The paths of the files that `look` gives.
+
+        Raises:
+            UsageError, WorkspaceError: as `look`.
+        """
+        if now:
+            return _Standing(self.folder)
+        _, version, _ = _newest(records)
+        if version not in self._names:
+            held = self._list(version) if version else ()
+            while len(self._names) >= 8:
+                del self._names[next(iter(self._names))]
+            self._names[version] = frozenset(one.path for one in held if one.type == "file")
+        return self._names[version]
 
     def find(self, records: Sequence[Record], path: str, *, now: bool) -> KeptFile:
         """One file.
@@ -336,6 +358,17 @@ def _status(folder: Path, path: str) -> KeptFile | None:
         return None
     finally:
         os.close(here)
+
+
+class _Standing(Container[str]):
+    """The paths of the files in a folder, looked up one by one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __contains__(self, path: object) -> bool:
+        found = _status(self._folder, path) if isinstance(path, str) else None
+        return found is not None and found.type == "file"
 
 
 def _target(folder: Path, path: str) -> bytes:

@@ -105,6 +105,25 @@ def test_files_as_they_are_and_as_they_were(tmp_path: Path) -> None:
                 assert "is no file" in (await ask(type="file.download", path="away", at=at))["message"]
                 assert (await ask(type="file", path="away/x", at=at))["code"] == "usage"
 
+            # Words of a text that was written when they were files, and no others.
+            words = [
+                "notes.md",
+                "./out/t.csv",
+                "/workspace/out/plot.png",
+                "page.html",
+                "away",
+                "out",
+                "../s",
+                "/etc/passwd",
+            ]
+            found = await ask(type="files.find", texts=[{"at": n, "words": words} for n in (1, 2, 3)])
+            assert found["list"] == [
+                {"at": 2, "shown": 2, "files": {"notes.md": "notes.md"}},
+                {"at": 3, "shown": 3, "files": {
+                    "notes.md": "notes.md", "./out/t.csv": "out/t.csv", "/workspace/out/plot.png": "out/plot.png",
+                }},
+            ]  # fmt: skip
+
             compared = await ask(type="file.diff", path="notes.md", since=2)
             assert (compared["added"], compared["removed"]) == (1, 1)
             assert "-# One\n+# Two" in compared["text"]
