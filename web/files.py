@@ -56,7 +56,7 @@ _TABLES: Final = {".csv": ",", ".tsv": "\t"}
 class ListFiles(Message):
     """What is in the session's workspace; `at`: as it was after that record, null: as it is now.
 
-    The `ok` has `list`, each with `path` ("%XX" for bytes that a text can't hold), `type` (file, link, folder if it is
+    The `ok` has `list`, each with `path` ("%XX" for bytes that a text can't hold), `kind` (file, link, folder if it is
     empty, other), `size` and, as far as versions tell, `n`, the record that changed it last. `more`: how many are not
     told. `n`: the record of the version that is shown, or of the newest one; `unkept`: a call that wrote after that,
     and could not be kept; `folder`: where the files are, if that is a directory of the user's; `why`: why nothing is
@@ -79,7 +79,7 @@ class ListChanges(Message):
 class ShowFile(Message):
     """What a file holds, as it was after record `at` (null: now).
 
-    The `ok` has `path`, `type`, `size`, `n` (the record that changed it last) and `show`: "text" (with `text`, and
+    The `ok` has `path`, `kind`, `size`, `n` (the record that changed it last) and `show`: "text" (with `text`, and
     `left_out` characters of its middle), "table" (with `rows` as well, and how many `more_rows`), "image" (with `media`;
     fetch it with `file.download`), "link" (with `target`), "large" or "binary".
     """
@@ -329,7 +329,7 @@ async def fetch_all(client: Watching, message: FetchAll) -> Fields:
 
 
 def _described(one: KeptFile, last: dict[str, int]) -> Fields:
-    fields: Fields = {"path": one.path, "type": one.type, "size": one.size}
+    fields: Fields = {"path": one.path, "kind": one.type, "size": one.size}
     return {**fields, "n": last[one.path]} if one.path in last else fields
 
 

@@ -71,7 +71,7 @@ def test_files_as_they_are_and_as_they_were(tmp_path: Path) -> None:
             assert (await ask(type="files"))["code"] == "usage"
             await ask(type="hello", session="s")
             now = await ask(type="files")
-            assert [(one["path"], one["type"], one.get("n")) for one in now["list"]] == [
+            assert [(one["path"], one["kind"], one.get("n")) for one in now["list"]] == [
                 ("away", "link", 3), ("late.bin", "file", None), ("notes.md", "file", 4),
                 ("out/plot.png", "file", 3), ("out/t.csv", "file", 3), ("page.html", "file", 4),
             ]  # fmt: skip

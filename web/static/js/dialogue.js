@@ -36,12 +36,14 @@ export class Dialogue {
    * @param {Parameters<typeof welcome>[2]} actions
    * @param {(record: JournalRecord) => void} amend asks for another wording of what was said
    * @param {import("./pictures.js").Pictures} pictures
+   * @param {(body: Element, n: number) => void} mark makes files of what is named in a text
    */
-  constructor(store, actions, amend, pictures) {
+  constructor(store, actions, amend, pictures, mark) {
     this.store = store;
     this.actions = actions;
     this.amend = amend;
     this.pictures = pictures;
+    this.mark = mark;
     this.#scroll.insertBefore(this.#earlier, this.#list);
     this.#list.after(this.#later);
     this.window = new EntryWindow(this.#list, this.#scroll, (record) => this.#entry(record), (earlier, later) => {
@@ -181,6 +183,7 @@ export class Dialogue {
     body.classList.remove("awaited");
     insert(body, html);
     this.pictures.fill(body, source.agent);
+    this.mark(body, source.n);
   }
 
   /** HTML came for entries that stand in the page without. */

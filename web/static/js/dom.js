@@ -62,6 +62,24 @@ export function part(role) {
   return found;
 }
 
+/** @type {Map<string, Promise<unknown>>} */
+const sheets = new Map();
+
+/**
+ * A style sheet that the page's start does without. @param {string} name
+ * @returns {Promise<unknown>} it is there, or can't be had
+ */
+export function styled(name) {
+  const found = sheets.get(name) ?? new Promise((resolve) => {
+    const link = el("link", { rel: "stylesheet", href: `/static/css/${name}.css` });
+    link.addEventListener("load", resolve);
+    link.addEventListener("error", resolve);
+    document.head.append(link);
+  });
+  sheets.set(name, found);
+  return found;
+}
+
 /**
  * Write text only if it changed, so that nothing is laid out or announced for nothing.
  * @param {Element} element

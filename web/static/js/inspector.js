@@ -10,10 +10,10 @@ import { variableList } from "./variables.js";
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
 /** @typedef {(type: string, fields: Record<string, unknown>) => Promise<any>} Ask asks the server about what is shown */
-/** @typedef {"facts"|"plan"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
+/** @typedef {"facts"|"plan"|"files"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
 
 /** @type {[Tab, string][]} */
-export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Gate")], ["records", t("Records")]];
+export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Gate")], ["records", t("Records")]];
 /** Milliseconds of rest before the server is asked again while things move. */
 const REST = 160;
 /** How many turns' memories are shown. */
@@ -32,18 +32,22 @@ export class Inspector {
   #records;
   #decisions;
   /** Fetched with the first plan. @type {import("./graph.js").PlanView|undefined} */ #plan;
+  /** Fetched when files are first looked at. @type {import("./workspace.js").WorkspaceView|undefined} */ #workspace;
 
   /**
    * @param {Store} store
    * @param {Ask} ask
    * @param {(n: number) => void} reveal
    * @param {(path: string, name: string) => void} open shows a variable
+   * @param {{open: (path: string, options?: {at?: number|null, since?: number}) => void, fetch: (type: string, fields: Record<string, unknown>) => void}} files
+   *   shows a file, and downloads
    */
-  constructor(store, ask, reveal, open) {
+  constructor(store, ask, reveal, open, files) {
     this.store = store;
     this.ask = ask;
     this.reveal = reveal;
     this.open = open;
+    this.files = files;
     this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), t("Records, newest first"));
     this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), t("Decisions of the gate, newest first"));
     store.addEventListener("selected", () => this.#plan?.reset());
@@ -52,6 +56,9 @@ export class Inspector {
       button.addEventListener("click", () => this.show(tab));
       this.#tabs.append(button);
     }
+    const fade = onceAFrame(() => this.#fade());
+    this.#tabs.addEventListener("scroll", fade, { passive: true });
+    new ResizeObserver(fade).observe(this.#tabs);
     this.#pane.id = "inspector-panel";
     this.#tabs.addEventListener("keydown", (event) => this.#key(event));
     const update = onceAFrame(() => this.#update());
@@ -62,6 +69,13 @@ export class Inspector {
       update();
     });
     this.show("facts");
+  }
+
+  /** All tabs stand in one row, which may be longer than the pane: where it goes on, it fades. */
+  #fade() {
+    const { scrollLeft, clientWidth, scrollWidth } = this.#tabs;
+    this.#tabs.classList.toggle("more-left", scrollLeft > 1);
+    this.#tabs.classList.toggle("more-right", scrollLeft + clientWidth < scrollWidth - 1);
   }
 
   /** Go to a tab, where the pane is hidden too. @param {Tab} tab */
@@ -82,6 +96,7 @@ export class Inspector {
       const chosen = button.getAttribute("data-tab") === tab;
       button.setAttribute("aria-selected", String(chosen));
       /** @type {HTMLElement} */ (button).tabIndex = chosen ? 0 : -1;
+      if (chosen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     this.#pane.setAttribute("aria-labelledby", `tab-${tab}`);
     this.#pane.scrollTop = 0;
@@ -113,6 +128,7 @@ export class Inspector {
     else if (this.#tab === "gate") this.#showDecisions();
     else if (this.#tab === "plan") void this.#showPlan();
     else if (this.#tab === "memory") this.#showMemories();
+    else if (this.#tab === "files" && store.session.id !== null) void this.#showFiles();
     else if (store.session.id === null) this.#put([nothing(t("There is no session yet."))]);
     else this.#inquire();
   }
@@ -128,12 +144,21 @@ export class Inspector {
       prices: store.session.prices, allowance: store.node(store.selected)?.allowance ?? 0 });
   }
 
+  async #showFiles() {
+    const { WorkspaceView } = await import("./workspace.js");
+    if (this.#tab !== "files") return;
+    this.#workspace ??= new WorkspaceView(this.store, this.ask, { ...this.files, reveal: this.reveal });
+    if (!this.#pane.contains(this.#workspace.element)) this.#pane.replaceChildren(this.#workspace.element);
+    await this.#workspace.show();
+  }
+
   /** The tab of a plan stands there where there is one. */
   #offer() {
     const planned = this.store.node(this.store.selected)?.kind === "plan" || this.store.own(this.store.selected).some((one) => one.kind === "plan");
     const button = this.#tabs.querySelector('[data-tab="plan"]');
     if (!(button instanceof HTMLElement) || button.hidden === !planned) return;
     button.hidden = !planned;
+    this.#fade();
     if (!planned && this.#tab === "plan") this.show("facts");
     else if (planned && this.#tab === "facts") this.show("plan");
   }

@@ -63,23 +63,31 @@ const composer = new Composer(store, (path, text, mode) => {
 store.fetchHtml = (numbers) => connection.request("render", { numbers });
 /** @type {import("./inspector.js").Ask} */
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
-const pictures = new Pictures(ask);
+const pictures = new Pictures(ask, () => store.session.id);
 const openExample = (/** @type {string} */ id) => openSession(id, true);
 const dialogue = new Dialogue(store, { suggest: (text) => composer.put(text), explain: () => settings.show(), open: openExample }, (record) => {
   store.move(record.n - 1);
   composer.put(record.said ?? "");
-}, pictures);
+}, pictures, mark);
 const fetchFile = (/** @type {string} */ type, /** @type {Record<string, unknown>} */ fields) =>
   attempt(ask(type, fields).then(({ href }) => download(href)));
 const variable = new VariableDialog(ask, (path, name) => fetchFile("download", { path, name }),
   (path, name) => connection.request("declassify", { path, name }), pictures);
+/** Fetched with the first file that is opened. @type {Promise<import("./viewer.js").FileDialog>|undefined} */
+let viewer;
+const openFile = (/** @type {string} */ path, /** @type {{at?: number|null, since?: number}} */ options = {}) => {
+  viewer ??= import("./viewer.js").then(({ FileDialog }) => new FileDialog(store, ask, pictures, { fetch: fetchFile, mention }));
+  attempt(viewer.then((dialog) => dialog.open(path, options)));
+};
+/** Fetched with the first text that may name a file. @type {Promise<import("./mentions.js").Mentions>|undefined} */
+let mentions;
 new Tree(store, actions, choose);
 const inspector = new Inspector(store, ask, (n) => {
   closeDrawers();
   const record = store.record(n);
   if (record) choose(record.agent);
   requestAnimationFrame(() => requestAnimationFrame(() => dialogue.reveal(n)));
-}, (path, name) => variable.show(path, name));
+}, (path, name) => variable.show(path, name), { open: openFile, fetch: fetchFile });
 const approvals = new Approvals(store, (call, allow, remember) => connection.request("clear", { call, allow, remember }), choose);
 part("replay-open").append(icon("history"));
 part("palette-open").append(icon("commands"));
@@ -113,6 +121,28 @@ new Palette(() => commandsOf({
   plans: kept,
   runPlan: (name) => attempt(runPlan(name)),
 }), askForPlans);
+
+/**
+ * Let what a text names as files of the workspace open them.
+ * @param {Element} body
+ * @param {number} n
+ */
+function mark(body, n) {
+  if (!/\w[./]\w/.test(body.textContent ?? "") && !body.querySelector(":not(pre) > code")) return;
+  mentions ??= import("./mentions.js").then(({ Mentions }) => new Mentions(ask, pictures, openFile));
+  attempt(mentions.then((made) => made.mark(body, n)));
+}
+
+/** Put the path of a file into the message field, where the caret is. @param {string} path */
+function mention(path) {
+  const field = /** @type {HTMLTextAreaElement} */ (part("text"));
+  const { selectionStart, selectionEnd, value } = field;
+  const before = /\S$/.test(value.slice(0, selectionStart)) ? " " : "";
+  field.setRangeText(`${before}\`${path}\` `, selectionStart, selectionEnd, "end");
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  closeDrawers();
+  composer.focus();
+}
 
 /** Begin a plan that was kept; it waits until somebody has looked at it. @param {string} name */
 async function runPlan(name) {
@@ -314,7 +344,8 @@ for (const opener of openers) {
 }
 veil.addEventListener("click", closeDrawers);
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape") closeDrawers();
+  // In a dialog the key closes that alone.
+  if (event.key === "Escape" && !document.querySelector("dialog[open]")) closeDrawers();
 });
 
 function closeDrawers() {

@@ -1,5 +1,5 @@
-// Variables that hold a picture, shown where they are embedded. Only what the server gives, by name, of formats that cannot
-// hold a script; no address in a text is ever fetched.
+// Variables and files that hold a picture, shown where they are embedded. Only what the server gives, by name, of formats
+// that cannot hold a script; no address in a text is ever fetched.
 
 import { el } from "./dom.js";
 
@@ -13,9 +13,13 @@ export class Pictures {
   /** Object URLs by the digest of their content. @type {Map<string, Promise<string>>} */
   #kept = new Map();
 
-  /** @param {Ask} ask */
-  constructor(ask) {
+  /**
+   * @param {Ask} ask
+   * @param {() => string|null} session
+   */
+  constructor(ask, session) {
     this.ask = ask;
+    this.session = session;
   }
 
   /**
@@ -27,13 +31,42 @@ export class Pictures {
    */
   async of(path, { name, media, size, sha256 }, caption) {
     if (!MEDIA.includes(media) || size > LARGEST) return null;
-    let address = this.#kept.get(sha256);
+    return this.#made(sha256, caption, () => this.#fetch("download", { path, name }, media));
+  }
+
+  /**
+   * The picture in a file of the workspace, as it was after record `at`; null if it is none that is shown.
+   * @param {{path: string, size: number, media?: string}} file
+   * @param {number|null} at
+   * @param {string} [caption]
+   * @returns {Promise<HTMLElement|null>}
+   */
+  async ofFile({ path, size, media = "" }, at, caption = path) {
+    if (!MEDIA.includes(media) || size > LARGEST) return null;
+    const fetched = () => this.#fetch("file.download", { path, at }, media);
+    // What is there now may be something else at the next look.
+    if (at === null) return el("img", { src: await fetched(), alt: caption, className: "picture" });
+    return this.#made(`${this.session()} ${at} ${path}`, caption, fetched);
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} caption
+   * @param {() => Promise<string>} fetched
+   */
+  async #made(key, caption, fetched) {
+    let address = this.#kept.get(key);
     if (!address) {
-      address = this.#fetch(path, name, media);
-      this.#kept.set(sha256, address);
+      address = fetched();
+      this.#kept.set(key, address);
       this.#makeRoom();
     }
-    return el("img", { src: await address, alt: caption, className: "picture" });
+    try {
+      return el("img", { src: await address, alt: caption, className: "picture" });
+    } catch (error) {
+      this.#kept.delete(key);
+      throw error;
+    }
   }
 
   /**
@@ -56,12 +89,12 @@ export class Pictures {
   }
 
   /**
-   * @param {string} path
-   * @param {string} name
+   * @param {string} type
+   * @param {Record<string, unknown>} fields
    * @param {string} media
    */
-  async #fetch(path, name, media) {
-    const { href } = await this.ask("download", { path, name });
+  async #fetch(type, fields, media) {
+    const { href } = await this.ask(type, fields);
     const answer = await fetch(href);
     return URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type: media }));
   }

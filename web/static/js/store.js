@@ -54,6 +54,7 @@ export class Store extends EventTarget {
   /** Numbers of records whose HTML is wanted, and of those for which it was asked. @type {Set<number>} */ #wanted = new Set();
   /** @type {Set<number>} */ #asked = new Set();
   /** Whether every call is denied. */ locked = false;
+  /** The newest record behind which the files may be others. */ ended = 0;
   /** How many modules run now. */ modules = 0;
   notice = "";
   /** What ended the session, if anything did. */ alert = "";
@@ -253,6 +254,7 @@ export class Store extends EventTarget {
     this.#running(record);
     this.#questions(record);
     if (record.kind === "control" && record.op === "lockdown") this.locked = record.value === true;
+    if (record.kind === "result" || (record.kind === "control" && record.op === "restore")) this.ended = record.n;
     if (record.kind === "module") this.#tell("modules");
     if (record.kind === "effects" || record.kind === "settle") this.#tell("review");
     for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
@@ -315,6 +317,7 @@ export class Store extends EventTarget {
     this.receipts.clear();
     this.asked.clear();
     this.locked = false;
+    this.ended = 0;
     this.modules = 0;
     this.#wanted.clear();
     this.#asked.clear();
