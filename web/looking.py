@@ -48,10 +48,21 @@ def table_fields(variables: Iterable[Variable]) -> JSON:
 def content_fields(value: Variable, content: bytes) -> Fields:
     """One variable with its content, if that is text."""
     fields = {**_described(value), "sha256": value.sha256}
-    if not value.is_text:
+    if not value.is_text and not _reads_as_text(content):
         return {**fields, "text": None, "left_out": 0}
     text, left_out = _cut(content.decode("utf-8", "replace"), _CONTENT_HEAD, _CONTENT_TAIL)
     return {**fields, "text": text, "left_out": left_out}
+
+
+def _reads_as_text(content: bytes) -> bool:
+    """Whether content is text whatever its type says: a type is what somebody called it."""
+    if b"\0" in content:
+        return False
+    try:
+        content.decode()
+    except ValueError:
+        return False
+    return True
 
 
 _SUFFIXES: Final[Mapping[str, str]] = {

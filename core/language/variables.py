@@ -23,9 +23,28 @@ _TEXT: Final = re.compile(
 )
 
 
+_SHORT: Final = {
+    "txt": "plain",
+    "md": "markdown",
+    "yml": "yaml",
+    "js": "javascript",
+    "py": "python",
+    "text": "plain",
+}
+
+
+def media_of(written: str) -> str:
+    """The type of what an agent wrote, by the word that it has for it: `md` is text/markdown, `json` application/json."""
+    word = written.strip().lower()
+    if "/" in word:
+        return word
+    return "application/json" if word == "json" else f"text/{_SHORT.get(word, word) or 'plain'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Content with its type and origin. `size` in bytes. `labels`: provenance (see `core.gate`).
+    """Content with its type and origin. `size` in bytes. `labels`: provenance (see `core.gate`). `origin`: who made it:
+    the path of an agent, a function, a step of a plan, or "the user".
 
     Equality is by content and type; `load` gives the bytes.
     """

@@ -36,7 +36,7 @@ def own_reply(tree: Tree, agent: Agent, text: str) -> str:
     room = _window(tree, agent) // 4
     if _surely_fits(len(text), room) or estimate(text) <= room:
         return text
-    value = text_value(text, media="text/markdown", labels=origin.by(agent), origin="you")
+    value = text_value(text, media="text/markdown", labels=origin.by(agent), origin=agent.path)
     variable = agent.table.keep("reply", value)
     limit, shown = len(text), text
     while limit > _LEAST and estimate(shown) > room:

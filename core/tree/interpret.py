@@ -23,7 +23,7 @@ from core.language import labels
 from core.language.actions import ActionSpec, Registry
 from core.language.grammar import Bound, Mistake, bind, split
 from core.language.scanner import Block
-from core.language.variables import NAME, Value, text_value
+from core.language.variables import NAME, Value, media_of, text_value
 from core.modules.reading import exit_status
 from core.ports import ChatMessage
 from core.records.calls import Result
@@ -72,7 +72,7 @@ def name_block(agent: Agent, block: Block) -> None:
         return
     for argument in taken[1]:
         if argument.key == "name" and NAME.fullmatch(argument.text):
-            value = code_value(block.info, block.body, "you", origin.by(agent))
+            value = code_value(block.info, block.body, agent.path, origin.by(agent))
             agent.table.define(argument.text, value)
 
 
@@ -279,12 +279,12 @@ def whole_digest_of(bound: Bound) -> str:
 def _define(agent: Agent, bound: Bound) -> str:
     name = argument_text(bound, "name")
     given = bound.attached.get("value")
-    media = str(bound.arguments.get("type", "text/plain"))
+    media = media_of(str(bound.arguments.get("type", "")))
     written = argument_text(bound, "value")
     value = (
         given
         if given is not None
-        else text_value(written, media=media, labels=origin.by(agent), origin="you")
+        else text_value(written, media=media, labels=origin.by(agent), origin=agent.path)
     )
     agent.table.define(name, value)
     return f"Kept {labels.describe(name, value)}."

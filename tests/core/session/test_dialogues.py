@@ -206,3 +206,24 @@ def test_the_bound_on_depth_is_told(tmp_path: Path) -> None:
     script = {"/": ["```CALL a\nx\n```", "Done."], "/a": ["```CALL b\nx\n```", "Did it myself."]}
     _, model = play(tmp_path, script, "Go", bounds=Bounds(depth=1))
     assert "agents may be at most 1 deep" in seen_by(model, "/a", 1)
+
+
+def test_who_made_a_value_stays_with_it_and_what_was_written_is_text(tmp_path: Path) -> None:
+    """A variable that an agent wrote is its own wherever it goes, and Markdown is text whatever its type is called."""
+    script = {
+        "/": [
+            "```VAR report type=md\n# Mine\n```\n",
+            "```SHOW report\n```\n",
+            "```CALL a\nRead $report.\n```",
+            "Done.",
+        ],
+        "/a": ["Read."],
+    }
+    _, model = play(tmp_path, script, "Go.")
+    assert "Kept $report (text/markdown, 6 B)" in seen_by(model, "/", 1)
+    assert "# Mine" in seen_by(model, "/", 2)
+    [path] = (tmp_path / "sessions").iterdir()
+    view = replay(path).view
+    for agent, name in (("/", "report"), ("/a", "report")):
+        assert view.variable(agent, name).origin == "/"
+        assert view.variable(agent, name).is_text

@@ -1,7 +1,7 @@
 // Variables: the selected agent's, with type, size, origin and provenance; and the content of one, in a dialog.
 
 import { el, part, setText } from "./dom.js";
-import { bytes } from "./format.js";
+import { agentName, bytes } from "./format.js";
 import { t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -19,9 +19,15 @@ export function variableList(list, show) {
   return el("ul", { className: "variables" }, ...list.map((one) => {
     const chip = el("button", { type: "button", className: "chip" }, `$${one.name}`);
     chip.addEventListener("click", () => show(one.name));
-    const facts = el("span", { className: "facts" }, [one.media, bytes(one.size), one.origin && t("from {origin}", { origin: one.origin })].filter(Boolean).join(" · "));
+    const facts = el("span", { className: "facts" }, [one.media, bytes(one.size), whence(one.origin)].filter(Boolean).join(" · "));
     return el("li", {}, chip, facts, ...provenance(one.labels));
   }));
+}
+
+/** Who made a value: a person, an agent, or a tool. @param {string} origin */
+function whence(origin) {
+  if (origin === "the user") return t("from you");
+  return origin.startsWith("/") ? t("written by {agent}", { agent: agentName(origin) }) : origin && t("from {origin}", { origin });
 }
 
 /** @param {string[]} labels */
@@ -86,13 +92,13 @@ export class VariableDialog {
   #fill(path, value, picture) {
     const button = el("button", { type: "button" }, t("Download"));
     button.addEventListener("click", () => this.download(path, value.name));
-    const vouch = el("button", { type: "button", title: t("It then counts as yours, and may reach calls that what comes from outside may not") }, t("Vouch for it"));
+    const vouch = el("button", { type: "button", title: t("It then counts as yours, and may reach calls that what comes from outside may not") }, t("Trust this content"));
     vouch.hidden = value.labels.every((label) => label === "user" || label === "model");
     vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name));
 
-    const facts = [value.media, bytes(value.size), value.origin && t("from {origin}", { origin: value.origin }), `SHA-256 ${value.sha256.slice(0, 12)}…`];
+    const facts = [value.media, bytes(value.size), whence(value.origin), `SHA-256 ${value.sha256.slice(0, 12)}…`];
     const content = picture ?? (value.text === null
-      ? el("p", { className: "nothing" }, t("This content is no text, so it can't be shown here."))
+      ? el("p", { className: "nothing" }, t("Binary; download it to look."))
       : el("pre", { tabIndex: 0 }, value.text));
     this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button, " ", vouch));
   }
