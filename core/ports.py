@@ -104,10 +104,27 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class StreamRestart:
-    """The reply starts over (a retry): text so far is void. `reason` is for people."""
+    """The reply starts over (a retry): what came so far is void. `reason` is for people.
+
+    `attempt`: the one that comes next, of at most `of`, after a wait of `seconds`; the next event says that it has
+    begun. `limited`: the endpoint counts requests, and this was one too many.
+    """
 
     reason: str
     attempt: int
+    of: int = 0
+    seconds: float = 0.0
+    limited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRetry:
+    """The wait of a `StreamRestart` is over: the endpoint is asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecast:
+    """What came so far was of the other kind, text or thought: all of it is void, and comes again as what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +141,7 @@ class StreamEnd:
     finish: Literal["stop", "length"]
 
 
-ModelEvent = TextDelta | ReasoningDelta | StreamRestart | UsageReport | StreamEnd
+ModelEvent = TextDelta | ReasoningDelta | StreamRestart | StreamRetry | StreamRecast | UsageReport | StreamEnd
 
 
 class Model(Protocol):

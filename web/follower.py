@@ -12,13 +12,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Final
 
 from core.errors import IactError
 from core.ports import JSON
 from core.records.control import SetIntent
-from core.records.record import Record
-from core.session.events import Delta, Event, Notice, Output, RecordAppended, TreeChanged
+from core.records.record import Record, timestamp
+from core.session.events import Activity, Delta, Event, Notice, Output, RecordAppended, TreeChanged
 from core.session.view import NodeView
 from web.line import Line
 from web.ports import Prices, Session
@@ -84,9 +85,12 @@ class Follower:
         match event:
             case RecordAppended(record):
                 await self._new_record(record)
-            case Delta(agent, text, restart):
+            case Delta(agent, text, restart, thought):
                 extra: Fields = {"restart": True} if restart else {}
+                extra |= {"thought": True} if thought else {}
                 await self._line.send({"type": "delta", "agent": agent, "text": text, **extra})
+            case Activity():
+                await self._line.send({"type": "activity", **_said(asdict(event))})
             case Output(agent, call, text):
                 await self._line.send({"type": "output", "agent": agent, "call": call, "text": text})
             case TreeChanged(nodes):
@@ -140,6 +144,7 @@ class Follower:
                 "type": "session",
                 "id": self._session.id,
                 "since": self._since,
+                "now": timestamp(datetime.now(UTC)),
                 "intent": self._session.intent,
                 "levels": dict(self._session.levels),
                 "model": self._session.model_label,
@@ -158,6 +163,11 @@ class Follower:
         )
 
 
+def _said(fields: Fields) -> Fields:
+    """Fields without those that say nothing; `state` says that nothing is done any more where it is empty."""
+    return {name: value for name, value in fields.items() if value or name == "state"}
+
+
 def _kind_of(session: Session) -> Fields:
     """What a page must know of a session that only can be looked at."""
     if not isinstance(session, Stored):
@@ -172,7 +182,7 @@ def _last(session: Session) -> int:
 
 
 def node_fields(view: NodeView) -> Fields:
-    """One node of a `tree` message. An agent that works on a budget has `allowance` and `left`, in tokens."""
+    """One node of a `tree` message. One that waits for children names them, and for how many it waits in all. An agent that works on a budget has `allowance` and `left`, in tokens."""
     fields: Fields = {
         "path": view.path,
         "name": view.name,
@@ -188,6 +198,8 @@ def node_fields(view: NodeView) -> Fields:
         "completion_tokens": view.completion_tokens,
         "record": view.record,
     }
+    if view.awaited:
+        fields |= {"awaited": list(view.awaited), "awaited_of": view.awaited_of}
     if view.allowance:
         fields |= {"allowance": view.allowance, "left": view.left}
     return fields

@@ -272,7 +272,7 @@ def _reasoning(generation: Generation | None) -> str:
     """What the model thought before it replied, folded."""
     if generation is None or not generation.reasoning:
         return ""
-    return f'<details class="quiet"><summary>Reasoning</summary>{output(generation.reasoning)}</details>'
+    return f'<details class="quiet"><summary>Thinking</summary>{output(generation.reasoning)}</details>'
 
 
 def _discard(discard: Discard, text: str) -> str:

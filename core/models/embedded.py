@@ -40,6 +40,7 @@ from core.ports import (
     ModelProfile,
     Report,
     StreamEnd,
+    StreamRecast,
     StreamRestart,
     TextDelta,
     Usage,
@@ -188,7 +189,7 @@ class EmbeddedModel:
                 match event:
                     case TextDelta(text):
                         said += text
-                    case StreamRestart():
+                    case StreamRestart() | StreamRecast():
                         said = plan.begin
                     case UsageReport(reported):
                         usage = reported
@@ -206,7 +207,7 @@ async def _shown(reply: AsyncGenerator[ModelEvent], plan: Plan, first: Usage) ->
                     if not TALK.startswith(held):
                         yield TextDelta(plan.begin + held.removeprefix(TALK))
                         held = None
-                case StreamRestart():
+                case StreamRestart() | StreamRecast():
                     held = ""
                     yield event
                 case UsageReport(usage):

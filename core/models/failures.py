@@ -43,7 +43,7 @@ class Failure:
 
     `why` continues "The model endpoint URL …", `remedy` continues it after a semicolon. `again`: whether
     another attempt makes sense; "once" for what is rarely cured by patience. `after`: seconds that the
-    endpoint asked us to wait.
+    endpoint asked us to wait. `limited`: it counts requests, and this was one too many.
     """
 
     kind: type[ModelError]
@@ -51,6 +51,7 @@ class Failure:
     remedy: str
     again: Literal["no", "once", "yes"] = "yes"
     after: float | None = None
+    limited: bool = False
 
     def error(self, endpoint: str, attempts: int) -> ModelError:
         """The error to raise when this was the last of `attempts`."""
@@ -72,10 +73,13 @@ class Retries:
     cap: float = 30.0
     longest: float = 60.0
 
+    def limit(self, failure: Failure) -> int:
+        """How many attempts there are in all where they end like this."""
+        return {"no": 1, "once": min(2, self.attempts), "yes": self.attempts}[failure.again]
+
     def wait(self, failure: Failure, *, attempt: int, elapsed: float, rng: random.Random) -> float | None:
         """Seconds to wait after failed attempt number `attempt`; None to give up."""
-        limit = {"no": 1, "once": min(2, self.attempts), "yes": self.attempts}[failure.again]
-        if attempt >= limit:
+        if attempt >= self.limit(failure):
             return None
         backoff = min(self.cap, self.base * 2.0 ** (attempt - 1)) * (1 - rng.random() / 2)
         delay = max(backoff, min(failure.after or 0.0, self.longest))
@@ -162,7 +166,8 @@ def from_status(
     if status in (408, 409, 429) or status >= 500:
         kind = ModelUnreachable if status == 408 else ModelOverloaded
         remedy = "it is busy or broken for now, so try again later or choose another one"
-        return Failure(kind, f"answers HTTP {status}{quoted}", remedy, after=retry_after(headers, now))
+        after, limited = retry_after(headers, now), status == 429
+        return Failure(kind, f"answers HTTP {status}{quoted}", remedy, after=after, limited=limited)
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(marks)):
         remedy = "set IACT_CONTEXT to the context size of the model"
         return Failure(ContextTooLong, f"says that the context is too long{quoted}", remedy, again="no")

@@ -14,6 +14,7 @@ import asyncio
 import base64
 import json
 import random
+import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -28,7 +29,7 @@ from core.context import tokens
 from core.models import failures
 from core.models.dialect import ACT, ActionWriter, ArgumentReader, CallReader, Fragment
 from core.models.failures import Failure, Retries
-from core.models.reading import Pairs, Thoughts
+from core.models.reading import Pairs, Piece, Thoughts
 from core.models.structured import Form, Ladder
 from core.ports import (
     JSON,
@@ -39,7 +40,9 @@ from core.ports import (
     Part,
     ReasoningDelta,
     StreamEnd,
+    StreamRecast,
     StreamRestart,
+    StreamRetry,
     TextDelta,
     Usage,
     UsageReport,
@@ -47,6 +50,9 @@ from core.ports import (
 
 _REASONING: Final = ("reasoning_content", "reasoning")
 """Fields of a delta in which endpoints send what a model thinks."""
+
+_UNMARKED: Final = re.compile(r"deepseek-r1|qwq|thinking|reasoner", re.IGNORECASE)
+"""Names of models whose prompt ends in the beginning of their reasoning, so that a reply may have its end alone."""
 
 _REPORT_EVERY: Final = 16
 """An estimated usage is reported anew after so many deltas, for consumers that close early."""
@@ -75,6 +81,8 @@ class _Dialect:
     """What this endpoint turned out not to understand; learnt once and kept."""
 
     usage_option: bool = True
+    unmarked: bool | None = None
+    """Whether replies hold the end of reasoning alone; None: not known, so the model's name is all there is."""
     limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
     def learn(self, refusal: Exception) -> bool:
@@ -99,6 +107,7 @@ class _Reading:
     """
 
     usage: Usage
+    make_calls: Callable[[], CallReader] | None = None
     calls: CallReader | None = None
     events: int = 0
     deltas: int = 0
@@ -125,8 +134,7 @@ class _Reading:
 
     def end(self) -> Iterator[ModelEvent]:
         """The reply is complete: what was held back."""
-        for piece in self.thoughts.end():
-            yield from self._take(piece.text, (), thought=piece.thought)
+        yield from self._take_all(self.thoughts.end(whole=self.finish != "length"))
         for text in self.calls.end() if self.calls else ():
             yield from self._say(text)
         yield from self._think(self.thought_pairs.end())
@@ -139,13 +147,22 @@ class _Reading:
         for name in _REASONING:
             thought = (delta.model_extra or {}).get(name)
             if isinstance(thought, str) and thought:
+                yield from self._take_all(self.thoughts.marked())
                 yield from self._think(self.thought_pairs.feed(thought))
                 break
         fragments = [_fragment(call) for call in delta.tool_calls or ()] if self.calls is not None else ()
-        for piece in self.thoughts.feed(text) if text else ():
-            yield from self._take(piece.text, (), thought=piece.thought)
+        if text:
+            yield from self._take_all(self.thoughts.feed(text))
         if fragments:
             yield from self._take("", fragments)
+
+    def _take_all(self, pieces: Iterator[Piece]) -> Iterator[ModelEvent]:
+        for piece in pieces:
+            if piece.recast:
+                self.text, self.reasoning, self.pairs, self.thought_pairs = [], [], Pairs(), Pairs()
+                self.calls = self.make_calls() if self.make_calls else None
+                yield StreamRecast()
+            yield from self._take(piece.text, (), thought=piece.thought)
 
     def _take(
         self, text: str, fragments: Sequence[Fragment], *, thought: bool = False
@@ -321,8 +338,11 @@ class OpenAIModel:
             wait = self._retries.wait(failure, attempt=attempt, elapsed=elapsed, rng=self._rng)
             if wait is None:
                 raise failure.error(self._name, attempt)
-            yield StreamRestart(f"The model endpoint {self._name} {failure.why}.", attempt + 1)
+            why = f"The model endpoint {self._name} {failure.why}."
+            most = self._retries.limit(failure)
+            yield StreamRestart(why, attempt + 1, most, wait, limited=failure.limited)
             await self._clock.sleep(wait)
+            yield StreamRetry()
 
     async def _attempt(
         self,
@@ -333,17 +353,23 @@ class OpenAIModel:
     ) -> AsyncGenerator[ModelEvent]:
         """One request from beginning to end; raises `_Failed`."""
         estimated = Usage(tokens.estimate_messages(messages), estimated=True)
-        reading = _Reading(estimated, calls() if calls else None)
+        dialect, named = self._dialect, _UNMARKED.search(self._profile.name) is not None
+        thoughts = Thoughts(unmarked=named if dialect.unmarked is None else dialect.unmarked)
+        reading = _Reading(estimated, calls, calls() if calls else None, thoughts=thoughts)
         response = await self._open(messages, max_tokens, extra)
         async with response:
             chunks = response.__aiter__()
             while (chunk := await self._next(chunks, reading)) is not None:
-                for event in _events(reading, chunk):
+                events = _events(reading, chunk)
+                # Known once: a model that did it may do it again, whatever else it sends in between.
+                dialect.unmarked = thoughts.closed_alone or dialect.unmarked
+                for event in events:
                     yield event
         if reading.finish is None:
             raise _Failed(_unfinished(reading))
         for event in reading.end():
             yield event
+        dialect.unmarked = dialect.unmarked or False
         if reading.empty:
             raise _Failed(_nothing(reading.finish))
         if reading.usage.estimated:

@@ -10,7 +10,7 @@ several times, is not tried there again.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, Literal, Protocol, TypeVar, runtime_checkable
@@ -26,6 +26,7 @@ from core.ports import (
     Model,
     ModelEvent,
     StreamEnd,
+    StreamRecast,
     StreamRestart,
     TextDelta,
     Usage,
@@ -103,17 +104,22 @@ class Structured(Generic[T]):
 
 
 async def structured(
-    model: Model, messages: Sequence[ChatMessage], shape: type[T], *, max_tokens: int | None
+    model: Model,
+    messages: Sequence[ChatMessage],
+    shape: type[T],
+    *,
+    max_tokens: int | None,
+    tell: Callable[[ModelEvent], None] = lambda event: None,
 ) -> Structured[T]:
     """Ask `model` for an object of `shape`, whose JSON Schema must be that of an object.
 
-    `messages` say what is wanted; the form of the answer is added behind them.
+    `messages` say what is wanted; the form of the answer is added behind them. `tell`: told of every event.
 
     Raises:
         StructuredFailed: the model replied, but at no step with something that fits.
         ModelError: the endpoint can't be used at all (as from `Model.stream`).
     """
-    return await _Asking(model, messages, shape, max_tokens).run()
+    return await _Asking(model, messages, shape, max_tokens, tell).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +141,14 @@ class _Asking(Generic[T]):
     """One verdict from the first request to the last."""
 
     def __init__(
-        self, model: Model, messages: Sequence[ChatMessage], shape: type[T], max_tokens: int | None
+        self,
+        model: Model,
+        messages: Sequence[ChatMessage],
+        shape: type[T],
+        max_tokens: int | None,
+        tell: Callable[[ModelEvent], None],
     ) -> None:
+        self._tell = tell
         self._model = model
         self._shape = shape
         self._schema = schema_of(shape)
@@ -198,10 +210,11 @@ class _Asking(Generic[T]):
         try:
             async with aclosing(self._stream(form, messages)) as events:
                 async for event in events:
+                    self._tell(event)
                     match event:
                         case TextDelta(piece):
                             text += piece
-                        case StreamRestart():
+                        case StreamRestart() | StreamRecast():
                             text = ""
                         case UsageReport(reported):
                             usage = reported

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from core.ports import JSON
 from core.records.content import Content
 from core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
-from core.records.parts import Blob, Memory, PlanTerms, Seen, Tokens
+from core.records.parts import Blob, Memory, PlanTerms, Seen, Tokens, Wait
 from core.records.ways import Way
 
 DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
@@ -114,6 +114,8 @@ class Generation:
     """How many characters were cut off."""
     reasoning: Annotated[Outcome[str], Since("1.2")] = ""
     """What the model thought before it replied. It never enters a context, and nothing in it acts."""
+    waits: Annotated[Outcome[tuple[Wait, ...]], Since("1.2")] = ()
+    """What kept the model's endpoint from replying: failed attempts, a rate limit, silence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,19 @@ class Tokens:
     estimated: bool = False
 
 
+WaitState: TypeAlias = Literal["limited", "retrying", "stalled", "slot"]
+"""Why a model's reply was waited for: its endpoint counts requests, failed, sent nothing, or serves others first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """A time in which an agent waited for its model's endpoint, in milliseconds, and why, for people."""
+
+    state: WaitState
+    why: str
+    ms: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blob:
     """Content that stands beside the journal under its SHA-256; `size` in bytes."""

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from core.ports import JSON
 from core.records.content import Content
 from core.records.mark import DERIVED, OUTCOME, Derived, Mark, Outcome, Since
-from core.records.parts import Diagnosis, Tokens
+from core.records.parts import Diagnosis, Tokens, Wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +189,8 @@ class Ask(Content):
     """The step that it is about."""
     failed: Annotated[Outcome[str], Since("1.2")] = ""
     """Why there is no answer."""
+    waits: Annotated[Outcome[tuple[Wait, ...]], Since("1.2")] = ()
+    """What kept the model's endpoint from answering."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

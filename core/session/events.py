@@ -7,6 +7,7 @@ some loses nothing that a record will not tell.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from core.records.record import Record
 from core.session.view import NodeView
@@ -21,11 +22,35 @@ class RecordAppended:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A model writes: `text` is the next piece of agent `agent`'s reply. `restart`: what came before is void."""
+    """A model writes: `text` is the next piece of agent `agent`'s reply. `restart`: what came before is void.
+
+    `thought`: it is a piece of what the model thinks before it replies.
+    """
 
     agent: str
     text: str
     restart: bool = False
+    thought: bool = False
+
+
+ActivityState = Literal["", "asking", "reasoning", "writing", "limited", "retrying", "stalled", "slot"]
+"""What a model that is asked does, or what keeps it; empty: it is not asked any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What the model of an agent does now, since when. `until`: when a wait ends. Times are ISO 8601, UTC.
+
+    `attempt`: which one comes next, of at most `of`. `why`: what failed, for people.
+    """
+
+    agent: str
+    state: ActivityState
+    since: str
+    until: str = ""
+    attempt: int = 0
+    of: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +76,4 @@ class Notice:
     text: str
 
 
-Event = RecordAppended | Delta | Output | TreeChanged | Notice
+Event = RecordAppended | Delta | Activity | Output | TreeChanged | Notice

@@ -14,6 +14,7 @@ from core.ports import (
     Model,
     ReasoningDelta,
     StreamEnd,
+    StreamRecast,
     StreamRestart,
     TextDelta,
     Usage,
@@ -22,6 +23,7 @@ from core.ports import (
 from core.records import dialogue as says
 from core.records.dialogue import Discard, DiscardReason
 from core.records.parts import Tokens
+from core.session.asking import ModelCall
 from core.session.events import Delta
 from core.session.live import Live
 from core.session.scheduler import StopReason
@@ -57,6 +59,7 @@ class Generation:
         self._finish: Literal["stop", "length", "cut"] = "stop"
         self._usage: Usage | None = None
         self._reasoning = ""
+        self._asking = ModelCall(live, agent.path)
         self._scope = asyncio.timeout(None)
 
     @property
@@ -89,11 +92,12 @@ class Generation:
             ModelError: it could not.
         """
         live, agent = self._live, self.agent
-        live.writing[agent.path] = ""
+        live.writing[agent.path] = live.thinking[agent.path] = ""
         live.changed()
         try:
             async with self._scope:
-                await self._stream(model, messages)
+                with self._asking:
+                    await self._stream(model, messages)
                 # Models write while the disk does: a slow disk must slow the agent, not only lengthen a queue.
                 await live.journal.durable(agent.record - _UNWRITTEN)
         except TimeoutError:
@@ -101,19 +105,23 @@ class Generation:
                 raise
         finally:
             live.writing.pop(agent.path, None)
+            live.thinking.pop(agent.path, None)
 
     async def _stream(self, model: Model, messages: Sequence[ChatMessage]) -> None:
         stream = model.stream(messages, max_tokens=self._live.tree.bounds.reply_tokens)
         async with aclosing(stream) as events:
             async for event in events:
+                self._asking.take(event)
                 match event:
                     case TextDelta(text):
                         if self._take(text):
                             return
                     case ReasoningDelta(text):
-                        self._reasoning += text
+                        self._think(text)
                     case StreamRestart():
                         self._restart()
+                    case StreamRecast():
+                        self._void()
                     case UsageReport(usage):
                         self._usage = usage
                     case StreamEnd(finish):
@@ -133,12 +141,22 @@ class Generation:
             self._finish = "cut"
         return cut
 
+    def _think(self, text: str) -> None:
+        """Take the next piece of what the model thinks."""
+        self._reasoning += text
+        self._live.thinking[self.agent.path] = self._reasoning
+        self._live.publish(Delta(self.agent.path, text, thought=True))
+
     def _restart(self) -> None:
         """The model port starts over: the text so far is void."""
-        live, agent = self._live, self.agent
-        if live.writing[agent.path]:
+        if self._live.writing[self.agent.path]:
             self.discard("restart")
-        live.writing[agent.path], self._reasoning = "", ""
+        self._void()
+
+    def _void(self) -> None:
+        """What came so far is void."""
+        live, agent = self._live, self.agent
+        live.writing[agent.path] = live.thinking[agent.path] = self._reasoning = ""
         self._scanner = Scanner(self._is_action)
         live.publish(Delta(agent.path, "", restart=True))
 
@@ -159,6 +177,7 @@ class Generation:
             notes=dict(prepared.notes) or None,
             full=prepared.full,
             reasoning=_shown(self._reasoning),
+            waits=tuple(self._asking.waits),
             cut=len(self.text) - len(text) if self._finish == "cut" else 0,
         )
 
@@ -167,7 +186,8 @@ class Generation:
         usage = self._usage
         if usage is None:
             prompt = self._live.tree.tokens(self.agent, self.prepared.newest)
-            return Tokens(prompt=prompt, cached=0, completion=estimate(self.text), estimated=True)
+            written = estimate(self._reasoning + self.text)
+            return Tokens(prompt=prompt, cached=0, completion=written, estimated=True)
         return Tokens(
             prompt=usage.prompt_tokens,
             cached=usage.cached_tokens,

@@ -20,7 +20,7 @@ from core.records.parts import Blob
 from core.records.record import Record, timestamp
 from core.records.session import Close
 from core.records.session import Notice as NoticeContent
-from core.session.events import Delta, Event, Notice, RecordAppended, TreeChanged
+from core.session.events import Activity, Delta, Event, Notice, RecordAppended, TreeChanged
 from core.session.view import node_views
 from core.session.watch import Watcher
 from core.tree.agent import Agent
@@ -43,6 +43,9 @@ class Live:
         self.closed = False
         self.writing: dict[str, str] = {}
         """What each agent's model has written so far in the generation under way."""
+        self.thinking: dict[str, str] = {}
+        """What it has thought so far in that."""
+        self._activities: dict[str, Activity] = {}
         self.on_applied: list[Callable[[Record], None]] = []
         self.on_durable: list[Callable[[Record], None]] = []
         """Told of every record, in order: when the tree has taken it in, and when it is on disk."""
@@ -98,14 +101,25 @@ class Live:
         return record
 
     def watch(self) -> Watcher:
-        """A new watcher; it first gets the text that agents are writing at this moment."""
-        first = [Delta(agent, text, restart=True) for agent, text in self.writing.items() if text]
+        """A new watcher; it first gets the text that agents are writing at this moment, and what their models do."""
+        texts = {**self.thinking, **self.writing}
+        first: list[Event] = [Delta(agent, self.writing.get(agent, ""), restart=True) for agent in texts]
+        first += [Delta(agent, text, thought=True) for agent, text in self.thinking.items() if text]
+        first += self._activities.values()
         return Watcher(self._watchers, tuple(first))
 
     def publish(self, event: Event) -> None:
         """Tell every watcher."""
         for watcher in self._watchers:
             watcher.offer(event)
+
+    def show(self, activity: Activity) -> None:
+        """Tell every watcher, also one that comes later, what the model of an agent does now."""
+        if activity.state:
+            self._activities[activity.agent] = activity
+        else:
+            self._activities.pop(activity.agent, None)
+        self.publish(activity)
 
     def changed(self) -> None:
         """A node's state changed in a way that no record tells."""

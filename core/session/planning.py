@@ -27,13 +27,14 @@ from core.models.structured import structured
 from core.plan.model import PlanError
 from core.plan.seams import Question
 from core.plan.streaming import StepReader
-from core.ports import ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
+from core.ports import ChatMessage, StreamRecast, StreamRestart, TextDelta, Usage, UsageReport
 from core.records.control import Cancel
 from core.records.dialogue import Discard, Draw
 from core.records.parts import Tokens
 from core.records.plans import Draft, Wake
 from core.records.record import Record
 from core.session.actions import ActionExecutor
+from core.session.asking import ModelCall
 from core.session.events import Delta
 from core.session.results import record_result, result_of, settle
 from core.session.scheduler import Scheduler
@@ -241,16 +242,17 @@ class _Running:
 
     async def _ask(self, thought: int, asking: Asking) -> None:
         """Put a question to a model, and record what it answers, or why it can't."""
-        answer = _Answer()
+        answer = _Answer(ModelCall(self._live, self._plan.path))
         over = False
         try:
             failed = ""
             try:
                 self._afford(thought, asking.question.text)
-                if asking.question.shape is not None:
-                    await self._fill_in(asking.question, asking.question.shape, answer)
-                else:
-                    await self._stream(thought, asking, answer)
+                with answer.call:
+                    if asking.question.shape is not None:
+                        await self._fill_in(asking.question, asking.question.shape, answer)
+                    else:
+                        await self._stream(thought, asking, answer)
             except ModelError as error:
                 failed = str(error)
             except JournalUnwritable:
@@ -280,7 +282,8 @@ class _Running:
         model = self._planning.models.model(role_of(tree, question))
         asked = [ChatMessage("user", question.text)]
         try:
-            found = await structured(model, asked, shape, max_tokens=tree.bounds.reply_tokens)
+            limit, tell = tree.bounds.reply_tokens, answer.call.take
+            found = await structured(model, asked, shape, max_tokens=limit, tell=tell)
         except StructuredFailed as error:
             answer.text, answer.counted = error.reply, Usage(error.prompt_tokens, 0, error.completion_tokens)
         else:
@@ -298,6 +301,7 @@ class _Running:
         steps = StepReader() if asking.pieces else None
         async with aclosing(model.stream([ChatMessage("user", question.text)], max_tokens=limit)) as events:
             async for event in events:
+                answer.call.take(event)
                 match event:
                     case TextDelta(text):
                         answer.text += text
@@ -308,7 +312,7 @@ class _Running:
                         if steps is not None and _completes(steps, text):
                             written = answer.text[len(asking.read) :]
                             self._live.record(Draft(thought=thought), plan.path, body=written)
-                    case StreamRestart():
+                    case StreamRestart() | StreamRecast():
                         answer.text = f"{answer.text}\n\n" if asking.read else ""
                         steps = StepReader() if steps is not None else None
                     case UsageReport(usage):
@@ -327,7 +331,7 @@ class _Running:
     def _answered(self, thought: int, asking: Asking, answer: _Answer, failed: str) -> None:
         question = asking.question
         usage = answer.usage("" if failed and not answer.text else question.text)
-        ask = answer_to(self._live.tree, thought, question, usage, failed)
+        ask = answer_to(self._live.tree, thought, question, usage, failed, tuple(answer.call.waits))
         self._live.record(ask, self._plan.path, body="" if failed else answer.text)
 
 
@@ -342,9 +346,10 @@ def _completes(steps: StepReader, text: str) -> bool:
 class _Answer:
     """An answer while it streams."""
 
-    __slots__ = ("counted", "text")
+    __slots__ = ("call", "counted", "text")
 
-    def __init__(self) -> None:
+    def __init__(self, call: ModelCall) -> None:
+        self.call = call
         self.text = ""
         self.counted: Usage | None = None
 

@@ -17,6 +17,7 @@ from core.plan.modes import auto
 from core.ports import ChatMessage
 from core.records.dialogue import Discard
 from core.records.parts import Tokens
+from core.session.asking import ModelCall
 from core.session.scheduler import Scheduler
 from core.tree import budget, errand
 from core.tree.agent import Agent, ChooseWay
@@ -80,12 +81,14 @@ class Routing:
         if budget.cost_of_turn(estimate(question)) > tree.root.account.left:
             return Answer("", "The budget of tokens is used up.", _NOTHING)
         try:
-            found = await structured(
-                self._models.model(role),
-                [ChatMessage("user", question)],
-                auto.Features,
-                max_tokens=_ANSWER_TOKENS,
-            )
+            with ModelCall(self._live, "/") as call:
+                found = await structured(
+                    self._models.model(role),
+                    [ChatMessage("user", question)],
+                    auto.Features,
+                    max_tokens=_ANSWER_TOKENS,
+                    tell=call.take,
+                )
         except StructuredFailed as error:
             spent = Tokens(prompt=error.tokens, cached=0, completion=0, estimated=True)
             return Answer("", str(error), spent)

@@ -15,6 +15,7 @@ from core.errors import UsageError
 from core.language.variables import Table, Value
 from core.ports import JSON, Usage
 from core.session.plans import PlanView, plan_result, plan_views
+from core.tree import interpret
 from core.tree.agent import Agent, AgentState
 from core.tree.tree import Tree
 from core.tree.uploads import waiting
@@ -45,6 +46,10 @@ class NodeView:
     """Number of the newest record of this node."""
     allowance: int = 0
     left: int = 0
+    awaited: tuple[str, ...] = ()
+    """Paths of the children at work for which it waits."""
+    awaited_of: int = 0
+    """For how many it waits in all, those that have replied included."""
     estimated: bool = False
     """Whether some of the token counts are estimates."""
 
@@ -184,6 +189,7 @@ def node_views(tree: Tree) -> tuple[NodeView, ...]:
 def node_view(tree: Tree, agent: Agent) -> NodeView:
     """One agent or plan."""
     role = tree.roles.get(agent.model)
+    awaited, of = interpret.awaited(tree, agent)
     return NodeView(
         path=agent.path,
         name=agent.name,
@@ -200,6 +206,8 @@ def node_view(tree: Tree, agent: Agent) -> NodeView:
         record=agent.record,
         allowance=agent.account.allowance,
         left=max(0, agent.account.left) if agent.account.allowance else 0,
+        awaited=tuple(awaited),
+        awaited_of=of,
         estimated=agent.usage.estimated,
     )
 

@@ -74,8 +74,11 @@ class Watcher:
         last = self._queue[-1]
         joined: Event | None = None
         match last, event:
-            case Delta(agent, text), Delta(other, more, restart) if agent == other and not restart:
-                joined = Delta(agent, text + more, last.restart)
+            case Delta(agent, text, first, kind), Delta(other, more, False, same) if (agent, kind) == (
+                other,
+                same,
+            ):
+                joined = Delta(agent, text + more, first, kind)
             case Output(agent, call, text), Output(other, same, more) if (agent, call) == (other, same):
                 joined = Output(agent, call, text + more)
             case TreeChanged(), TreeChanged():

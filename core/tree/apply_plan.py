@@ -44,7 +44,7 @@ from core.records.calls import ClearanceAnswer, Result
 from core.records.control import Cancel, Inject
 from core.records.dialogue import Discard, Reply, Spawn
 from core.records.kinds import FORMAT
-from core.records.parts import Tokens
+from core.records.parts import Tokens, Wait
 from core.records.record import Record
 from core.records.session import Notice as SaidNotice
 from core.tree import budget, origin
@@ -508,7 +508,7 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
     run, machine = _machine_of(plan, record)
     thought, failed = ask.thought, ask.failed
     asking = _asking_of(run, record, thought)
-    expected = answer_to(tree, thought, asking.question, ask.usage, failed)
+    expected = answer_to(tree, thought, asking.question, ask.usage, failed, ask.waits)
     expect_said(tree, record, expected, "" if failed else record.body)
     at = run.at(record.at)
     rest = _rest_of(asking, record) if asking.pieces and not failed else ""
@@ -519,7 +519,9 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
         machine.answered(thought, None if failed else record.body, failed, at)
 
 
-def answer_to(tree: Tree, thought: int, question: Question, usage: Tokens, failed: str) -> said.Ask:
+def answer_to(
+    tree: Tree, thought: int, question: Question, usage: Tokens, failed: str, waits: tuple[Wait, ...]
+) -> said.Ask:
     """What the record of an answer to a question says."""
     role = role_of(tree, question)
     return said.Ask(
@@ -531,6 +533,7 @@ def answer_to(tree: Tree, thought: int, question: Question, usage: Tokens, faile
         usage=usage,
         node=question.node,
         failed=failed,
+        waits=waits,
     )
 
 

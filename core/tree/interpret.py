@@ -201,6 +201,20 @@ def ready(agent: Agent, pending: Pending) -> list[int]:
     return [message.n for message in agent.mail.inbox if message.kind == "child" and message.child in wanted]
 
 
+def awaited(tree: Tree, agent: Agent) -> tuple[list[str], int]:
+    """The children at work for which an agent waits now, and how many it waits for in all, those that replied included."""
+    if not agent.active or agent.plan is not None or not agent.actions:
+        return [], 0
+    head = agent.actions[0]
+    if agent.called:
+        return [head.child], 1
+    if head.spec.name != "WAIT" or head.bound is None:
+        return [], 0
+    running = [path for path in _named(agent, head) if tree.agents[path].active]
+    came = {message.child for message in agent.mail.inbox if message.n in ready(agent, head)}
+    return running, len(running) + len(came - {*running})
+
+
 def satisfied(tree: Tree, agent: Agent, pending: Pending) -> bool:
     """Whether a WAIT has nothing left to wait for."""
     return not any(tree.agents[path].active for path in _named(agent, pending))

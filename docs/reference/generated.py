@@ -156,8 +156,14 @@ def wire() -> str:
         '`{"type": "ok", "id", …}` or `{"type": "error", "id", "code", "message"}`; an error about the content of a file '
         "has the id of the `upload` that announced it. Who connects sends the page's cookie, or `Authorization: Bearer` "
         "with the key in the data directory's `server.json`. What the server sends: "
-        "`record {n, …, html}` for each journal record, `delta {agent, text}` while a model writes, `tree {nodes}`, "
-        "`session {id, …}`, `sessions {list}`, `notice {text}`."
+        "`record {n, …, html}` for each journal record, `delta {agent, text}` while a model writes, `activity {agent, "
+        "state, …}` when what a model does changes, `tree {nodes}`, `session {id, …}`, `sessions {list}`, `notice {text}`.\n\n"
+        "A `delta` with `thought` is a piece of what the model thinks before it replies; one with `restart` voids what came "
+        "before. An `activity` says what the model of an agent does `since` when: `asking`, `reasoning`, `writing`; or what "
+        "keeps it: `limited` (its endpoint counts requests), `retrying`, `stalled` (nothing comes in the middle of a "
+        "reply), `slot` (others are served first); with an empty `state`, it is not asked any more. Those that wait say "
+        "`until` when, which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC; the `session` message "
+        "has the server's `now`, so that a client whose clock differs can count right."
     )
     return _page("The websocket", "web/messages.py", intro, *_messages())
 

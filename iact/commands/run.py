@@ -6,7 +6,9 @@ import asyncio
 import json
 import sys
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from core.errors import IactError, UsageError
 from core.ports import Usage
@@ -16,7 +18,7 @@ from core.records.plans import Node
 from core.records.record import Record
 from core.records.session import Notice as PeopleNotice
 from core.records.ways import Way
-from core.session.events import Notice, RecordAppended
+from core.session.events import Activity, Notice, RecordAppended
 from core.session.session import Session
 from core.session.watch import Lagging
 from iact.commands.asking import Asking
@@ -83,7 +85,8 @@ async def _run(
         before, calls = session.view.usage, session.view.model_calls
         async with asyncio.TaskGroup() as group:
             asking = Asking(session, group.create_task)
-            progress = group.create_task(show_progress(session, asking))
+            waits: list[Activity] = []
+            progress = group.create_task(show_progress(session, asking, waits))
             try:
                 with asking.listening():
                     said = await session.say(task.text, mode=task.mode, plan_first=task.plan_first)
@@ -111,6 +114,7 @@ async def _run(
                 "mode": used,
                 "why": why,
                 "usage": usage,
+                "waits": [_wait(one) for one in waits],
                 "pending": waiting,
             }
             print(json.dumps(report, ensure_ascii=False))
@@ -170,8 +174,30 @@ def _since(now: Usage, before: Usage) -> Usage:
     )
 
 
-async def show_progress(session: Session, asking: Asking) -> None:
-    """Tell on stderr what happens, from here on, until this is cancelled or the session is closed."""
+_KEPT_WAITING: Final = ("limited", "retrying", "stalled", "slot")
+
+
+def _wait(kept: Activity) -> dict[str, object]:
+    """A wait for a model's endpoint, as the report has it."""
+    told = {"agent": kept.agent, "state": kept.state, "since": kept.since, "until": kept.until}
+    return {**told, "attempt": kept.attempt, "of": kept.of, "why": kept.why}
+
+
+def _kept_waiting(kept: Activity) -> str:
+    """What keeps an agent waiting, as a line for a terminal."""
+    if kept.until:
+        seconds = (datetime.fromisoformat(kept.until) - datetime.fromisoformat(kept.since)).total_seconds()
+        which = f"attempt {kept.attempt} of {kept.of} " if kept.of else "asked again "
+        what = "Rate limited" if kept.state == "limited" else "Waiting"
+        return f"{kept.agent}: {what}: {which}in {max(1, round(seconds))} s. {kept.why}".rstrip()
+    return f"{kept.agent}: {kept.why}"
+
+
+async def show_progress(session: Session, asking: Asking, waits: list[Activity] | None = None) -> None:
+    """Tell on stderr what happens, from here on, until this is cancelled or the session is closed.
+
+    `waits`: takes what kept models waiting.
+    """
     last, behind = len(session.records()), True
     asking.begin(session.records())
     while behind:
@@ -184,6 +210,10 @@ async def show_progress(session: Session, asking: Asking) -> None:
                     match event:
                         case Notice(text):
                             print(text, file=sys.stderr, flush=True)
+                        case Activity() if event.state in _KEPT_WAITING:
+                            print(_kept_waiting(event), file=sys.stderr, flush=True)
+                            if waits is not None:
+                                waits.append(event)
                         case RecordAppended(record) if record.n > last:
                             last = _tell(record, asking)
             except Lagging:

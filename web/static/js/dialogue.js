@@ -1,7 +1,7 @@
 // The middle pane: the selected agent's dialogue, with what is being written at its end.
 
 import { el, insert, onceAFrame, part, setText } from "./dom.js";
-import { showDraft } from "./draft.js";
+import { showDraft, showThought } from "./draft.js";
 import { entryOf } from "./entries.js";
 import { agentName, timeOfDay } from "./format.js";
 import { t } from "./language.js";
@@ -218,19 +218,22 @@ export class Dialogue {
 
   /** Drafts and running tools of the selected agent. */
   #showLive() {
-    const { selected, drafts, outputs, past } = this.store;
+    const { selected, drafts, thoughts, outputs, past } = this.store;
     /** @type {Map<string, string>} */
     const wanted = new Map();
     if (!past) for (const [call, output] of outputs) if (output.agent === selected) wanted.set(`call ${call}`, output.text);
-    const draft = drafts.get(selected);
-    if (!past && (draft || this.store.node(selected)?.state === "thinking")) wanted.set("draft", draft ?? "");
+    const [draft, thought] = [drafts.get(selected), thoughts.get(selected)];
+    if (!past && (draft || thought)) wanted.set("draft", draft ?? "");
     for (const element of [...this.#drafts.children]) {
       if (!wanted.has(element.getAttribute("data-key") ?? "")) element.remove();
     }
     for (const [key, text] of wanted) {
       const element = this.#drafts.querySelector(`[data-key="${key}"]`) ?? this.#liveEntry(key);
-      const body = element.children[1];
-      if (key === "draft") showDraft(body, text);
+      const body = /** @type {Element} */ (element.querySelector(".entry-body"));
+      if (key === "draft") {
+        showThought(element, thought ?? "");
+        showDraft(body, text);
+      }
       else if (body.firstElementChild?.firstElementChild) setText(body.firstElementChild.firstElementChild, text);
     }
   }

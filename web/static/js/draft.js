@@ -2,6 +2,7 @@
 // replaces it with what the server rendered.
 
 import { el, setText } from "./dom.js";
+import { t } from "./language.js";
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^\n]*)$/;
 
@@ -60,4 +61,23 @@ export function showDraft(parent, text) {
 
 function codeBlock() {
   return el("div", { className: "draft-code" }, el("header"), el("pre"));
+}
+
+/**
+ * Show what the model thinks above what it writes, folded until somebody opens it.
+ * @param {Element} entry
+ * @param {string} text
+ */
+export function showThought(entry, text) {
+  let thought = entry.querySelector(".thinking");
+  if (!text) {
+    thought?.remove();
+    return;
+  }
+  if (!thought) {
+    thought = el("details", { className: "quiet thinking" }, el("summary", {}, t("Thinking")), el("div", { className: "output" }, el("pre")));
+    entry.querySelector(".entry-body")?.before(thought);
+  }
+  const shown = /** @type {Element} */ (thought.querySelector("pre"));
+  setText(shown, text);
 }

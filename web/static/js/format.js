@@ -40,6 +40,14 @@ export function dateTime(iso) {
   return Number.isNaN(at.getTime()) ? "" : day.format(at);
 }
 
+/** A time that passes: 0:41, 12:05, 1:02:33. @param {number} ms */
+export function span(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const two = (/** @type {number} */ value) => String(value).padStart(2, "0");
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes}:${two(seconds % 60)}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
+}
+
 /** @param {string} path */
 export function agentName(path) {
   return path === "/" ? t("Root agent") : path;

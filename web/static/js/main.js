@@ -13,6 +13,7 @@ import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
 import { heard, t } from "./language.js";
 import { lazily } from "./lazy.js";
+import { LiveLine } from "./live.js";
 import { showLevels } from "./levels.js";
 import { Palette } from "./palette.js";
 import { Pictures } from "./pictures.js";
@@ -81,6 +82,7 @@ const openFile = (/** @type {string} */ path, /** @type {{at?: number|null, sinc
 };
 /** Fetched with the first text that may name a file. @type {Promise<import("./mentions.js").Mentions>|undefined} */
 let mentions;
+new LiveLine(store, actions.cancel);
 new Tree(store, actions, choose);
 const inspector = new Inspector(store, ask, (n) => {
   closeDrawers();

@@ -159,6 +159,12 @@
  * @property {number} completion
  * @property {boolean} [estimated]
  *
+ * A time in which an agent waited for its model's endpoint, in milliseconds, and why, for people.
+ * @typedef {object} Wait
+ * @property {"limited"|"retrying"|"stalled"|"slot"} state
+ * @property {string} why
+ * @property {number} ms
+ *
  * The user says something to the root.
  * @typedef {object} SayRecord
  * @property {"say"} kind
@@ -204,6 +210,7 @@
  * @property {number} [full] How full its context is, in percent, if the agent was told so now.
  * @property {number} [cut] How many characters were cut off.
  * @property {string} [reasoning] What the model thought before it replied. It never enters a context, and nothing in it acts.
+ * @property {(Wait)[]} [waits] What kept the model's endpoint from replying: failed attempts, a rate limit, silence.
  *
  * An agent's or a plan's message to its caller. With a generation if a model wrote it.
  * @typedef {object} ReplyRecord
@@ -225,6 +232,7 @@
  * @property {number} [full] How full its context is, in percent, if the agent was told so now.
  * @property {number} [cut] How many characters were cut off.
  * @property {string} [reasoning] What the model thought before it replied. It never enters a context, and nothing in it acts.
+ * @property {(Wait)[]} [waits] What kept the model's endpoint from replying: failed attempts, a rate limit, silence.
  * @property {""|"concluded"|"partial"|"failed"} [plan] How a plan ended that ended by itself; of the root: the one whose report it passes on.
  * @property {unknown} [answer] The plan's answer where a model gave one; else its last steps speak for themselves.
  * @property {Record<string, string>|null} [missing] Steps of the plan that came to nothing, and why.
@@ -476,6 +484,7 @@
  * @property {Tokens} usage The tokens that it took.
  * @property {string} [node] The step that it is about.
  * @property {string} [failed] Why there is no answer.
+ * @property {(Wait)[]} [waits] What kept the model's endpoint from answering.
  *
  * A planner has written more of its plan, whose complete steps begin at once. The body is what it wrote since.
  * @typedef {object} DraftRecord

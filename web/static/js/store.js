@@ -5,7 +5,7 @@
 //
 // Records of long ago come without HTML; `html` asks for it when one of them is to be shown.
 //
-// Events: "session", "tree", "records", "rendered", "live", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
+// Events: "session", "tree", "records", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
 
 import { firstLine, snippet } from "./format.js";
 import { heard } from "./language.js";
@@ -41,6 +41,10 @@ export class Store extends EventTarget {
   /** @type {SessionInfo[]} */ sessions = [];
   /** Recorded sessions that come with the product. @type {import("./welcome.js").Example[]} */ examples = [];
   /** Text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
+  /** What models think before they reply, by agent. @type {Map<string, string>} */ thoughts = new Map();
+  /** What models do now, or what keeps them, by agent. @type {Map<string, import("./types.js").Activity>} */ activities = new Map();
+  /** By how many milliseconds the server's clock is ahead of this one. */ #ahead = 0;
+  /** With which record each agent was called last. @type {Map<string, JournalRecord>} */ calls = new Map();
   /** What running tools printed, by the number of their `call` record.
    * @type {Map<number, {agent: string, text: string}>} */
   outputs = new Map();
@@ -198,6 +202,7 @@ export class Store extends EventTarget {
       case "record": this.#record(message); break;
       case "records": for (const record of message.list) this.#record(record); break;
       case "delta": this.#delta(message); break;
+      case "activity": this.#activity(message); break;
       case "output": this.#output(message); break;
       case "notice": this.#notice(message); break;
       case "sessions": this.sessions = message.list; this.#tell("sessions"); break;
@@ -219,6 +224,8 @@ export class Store extends EventTarget {
   #session(message) {
     if (message.id !== this.session.id && this.session.id !== null) this.#reset();
     if (message.since < this.last) this.#reset();
+    if (message.now) this.#ahead = Date.parse(message.now) - Date.now();
+    this.activities.clear();  // those that there are come next
     this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", ...message, model: heard(message.model ?? this.session.model) };
     this.#tell("session");
   }
@@ -250,7 +257,11 @@ export class Store extends EventTarget {
   /** @param {JournalRecord} record */
   #record(record) {
     if (record.n <= this.last) return;
-    if (ENDS_A_DRAFT.has(record.kind)) this.drafts.delete(record.agent);
+    if (ENDS_A_DRAFT.has(record.kind)) {
+      this.drafts.delete(record.agent);
+      this.thoughts.delete(record.agent);
+    }
+    if (record.kind === "call" && record.to) this.calls.set(record.to, record);
     this.#running(record);
     this.#questions(record);
     if (record.kind === "control" && record.op === "lockdown") this.locked = record.value === true;
@@ -293,11 +304,29 @@ export class Store extends EventTarget {
     }
   }
 
-  /** @param {{agent: string, text: string, restart?: boolean}} delta */
-  #delta({ agent, text, restart }) {
-    const before = restart ? "" : (this.drafts.get(agent) ?? "");
-    this.drafts.set(agent, before + text);
+  /** @param {{agent: string, text: string, restart?: boolean, thought?: boolean}} delta */
+  #delta({ agent, text, restart, thought }) {
+    if (restart) this.thoughts.delete(agent);
+    const texts = thought ? this.thoughts : this.drafts;
+    texts.set(agent, (restart ? "" : (texts.get(agent) ?? "")) + text);
     this.#tell("live");
+  }
+
+  /** @param {import("./types.js").Activity} activity */
+  #activity(activity) {
+    if (activity.state) this.activities.set(activity.agent, activity);
+    else this.activities.delete(activity.agent);
+    this.#tell("activity");
+  }
+
+  /** The server's time, in milliseconds. */
+  now() {
+    return Date.now() + this.#ahead;
+  }
+
+  /** A second has passed. */
+  tick() {
+    this.#tell("tick");
   }
 
   /** @param {{agent: string, call: number, text: string}} output */
@@ -313,6 +342,9 @@ export class Store extends EventTarget {
     this.#own.clear();
     this.#births.clear();
     this.drafts.clear();
+    this.thoughts.clear();
+    this.activities.clear();
+    this.calls.clear();
     this.outputs.clear();
     this.receipts.clear();
     this.asked.clear();

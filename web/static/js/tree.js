@@ -4,11 +4,14 @@ import { controls } from "./controls.js";
 import { el, onceAFrame, part, setText } from "./dom.js";
 import { tokens } from "./format.js";
 import { heard, t } from "./language.js";
+import { lineOf } from "./live.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").TreeNode} TreeNode */
 /** From how many nodes on the tree can be filtered. */
 const MANY = 8;
+/** States in which something is counted. */
+const BUSY = new Set(["thinking", "acting", "waiting", "paused"]);
 
 /** @typedef {{item: HTMLElement, group: HTMLElement, mark: HTMLElement, name: HTMLElement, doing: HTMLElement,
  *   tokens: HTMLElement, buttons: ReturnType<typeof controls>}} Row */
@@ -33,7 +36,8 @@ export class Tree {
     this.choose = choose;
     const update = onceAFrame(() => this.#update());
     for (const what of ["tree", "selected", "reset", "moved", "session"]) store.addEventListener(what, update);
-    for (const what of ["records", "reset"]) store.addEventListener(what, update);
+    for (const what of ["records", "reset", "activity"]) store.addEventListener(what, update);
+    store.addEventListener("tick", () => this.#tick());
     this.#filter.addEventListener("input", update);
     this.#root.addEventListener("keydown", (event) => this.#key(event));
     this.#root.addEventListener("focusin", (event) => this.#rove(pathAt(event.target) ?? this.#focused));
@@ -89,12 +93,29 @@ export class Tree {
     const row = this.#rows.get(node.path) ?? this.#row(node, known);
     row.mark.dataset.state = node.state;
     setText(row.name, node.path === "/" ? t("Root agent") : node.name);
-    setText(row.doing, node.state === "paused" ? t("paused") : heard(node.doing));
+    this.#tell(row, node);
     const used = node.prompt_tokens + node.completion_tokens;
     setText(row.tokens, used ? tokens(used) : "");
     row.item.setAttribute("aria-label", [node.path, node.kind === "plan" ? t("plan") : "", t(node.state), heard(node.doing)].filter(Boolean).join(", "));
     row.buttons.update(node);
     row.buttons.element.hidden = this.store.past;
+  }
+
+  /** What a node does, with how long. @param {Row} row @param {TreeNode} node */
+  #tell(row, node) {
+    const { store } = this;
+    const line = store.past ? null : lineOf(store, node, store.now());
+    setText(row.doing, line?.text ?? (node.state === "paused" ? t("paused") : heard(node.doing)));
+    row.doing.dataset.kind = line?.kind ?? "";
+    row.doing.title = line?.why ?? "";
+  }
+
+  /** A second has passed. */
+  #tick() {
+    for (const node of this.store.past ? [] : this.store.nodes) {
+      const row = BUSY.has(node.state) ? this.#rows.get(node.path) : undefined;
+      if (row) this.#tell(row, node);
+    }
   }
 
   /**

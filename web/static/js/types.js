@@ -17,6 +17,8 @@
  * @property {number} cached_tokens
  * @property {number} completion_tokens
  * @property {number} record
+ * @property {string[]} [awaited] children at work for which it waits
+ * @property {number} [awaited_of] for how many it waits, those that have replied included
  * @property {number} [allowance] tokens for its work
  * @property {number} [left] what is left of them
  *
@@ -70,6 +72,18 @@
  * @property {number} size
  * @property {string} origin
  * @property {string[]} labels
+ *
+ * @typedef {"asking"|"reasoning"|"writing"|"limited"|"retrying"|"stalled"|"slot"} Doing
+ *
+ * What the model of an agent does now, or what keeps it.
+ * @typedef {object} Activity
+ * @property {string} agent
+ * @property {Doing|""} state
+ * @property {string} since
+ * @property {string} [until]
+ * @property {number} [attempt] which one comes next
+ * @property {number} [of]
+ * @property {string} [why]
  *
  * @typedef {"say"|"queue"|"deliver"|"interrupt"|"fork"} Mode
  */

@@ -1,0 +1,105 @@
+"""What people see of a model while it is asked: that it writes, or what keeps it waiting, and since when.
+
+Retries, rate limits and silence happen inside the model's stream, where no record tells of them until the reply is
+there. So each change is passed on as it comes, as an `Activity`; and what was waited for is kept for the record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Final
+
+from core.ports import ModelEvent, ReasoningDelta, StreamRecast, StreamRestart, StreamRetry, TextDelta
+from core.records.parts import Wait, WaitState
+from core.records.record import timestamp
+from core.session.events import Activity
+from core.session.live import Live
+
+_SILENT: Final = 10.0
+"""Seconds without a word, in the middle of a reply, from which on people are told that it stands still."""
+
+_MOST: Final = 20
+"""Waits that one record holds."""
+
+
+class ModelCall:
+    """One call of a model for an agent or a plan, as a context: what is passed on of it ends with it."""
+
+    def __init__(self, live: Live, path: str) -> None:
+        self.waits: list[Wait] = []
+        self._live = live
+        self._path = path
+        self._state: Activity | None = None
+        self._last = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: datetime | None = None
+
+    def __enter__(self) -> ModelCall:
+        self._show(Activity(self._path, "asking", self._now()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._live.show(Activity(self._path, "", self._now()))
+
+    def take(self, event: ModelEvent) -> None:
+        """The stream's next event."""
+        match event:
+            case TextDelta():
+                self._heard("writing")
+            case ReasoningDelta():
+                self._heard("reasoning")
+            case StreamRestart(reason, attempt, of, seconds, limited):
+                self._over()
+                now = self._live.clock.now()
+                until = timestamp(now + timedelta(seconds=seconds))
+                state: WaitState = "limited" if limited else "retrying"
+                self._show(Activity(self._path, state, timestamp(now), until, attempt, of, reason))
+            case StreamRetry():
+                self._over()
+                self._show(Activity(self._path, "asking", self._now()))
+            case StreamRecast():
+                self._state = None  # the next piece says what it is
+
+    def _now(self) -> str:
+        return timestamp(self._live.clock.now())
+
+    def _show(self, activity: Activity) -> None:
+        self._state = activity
+        self._live.show(activity)
+
+    def _heard(self, state: str) -> None:
+        """A piece came: of the reply, or of what the model thinks."""
+        self._last = asyncio.get_running_loop().time()
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_SILENT, self._listen)
+        if self._state is None or self._state.state != state:
+            self._over()
+            self._show(Activity(self._path, "writing" if state == "writing" else "reasoning", self._now()))
+
+    def _listen(self) -> None:
+        """Look whether the model still writes. One timer for many pieces: each would cost more than it tells."""
+        loop = asyncio.get_running_loop()
+        silent = loop.time() - self._last
+        writes = self._state is not None and self._state.state in ("writing", "reasoning")
+        if writes and silent >= _SILENT:
+            since = self._live.clock.now() - timedelta(seconds=silent)
+            why = "The model has begun its reply, and sends nothing."
+            self._show(Activity(self._path, "stalled", timestamp(since), why=why))
+        self._timer = loop.call_later(max(0.1, _SILENT - silent) if writes else _SILENT, self._listen)
+
+    def _over(self) -> None:
+        """A wait, if it was one, is over: it is kept for the record."""
+        state, self._state = self._state, None
+        if state is None or state.state not in ("limited", "retrying", "stalled"):
+            return
+        waited = self._live.clock.now() - datetime.fromisoformat(state.since)
+        if len(self.waits) < _MOST:
+            ms = max(0, round(waited.total_seconds() * 1000))
+            self.waits.append(Wait(state=state.state, why=state.why, ms=ms))
