@@ -91,7 +91,7 @@ def test_reasoning_with_a_lost_beginning_is_expected_once_it_was_met(stage: Stag
     with stage.product(endpoint, **NO_MODULES).serving() as server, server.connect() as socket:
         acknowledged(socket, {"type": "hello", "session": None})
         for text in ("Go.", "And?"):
-            acknowledged(socket, {"type": "say", "text": text})
+            socket.send(json.dumps({"type": "say", "text": text}))
             replies = [frame for frame in until_reply(socket) if frame["type"] == "delta"]
         thought = "".join(str(one["text"]) for one in replies if one.get("thought"))
         said = "".join(str(one["text"]) for one in replies if not one.get("thought"))

@@ -66,7 +66,8 @@ def test_what_goes_on_is_said_with_its_clock(stage: Stage) -> None:
 
         field.fill("Look both ways.")
         page.keyboard.press("Enter")
-        assert left.wait() and right.wait()
+        assert left.wait()
+        assert right.wait()
         expect(line).to_have_text(re.compile(r"^Waiting for left, right \(2 of 2\) · longest 0:\d\d"))
         left.release()
         expect(line).to_have_text(re.compile(r"^Waiting for right \(1 of 2\) · 0:\d\d"))

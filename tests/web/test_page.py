@@ -57,7 +57,7 @@ def test_the_first_message_opens_a_session_and_streams() -> None:
             session = scene.runtime.known["new-1"]
             assert session.calls == [("say", "Show me the disk usage of /tmp in your sandbox")]
             session.show(node("/", "thinking"))
-            await expect(page.locator(".live-line")).to_have_text("Preparing the next turn")
+            await expect(page.locator(".live-text")).to_have_text("Preparing the next turn")
             session.write("/", "Let me look.\n\n```shell.run\ndf -h")
             await expect(page.locator(".draft-code pre")).to_have_text("df -h")
             await expect(page.locator(".draft-code header")).to_have_text("shell.run")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -67,6 +68,9 @@ def test_the_frames_of_a_session() -> None:
             await send(client, type="hello", session="s", since=0)
             seen = await until(client, type="delta")
             facts = next(message for message in seen if message["type"] == "session")
+            assert abs(datetime.fromisoformat(str(facts.pop("now"))) - datetime.now(UTC)) < timedelta(
+                minutes=5
+            )
             assert facts == {
                 "type": "session", "id": "s", "since": 0, "intent": 1, "levels": {}, "model": LABEL,
                 "journal": str(session.journal), "last": 1, "readonly": False,

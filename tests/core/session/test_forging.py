@@ -49,6 +49,7 @@ FREE: Final = {
     "first_ms": "likewise",
     "cut": "what was cut off was never read",
     "reasoning": "it enters no context",
+    "waits": "how long an endpoint kept anybody waiting is for people",
     "finish": "what a limit cut off matters only in an action that was begun",
     "discard.body": "what was stopped enters no context",
     "compress.usage": "it counts on a budget that was never short here",
