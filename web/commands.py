@@ -27,6 +27,7 @@ from web.messages import (
     Download,
     EditMemory,
     EditPlan,
+    EditQueued,
     EndUpload,
     Export,
     Foresee,
@@ -42,6 +43,7 @@ from web.messages import (
     Lockdown,
     NewAddress,
     OnAgent,
+    OnQueued,
     Open,
     RebuildMemory,
     Remember,
@@ -60,6 +62,7 @@ from web.messages import (
     ShowPlan,
     ShowVariable,
     StartPlan,
+    StopCalls,
     Upload,
 )
 from web.past import Past
@@ -172,7 +175,30 @@ async def _foresee(client: Client, message: Foresee) -> Fields:
 
 async def _inject(client: Client, message: Inject) -> Fields:
     session = await client.session()
-    return {"n": (await session.inject(message.path, message.text, message.mode, message.step or "")).n}
+    record = await session.inject(
+        message.path, message.text, message.mode, message.step or "", calls=message.calls
+    )
+    return {"n": record.n}
+
+
+async def _queue_send(client: Client, message: OnQueued) -> Fields:
+    session = await client.session()
+    return {"n": (await session.send_now(message.path, message.n)).n}
+
+
+async def _queue_edit(client: Client, message: EditQueued) -> Fields:
+    session = await client.session()
+    return {"n": (await session.reword(message.path, message.n, message.text)).n}
+
+
+async def _queue_remove(client: Client, message: OnQueued) -> Fields:
+    session = await client.session()
+    return {"n": (await session.withdraw(message.path, message.n)).n}
+
+
+async def _calls_stop(client: Client, message: StopCalls) -> Fields:
+    session = await client.session()
+    return {"n": (await session.stop_calls(message.path)).n}
 
 
 async def _pause(client: Client, message: OnAgent) -> Fields:
@@ -401,6 +427,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "say": _command(Say, _say),
     "foresee": _command(Foresee, _foresee),
     "inject": _command(Inject, _inject),
+    "queue.send": _command(OnQueued, _queue_send),
+    "queue.edit": _command(EditQueued, _queue_edit),
+    "queue.remove": _command(OnQueued, _queue_remove),
+    "calls.stop": _command(StopCalls, _calls_stop),
     "pause": _command(OnAgent, _pause),
     "resume": _command(OnAgent, _resume),
     "cancel": _command(OnAgent, _cancel),

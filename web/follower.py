@@ -182,7 +182,11 @@ def _last(session: Session) -> int:
 
 
 def node_fields(view: NodeView) -> Fields:
-    """One node of a `tree` message. One that waits for children names them, and for how many it waits in all. An agent that works on a budget has `allowance` and `left`, in tokens."""
+    """One node of a `tree` message. One that waits for children names them, and for how many it waits in all.
+
+    An agent that works on a budget has `allowance` and `left`, in tokens. `calls`: records of the calls of functions
+    that run for it; `queued`: of what a person said that it has not begun to answer.
+    """
     fields: Fields = {
         "path": view.path,
         "name": view.name,
@@ -202,4 +206,8 @@ def node_fields(view: NodeView) -> Fields:
         fields |= {"awaited": list(view.awaited), "awaited_of": view.awaited_of}
     if view.allowance:
         fields |= {"allowance": view.allowance, "left": view.left}
+    if view.calls:
+        fields["calls"] = list(view.calls)
+    if view.queued:
+        fields["queued"] = list(view.queued)
     return fields

@@ -82,8 +82,8 @@ class Seek(Message):
 class Fork(Message):
     """Make a new session that shares records 1…`at` of the watched one, say `text` there, and watch it.
 
-    What was under way at `at` is dropped there; with `run`, it is carried out beside what `text` asks for. The `ok` has
-    `session`, the new one's id, and `n`.
+    What was under way at `at` is dropped there; with `run`, it comes to its end first, and `text` is read after it. The
+    `ok` has `session`, the new one's id, and `n`.
     """
 
     at: int = Field(ge=1)
@@ -155,12 +155,38 @@ class Foresee(Message):
 
 
 class Inject(Message):
-    """The user writes into the dialogue of agent `path`; of a plan, to all of it, or about one `step`."""
+    """The user writes into the dialogue of agent `path`; of a plan, to all of it, or about one `step`.
+
+    As `interrupt` it also ends the calls that run for the agent, unless `calls` is false.
+    """
 
     path: AgentPath
     text: Text
     mode: InjectMode = "deliver"
     step: StepId | None = None
+    calls: bool = True
+
+
+class OnQueued(Message):
+    """`queue.send` and `queue.remove`: the message of record `n`, which waits for agent `path`, is read now, or never.
+
+    `queue.send` stops what the agent writes; what it called ends first.
+    """
+
+    path: AgentPath = "/"
+    n: int = Field(ge=1)
+
+
+class EditQueued(OnQueued):
+    """`queue.edit`: the message of record `n`, which waits for agent `path`, says `text` instead."""
+
+    text: Text
+
+
+class StopCalls(Message):
+    """`calls.stop`: end the calls that run for agent `path` and below; the agents go on with what these have given."""
+
+    path: AgentPath
 
 
 class Upload(Message):

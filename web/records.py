@@ -31,10 +31,14 @@ from core.records.control import (
     Restore,
     Resume,
     RetryStep,
+    Reword,
+    SendNow,
     SetIntent,
     SetPolicy,
     StartPlan,
+    StopCalls,
     UseOverlay,
+    Withdraw,
 )
 from core.records.dialogue import Choose, Discard, Generation, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import Control
@@ -118,7 +122,9 @@ def raw_fields(record: Record) -> Fields:
 
 def bare_message(record: Record, is_action: IsAction = looks_like_action) -> Fields:
     """The wire message of `record` without any HTML: a client asks for that with `render` when it needs it."""
-    message = _header(record, _BODY_LIMIT if isinstance(record.content, Say) else _BARE_LIMIT)
+    message = _header(
+        record, _BODY_LIMIT if isinstance(record.content, Say | Inject | Reword) else _BARE_LIMIT
+    )
     if isinstance(record.content, Turn):
         message["messages"] = [
             {"action": index, "to": path} for index, path, _ in _addressed(record, is_action)
@@ -395,6 +401,14 @@ def _done(content: Control) -> str:
             return f"Step {node} tried again by {by}"
         case Inject(by=by):
             return f"Message by {by}"
+        case SendNow(of=of):
+            return f"The message of record {of} is to be read now"
+        case Reword(of=of):
+            return f"The message of record {of} was changed before it was read"
+        case Withdraw(of=of):
+            return f"The message of record {of} was taken back before it was read"
+        case StopCalls():
+            return "You stopped the tools that ran"
 
 
 def _listed(some: Sequence[object] | Blob) -> str:

@@ -96,7 +96,25 @@ class Stored:
         """Refused."""
         _refuse()
 
-    async def inject(self, path: str, text: str, mode: InjectMode, step: str = "") -> Record:
+    async def inject(
+        self, path: str, text: str, mode: InjectMode, step: str = "", *, calls: bool = True
+    ) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def send_now(self, path: str, message: int) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def reword(self, path: str, message: int, text: str) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def withdraw(self, path: str, message: int) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def stop_calls(self, path: str) -> Record:
         """Refused."""
         _refuse()
 

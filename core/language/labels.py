@@ -164,6 +164,19 @@ def incomplete(function: str) -> str:
     return f"{function} did not complete."
 
 
+def printed(text: str, variable: str) -> str:
+    """What a call that did not come to its end had printed by then."""
+    return f"It had printed this, kept as ${variable}:\n{fenced(clean(text))}"
+
+
+def stopped_text(text: str) -> str:
+    """A text of an agent's own that a person stopped."""
+    return (
+        "The user stopped you while you wrote this. It was not sent, and nothing in it was carried out:\n"
+        f"{fenced(clean(text))}"
+    )
+
+
 def unfinished(child: str, status: str, reason: str) -> str:
     """A child that failed, hit a bound or was cancelled, in place of its reply."""
     return f"Your child {child} did not finish ({status}):\n{fenced(clean(reason))}"

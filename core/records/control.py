@@ -57,6 +57,53 @@ class Inject(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SendNow(Content):
+    """A message that waits is to be read as soon as the agent can read one."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "send"
+
+    by: Outcome[By]
+    of: Outcome[int]
+    """The record of the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reword(Content):
+    """A person says a message in other words that nobody has read yet."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "reword"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    by: Outcome[By]
+    of: Outcome[int]
+    """The record of the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdraw(Content):
+    """A person takes a message back that nobody has read yet."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "withdraw"
+
+    by: Outcome[By]
+    of: Outcome[int]
+    """The record of the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopCalls(Content):
+    """A person ends the calls that run for the agent and below it; the agents go on with what these have given."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "stop"
+
+    by: Outcome[By]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel(Content):
     """The work of the agent and of all below it ends. The body says why, where the core ends a plan."""
 

@@ -36,6 +36,8 @@ class Say(Content):
     """The plan waits for a person before it begins."""
     kept: Annotated[Outcome[tuple[str, ...] | None], Since("1.2")] = None
     """The names of the plans that people kept, if they are others than the session knows."""
+    waits: Annotated[Derived[bool], Since("1.2")] = False
+    """It is read when the answer that the root is at is finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +166,7 @@ class Reply(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discard(Content):
-    """A generation that was stopped. What it wrote is for people, and never enters a context."""
+    """A generation that was stopped. Where a person stopped it, its agent reads what it wrote, and nothing in it acts."""
 
     KIND: ClassVar[str] = "discard"
     BODY: ClassVar[Mark | None] = OUTCOME
@@ -173,6 +175,8 @@ class Discard(Content):
     """Why it was stopped."""
     usage: Outcome[Tokens]
     """The tokens that it took."""
+    took: Annotated[Outcome[tuple[int, ...]], Since("1.2")] = ()
+    """Of one that was cancelled: records of the messages that it answered."""
     thought: Annotated[Derived[int], Since("1.2")] = 0
     """Of an answer about a plan that is asked for again: the question."""
 

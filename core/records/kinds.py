@@ -30,10 +30,14 @@ from core.records.control import (
     Restore,
     Resume,
     RetryStep,
+    Reword,
+    SendNow,
     SetIntent,
     SetPolicy,
     StartPlan,
+    StopCalls,
     UseOverlay,
+    Withdraw,
 )
 from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.plans import (
@@ -71,7 +75,7 @@ Calls: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Selec
 Plans: TypeAlias = Plan | Extend | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | Ask | Draft | Wake
 Control: TypeAlias = (
     Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | Declassify | StartPlan | Restore
-    | BeginPlan | EditPlan | RetryStep
+    | BeginPlan | EditPlan | RetryStep | SendNow | Reword | Withdraw | StopCalls
     | ApplyChanges | DropChanges | UseOverlay
 )  # fmt: skip
 Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Close

@@ -48,6 +48,9 @@ from core.tree.offers import module_state
 _LAST_WORDS: Final = 2.0
 """Seconds beyond a step's own time limit that its module is told it has."""
 
+_PRINTED: Final = 1 << 17
+"""Characters of what a call printed that are kept, of its beginning and of its end, should it not come to its end."""
+
 NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
 
@@ -162,6 +165,7 @@ class FunctionCalls:
             on_state=partial(self._on_state, agent, pending.spec, pending.step),
             step=pending.step,
         )
+        live.printed[pending.call] = ""
         with Spool(live.journal.directory) as spool:
             await underway.begin()
             outcome = await self._invoke(agent, pending, ticket, call, spool)
@@ -177,6 +181,13 @@ class FunctionCalls:
                     beside=beside(live.tree, pending, version),
                 )  # fmt: skip
                 self._record_outcome(agent, result, took, outcome, spool, call.timeout)
+
+    def _printed(self, agent: Agent, call: int, text: str) -> None:
+        """A running tool prints: people see it, and if it does not come to its end, so does its agent."""
+        printed = self._live.printed
+        if call in printed:
+            printed[call] = _bounded(printed[call] + text)
+        self._live.publish(Output(agent.path, call, text))
 
     def _room(self) -> Room | None:
         """What calls that write fill, and may only so far; what becomes of the user's own disk is their business."""
@@ -224,7 +235,7 @@ class FunctionCalls:
                 return await self._modules.call(
                     ticket,
                     call,
-                    on_output=lambda text: live.publish(Output(agent.path, pending.call, text)),
+                    on_output=partial(self._printed, agent, pending.call),
                     on_artifact=lambda chunk: spool.take(chunk.id, chunk.data, last=chunk.last),
                     report=lambda line: live.publish(Notice(line)),
                 )
@@ -262,7 +273,8 @@ class FunctionCalls:
                 text = f"{outcome.output}\nIt was stopped after {limit:g} s, its time limit."
                 record_result(self._live, agent, late, text.lstrip("\n"))
             case status:  # it may have written before that
-                record_result(self._live, agent, replace(result, status=status))
+                printed = self._live.printed.get(result.call, "")
+                record_result(self._live, agent, replace(result, status=status, ms=took), printed)
 
     def _record_completed(self, agent: Agent, result: Result, outcome: Completed, spool: Spool) -> None:
         artifacts: list[Artifact] = []
@@ -279,6 +291,13 @@ class FunctionCalls:
         record_result(
             self._live, agent, replace(result, artifacts=tuple(artifacts), state=state), outcome.output
         )
+
+
+def _bounded(text: str) -> str:
+    """The beginning and the end of what is very long."""
+    if len(text) <= 2 * _PRINTED:
+        return text
+    return f"{text[:_PRINTED]}\n[… left out …]\n{text[-_PRINTED // 2 :]}"
 
 
 def _timeout(bound: Bound, default: float) -> float:

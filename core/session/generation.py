@@ -75,14 +75,16 @@ class Generation:
 
     def stop(self, reason: StopReason, why: str) -> None:
         """End it; what was written is recorded as discarded."""
-        if not self.stopped:
+        if not self.stopped and reason != "calls":
             self.stopped = True
             self._scope.reschedule(asyncio.get_running_loop().time())
             self.discard(reason)
 
     def discard(self, reason: DiscardReason) -> None:
         """Record that what was written does not count."""
-        self._live.record(Discard(reason=reason, usage=self.usage()), self.agent.path, body=self.text)
+        took = self.prepared.took if reason == "cancel" else ()
+        said = Discard(reason=reason, usage=self.usage(), took=took)
+        self._live.record(said, self.agent.path, body=self.text)
         self._live.publish(Delta(self.agent.path, "", restart=True))
 
     async def write(self, model: Model, messages: Sequence[ChatMessage]) -> None:

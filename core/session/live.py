@@ -46,6 +46,8 @@ class Live:
         self.thinking: dict[str, str] = {}
         """What it has thought so far in that."""
         self._activities: dict[str, Activity] = {}
+        self.printed: dict[int, str] = {}
+        """What each call under way has printed so far, by the number of its record, until it has its outcome."""
         self.on_applied: list[Callable[[Record], None]] = []
         self.on_durable: list[Callable[[Record], None]] = []
         """Told of every record, in order: when the tree has taken it in, and when it is on disk."""

@@ -19,6 +19,7 @@ def result_of(agent: Agent, pending: Pending, status: ResultStatus) -> Result:
 
 def record_result(live: Live, agent: Agent, result: Result, text: str = "") -> Record:
     """Record the outcome of an action; a long text becomes a blob."""
+    live.printed.pop(result.call, None)
     body, blob, blobs = stored(text)
     if blob is not None:
         result = replace(result, blob=blob)
@@ -26,8 +27,8 @@ def record_result(live: Live, agent: Agent, result: Result, text: str = "") -> R
 
 
 def settle(live: Live, agent: Agent, pending: Pending, status: ResultStatus) -> None:
-    """Give an action that gave nothing its outcome: `status`."""
-    record_result(live, agent, result_of(agent, pending, status))
+    """Give an action that did not come to its end its outcome: `status`, and what it had printed by then."""
+    record_result(live, agent, result_of(agent, pending, status), live.printed.get(pending.call, ""))
 
 
 def drop(live: Live, agent: Agent, status: ResultStatus) -> None:

@@ -18,12 +18,12 @@ from typing import Final, Literal, Protocol
 
 from core.errors import IactError, JournalUnwritable
 from core.session.live import Live
-from core.session.results import drop
-from core.tree.agent import Act, Agent, Step
+from core.session.results import drop, settle
+from core.tree.agent import Act, Agent, Pending, Step
 from core.tree.plan_run import BUG
 
-StopReason = Literal["pause", "interrupt", "cancel"]
-"""Why what runs for an agent is to stop: it is paused, a person interrupts it, or its work has ended."""
+StopReason = Literal["pause", "interrupt", "calls", "cancel"]
+"""Why what runs for an agent is to stop: it is paused; a person wants to be heard, or its calls ended; its work ends."""
 
 Ending = Literal["cancelled", "failed"]
 """How work ended that was not done."""
@@ -65,8 +65,8 @@ class _Scope:
         self._scope = scope
 
     def stop(self, reason: StopReason, why: str) -> None:
-        """Only a cancel ends a call: while an agent is paused, what it called goes on."""
-        if reason == "cancel":
+        """While an agent is paused, what it called goes on, unless that is to end as well."""
+        if reason in ("calls", "cancel"):
             self._scope.reschedule(asyncio.get_running_loop().time())
 
 
@@ -174,9 +174,7 @@ class Scheduler:
         """What the agent has to do now. A message to be delivered before the next tool call takes its place."""
         tree = self.live.tree
         step = tree.next_step(agent.path)
-        if isinstance(step, Act) and any(
-            message.mode in ("deliver", "interrupt") for message in agent.mail.inbox
-        ):
+        if isinstance(step, Act) and (agent.mail.urgent or step.pending.stopped):
             drop(self.live, agent, "skipped")
             step = tree.next_step(agent.path)
         return step
@@ -227,6 +225,18 @@ class Scheduler:
         for work in list(self._working.get(agent.path, ())):
             work.stop(reason, why)
 
+    def make_way(self, agent: Agent, *, calls: bool) -> None:
+        """Let an agent read at once what a person says. Its children go on, and it does not wait for them any more.
+
+        `calls`: what it called ends as well; else they come to their end, and no other begins.
+        """
+        for pending in [one for one in agent.actions if _waits_for_children(one)]:
+            settle(self.live, agent, pending, "skipped")
+        if calls:
+            self.stop(agent, "calls")
+        if not agent.calls:  # else what is written behind them is dropped when they have ended
+            drop(self.live, agent, "skipped")
+
     def cancel(self, path: str, why: str) -> None:
         """End all work from an agent down, the deepest first, so that every CALL has its outcome."""
         active = [agent for agent in self.live.tree.subtree(path) if agent.active]
@@ -253,3 +263,8 @@ class Scheduler:
         """An agent returns: what its children still do is for nobody."""
         for path in agent.children.values():
             self.cancel(path, "Its caller had answered before it was done.")
+
+
+def _waits_for_children(pending: Pending) -> bool:
+    """Whether an action only waits for what children do."""
+    return pending.spec.name == "WAIT" or (pending.spec.name == "CALL" and pending.call > 0)

@@ -30,8 +30,12 @@ from core.records.control import (
     Restore,
     Resume,
     RetryStep,
+    Reword,
+    SendNow,
     SetIntent,
     StartPlan,
+    StopCalls,
+    Withdraw,
 )
 from core.records.dialogue import Reply, Say, Spawn
 from core.records.parts import PlanTerms
@@ -57,6 +61,7 @@ from core.session.watch import Watcher
 from core.session.workspace import find_version
 from core.tree import budget
 from core.tree.agent import Agent
+from core.tree.apply import has_to_wait, unread
 from core.tree.apply_plan import called_by
 from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
 from core.tree.plan_run import PlanRun
@@ -160,7 +165,8 @@ class Session:
     async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
         """The user speaks to the root.
 
-        In another mode than a dialogue, the message is the goal of a plan below the root, and its report is the root's
+        While it is at work, the message waits until its answer is finished, unless a plan below hears it
+        (`send_now`, `reword`, `withdraw`). In another mode than a dialogue, the message is the goal of a plan below the root, and its report is the root's
         reply; `auto` chooses. `plan_first`: the plan is written, and then waits for a person.
 
         Raises:
@@ -178,7 +184,9 @@ class Session:
             )
         body, kept = _text(text), tuple(self._services.templates.names())
         news = kept if kept != self._live.tree.kept else None
-        record = self._live.record(Say(mode=mode, plan_first=plan_first, kept=news), "/", body=body)
+        waits = has_to_wait(self._live.tree)
+        said = Say(mode=mode, plan_first=plan_first, kept=news, waits=waits)
+        record = self._live.record(said, "/", body=body)
         self._scheduler.drive("/")
         return await self._live.durable(record)
 
@@ -200,11 +208,14 @@ class Session:
         upload, body, blobs = upload_content(self._live.tree.root, name, media, content)
         return await self._live.durable(self._live.record(upload, "/", body=body, blobs=blobs))
 
-    async def inject(self, path: str, text: str, mode: InjectMode = "deliver", step: str = "") -> Record:
+    async def inject(
+        self, path: str, text: str, mode: InjectMode = "deliver", step: str = "", *, calls: bool = True
+    ) -> Record:
         """Put a message by the user into any agent's dialogue, or to a plan or one `step` of it.
 
-        `queue`: at its next turn; `deliver`: before its next tool call; `interrupt`: at once, its
-        generation is stopped. The `took` field of the agent's next turn names this record. Plans that run below
+        `queue`: at its next turn; `deliver`: before its next tool call; `interrupt`: at once: what it writes is
+        stopped, and what it called, unless `calls` is false; it does not wait for its children any more, which go
+        on. It reads what it had written and what the calls had printed. The `took` field of the agent's next turn names this record. Plans that run below
         the agent are told, too: its message is thought about when what runs there has ended, or, as `interrupt`,
         at once.
 
@@ -216,30 +227,96 @@ class Session:
         text = _text(text)
         found = self._step(path, step)
         if found is not None:
-            return await self._inject_step(*found, text, mode)
+            return await self._inject_step(*found, text, mode, calls=calls)
         agent = self._find(path)
         if agent.plan is not None and not agent.active:
             raise UsageError(f"The plan {path} has ended; inject into its caller {agent.caller} instead.")
-        if mode == "interrupt":
+        record = self._interrupt(agent, Inject(by="user", mode=mode), text, mode, calls=calls)
+        return await self._live.durable(record)
+
+    def _interrupt(
+        self, agent: Agent, said: Inject, text: str, mode: InjectMode, *, calls: bool, plan: str = ""
+    ) -> Record:
+        """Say something to an agent; gives the record, which is one of the `plan`'s if it is about a step of that."""
+        at_once = mode == "interrupt" and agent.active and agent.plan is None
+        if at_once:
             self._scheduler.stop(agent, "interrupt")
-        record = self._live.record(Inject(by="user", mode=mode), path, body=text)
+        record = self._live.record(said, plan or agent.path, body=text)
+        if at_once:
+            self._scheduler.make_way(agent, calls=calls)
+        self._scheduler.drive(agent.path)
+        return record
+
+    async def send_now(self, path: str, message: int) -> Record:
+        """Have a message read that waits, as soon as its agent can: what it writes is stopped, what it called ends first.
+
+        Raises:
+            UsageError: no message by the user waits there that has this record.
+        """
+        agent = self._queued(path, message)
+        self._scheduler.stop(agent, "interrupt")
+        record = self._live.record(SendNow(by="user", of=message), path)
+        self._scheduler.make_way(agent, calls=False)
         self._scheduler.drive(path)
         return await self._live.durable(record)
 
-    async def _inject_step(self, plan: Agent, step: str, text: str, mode: InjectMode) -> Record:
+    async def reword(self, path: str, message: int, text: str) -> Record:
+        """Say a message in other words that was not read yet.
+
+        Raises:
+            UsageError: as `send_now`.
+        """
+        self._queued(path, message)
+        return await self._live.durable(
+            self._live.record(Reword(by="user", of=message), path, body=_text(text))
+        )
+
+    async def withdraw(self, path: str, message: int) -> Record:
+        """Take a message back that was not read yet.
+
+        Raises:
+            UsageError: as `send_now`.
+        """
+        self._queued(path, message)
+        return await self._live.durable(self._live.record(Withdraw(by="user", of=message), path))
+
+    def _queued(self, path: str, message: int) -> Agent:
+        agent = self._find(path)
+        if message not in [one.n for one in unread(agent)]:
+            raise UsageError(
+                f"The message of record {message} does not wait for {path} any more; it was read, or taken back."
+            )
+        return agent
+
+    async def stop_calls(self, path: str) -> Record:
+        """End the tools that run for an agent and below it; the agents go on with what these have given.
+
+        A paused agent stays paused. A step of a plan that a tool works for ends with it.
+        """
+        self._find(path)
+        record = self._live.record(StopCalls(by="user"), path)
+        for agent in list(self._live.tree.subtree(path)):
+            if agent.plan is None:
+                self._scheduler.stop(agent, "calls")
+                continue
+            for pending in agent.calls:
+                self._live.record(Cancel(by="user", node=pending.node), agent.path)
+        return await self._live.durable(record)
+
+    async def _inject_step(
+        self, plan: Agent, step: str, text: str, mode: InjectMode, *, calls: bool
+    ) -> Record:
         """Say something about one step of a plan: to the agent that it calls, or to whoever judges the plan."""
         child = called_by(self._live.tree, plan, step)
-        if child is not None and mode == "interrupt":
-            self._scheduler.stop(child, "interrupt")
-        record = self._live.record(Inject(by="user", mode=mode, node=step), plan.path, body=text)
-        if child is not None:
-            self._scheduler.drive(child.path)
-        return await self._live.durable(record)
+        said = Inject(by="user", mode=mode, node=step)
+        if child is None:
+            return await self._live.durable(self._live.record(said, plan.path, body=text))
+        return await self._live.durable(self._interrupt(child, said, text, mode, calls=calls, plan=plan.path))
 
     async def pause(self, path: str, step: str = "") -> Record:
         """Close an agent's latch: below it, no model call and no tool call starts until `resume`.
 
-        Calls under way end as they do; what runs in the background of that part of the tree is ended. Of a plan, one
+        Calls under way end as they do, or with `stop_calls`; what runs in the background of that part of the tree is ended. Of a plan, one
         `step` can be paused by itself: it does not start, or the agent that it calls is paused; the others go on.
         """
         found = self._step(path, step)
@@ -273,6 +350,8 @@ class Session:
     async def cancel(self, path: str, step: str = "") -> Record:
         """End the work of an agent and of all below it; its caller gets an error in place of a reply.
 
+        What was written and printed by then stays, and what the user said to it meanwhile is read next.
+
         One `step` of a plan can be ended by itself; the rest is left to the plan.
         """
         found = self._step(path, step)
@@ -281,6 +360,7 @@ class Session:
         agent = self._find(path)
         record = self._live.record(Cancel(by="user"), path)
         self._scheduler.cancel(path, "The user cancelled this work.")
+        self._scheduler.drive(path)
         self._scheduler.drive(agent.caller)
         return await self._live.durable(record)
 

@@ -86,7 +86,7 @@ class SessionMemory:
             self._live.record(recall, agent.path, body=body_of(found.rows))
 
     def _ask(self, agent: Agent, now: datetime) -> Ask:
-        reads = [*agent.mail.feedback, *(message.text for message in agent.mail.inbox)]
+        reads = [*agent.mail.feedback, *(message.text for message in agent.mail.ready)]
         return Ask(
             self._live.tree.session,
             agent.path,
@@ -100,9 +100,9 @@ class SessionMemory:
     async def _meant(self, agent: Agent, memory: Memory) -> dict[str, int]:
         """Functions that what an agent reads now is about, in meaning, each with the record of that message."""
         found = dict(agent.mail.meant)  # of a turn that came to nothing: what was sent must not move
-        unknown = undocumented(self._live.tree, agent) if agent.mail.inbox else []
+        unknown = undocumented(self._live.tree, agent) if agent.mail.ready else []
         documents = {spec.name: f"{spec.summary} {spec.documentation[:_DOCUMENT]}" for spec in unknown}
-        for message in [*agent.mail.inbox][-_ASKED:] if documents else ():
+        for message in agent.mail.ready[-_ASKED:] if documents else ():
             for name in (await memory.about(message.text[:_READ], documents))[:_MEANT]:
                 found.setdefault(name, message.n)
         return found

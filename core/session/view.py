@@ -17,6 +17,7 @@ from core.ports import JSON, Usage
 from core.session.plans import PlanView, plan_result, plan_views
 from core.tree import interpret
 from core.tree.agent import Agent, AgentState
+from core.tree.apply import unread
 from core.tree.tree import Tree
 from core.tree.uploads import waiting
 
@@ -52,6 +53,10 @@ class NodeView:
     """For how many it waits in all, those that have replied included."""
     estimated: bool = False
     """Whether some of the token counts are estimates."""
+    calls: tuple[int, ...] = ()
+    """Records of the calls of functions that run for it now."""
+    queued: tuple[int, ...] = ()
+    """Records of what a person said to it that it has not begun to answer."""
 
     @property
     def depth(self) -> int:
@@ -209,6 +214,8 @@ def node_view(tree: Tree, agent: Agent) -> NodeView:
         awaited=tuple(awaited),
         awaited_of=of,
         estimated=agent.usage.estimated,
+        calls=tuple(one.call for one in agent.calls) if agent.active else (),
+        queued=tuple(one.n for one in unread(agent)),
     )
 
 

@@ -46,7 +46,7 @@ class Pending:
     dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared`).
     `node`: the step of a plan that it is a firing of; `step`: the name under which it calls its module, if not the
     plan's own (`core.modules.whose`); `limit`: seconds that the step allows it, from when its module has it;
-    `stopped`: the plan wants nothing of it any more. `forked`: the session was forked here, and it is not to be
+    `stopped`: it is not to begin any more, or the plan wants nothing of it. `forked`: the session was forked here, and it is not to be
     carried out.
     """
 
@@ -107,9 +107,9 @@ class Agent:
     `narrowing`: how much less than its caller it may do. `labels`: where all that it has read comes from
     (`core.tree.origin`). `actions`: those of its last reply without an outcome; `turn`: the record of that reply.
     `all_turns`: how many turns it ever had. `step`: how many records it wrote, the last of them `record`.
-    `directory`: where its last call left it. `plan`: it is a plan and not an agent; it has no turns, and its actions
+    `woken`: the record of what it has been at work for since it rested last. `directory`: where its last call left it. `plan`: it is a plan and not an agent; it has no turns, and its actions
     are the firings under way. `errand`: what the root has a plan for, in place of turns of its own.
-    `forked`: the session was forked while it was at work, which ends here.
+    `forked`: the session was forked while it was at work, which ends here; `stopped`: a person ends its work.
     """
 
     path: str
@@ -126,9 +126,11 @@ class Agent:
     active: bool = False
     rest: Rest = "idle"
     forked: bool = False
+    stopped: bool = False
     paused: bool = False
     actions: list[Pending] = field(default_factory=list)
     turn: int = 0
+    woken: int = 0
     all_turns: int = 0
     step: int = 0
     record: int = 0
@@ -158,6 +160,11 @@ class Agent:
         if not self.actions or self.plan is not None:
             return False
         return self.actions[0].spec.name in ("CALL", "PLAN") and self.actions[0].call > 0
+
+    @property
+    def calls(self) -> list[Pending]:
+        """The calls of functions that are under way for it."""
+        return [one for one in self.actions if one.call and not one.child]
 
     @property
     def asks(self) -> bool:

@@ -46,10 +46,14 @@ from core.records.control import (
     Restore,
     Resume,
     RetryStep,
+    Reword,
+    SendNow,
     SetIntent,
     SetPolicy,
     StartPlan,
+    StopCalls,
     UseOverlay,
+    Withdraw,
 )
 from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import FORMAT
@@ -85,6 +89,7 @@ from core.tree.interpret import (
     begin,
     compress,
     digest_of,
+    has_output,
     name_block,
     outcome,
     ready,
@@ -231,7 +236,7 @@ def _take(tree: Tree, record: Record) -> None:
         case Compress() as cut:
             _compress(tree, record, cut)
         case Upload() as upload:
-            _deliver(tree, tree.root, uploads.incoming(tree, record, upload), record.at)
+            _deliver(tree, tree.root, uploads.incoming(tree, record, upload), record)
         case Module() as module:
             fold_session.change_module(tree, record, module)
         case Open() as opened:
@@ -256,7 +261,10 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     tree.said.append(record.body)
     if say.kept is not None:
         tree.kept = say.kept
-    said, root = Incoming(record.n, "say", "the user", record.body, labels=origin.WRITTEN), tree.root
+    root, waits = tree.root, has_to_wait(tree)
+    expect(tree, record, say.waits == waits, "waits, or does not, for another reason")
+    mode = "wait" if waits else ""
+    said = Incoming(record.n, "say", "the user", record.body, mode=mode, labels=origin.WRITTEN)
     plans = say.mode != "dialogue"
     expect(tree, record, not plans or not root.active, "begins a plan while the root is at work")
     expect(
@@ -267,13 +275,21 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
             root.errand.told = True  # it is the plan's to answer; the root only knows of it
             root.mail.feedback.append(_hear(tree, root, said))
         else:
-            _deliver(tree, root, said, record.at)
+            _deliver(tree, root, said, record)
         _tell_plans(tree, root, record, at_once=False)
         return
-    _activate(root, record.at)
+    _activate(root, record)
     root.errand = Errand(said, say.mode, first=say.plan_first)
     if say.mode != "auto":
         _begin_errand(tree, root, root.errand)
+
+
+def has_to_wait(tree: Tree) -> bool:
+    """Whether what is said to the root now is read when the answer that it is at is finished.
+
+    A plan below it is told of it at once, and so is the root.
+    """
+    return tree.root.active and not any(plan_fold.below(tree, tree.root))
 
 
 def _begin_errand(tree: Tree, root: Agent, errand: Errand) -> None:
@@ -312,23 +328,23 @@ def _choose(tree: Tree, record: Record, chosen: Choose) -> None:
     _begin_errand(tree, root, errand)
 
 
-def _deliver(tree: Tree, agent: Agent, message: Incoming, at: str) -> None:
+def _deliver(tree: Tree, agent: Agent, message: Incoming, record: Record) -> None:
     """Put a message into an agent's inbox, which wakes it if it has to answer."""
     agent.mail.inbox.append(message)
-    if not message.wakes:
+    if not message.wakes or message.mode == "wait":
         return
     agent.mail.task = message.text
     agent.guards.incomplete.clear()
     if not agent.active:
-        _activate(agent, at)
+        _activate(agent, record)
         if message.kind == "intervention":
             lender = budget.lender_for(tree, agent)
             budget.reserve(tree, lender, agent, budget.share(tree, lender, agent, waits=False))
 
 
-def _activate(agent: Agent, at: str) -> None:
-    agent.active = True
-    agent.guards.begin(at)
+def _activate(agent: Agent, record: Record) -> None:
+    agent.active, agent.woken = True, record.n
+    agent.guards.begin(record.at)
     agent.mail.forget_recalled()
 
 
@@ -340,7 +356,7 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     if turn.held == "children":
         agent.guards.warned = True
         agent.mail.feedback.append(labels.still_running(running_children(tree, agent)))
-    goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.inbox)
+    goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.ready)
     expect(tree, record, goes_on, "holds no action and should be a reply")
 
 
@@ -362,9 +378,8 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     if passed_on is not None and status != "cancelled" and record.body != BUG:
         expect_said(tree, record, *passed_on)
     elif agent.plan is None:
-        plain = Reply(
-            to=reply.to, status=status, bound=reply.bound, last=reply.last, generation=reply.generation
-        )
+        last = reply.last if reply.generation is not None else ""
+        plain = Reply(to=reply.to, status=status, bound=reply.bound, last=last, generation=reply.generation)
         expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
     if agent.errand is not None and agent.errand.mode == "auto":
         agent.mail.inbox.insert(0, agent.errand.said)
@@ -380,10 +395,19 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     agent.active, agent.guards.ended = False, ""
     forked, agent.forked = agent.forked, False
     agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
+    stopped, agent.stopped = agent.stopped, False
     if status == "cancelled":
-        agent.mail.inbox, agent.mail.feedback = [], _left_behind(tree, agent, forked=forked)
-    elif (reply.generation is not None or passed_on is not None) and agent.mail.wakes:
-        _activate(agent, record.at)
+        queued = unread(agent) if stopped else []
+        agent.mail.inbox = [one for one in agent.mail.inbox if one not in queued]
+        agent.mail.feedback = _left_behind(tree, agent, forked=forked)
+        agent.mail.inbox, agent.mail.answering = queued, frozenset()
+        agent.mail.release()
+        if queued:
+            _activate(agent, record)
+    elif agent.mail.release() or (
+        (reply.generation is not None or passed_on is not None) and agent.mail.wakes
+    ):
+        _activate(agent, record)
     if agent.plan is not None:
         said = plan_fold.end(tree, agent, record, reply)
         expect(tree, record, record.body == (said or record.body), "reports other than what the plan did")
@@ -391,6 +415,15 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         if not agent.active:
             budget.refund(tree, agent)
         _return(tree, agent, tree.agents[agent.caller], record, reply.bound or status, blocks)
+
+
+def unread(agent: Agent) -> list[Incoming]:
+    """What a person said to an agent while it was at work, and it has not begun to answer."""
+    return [
+        one
+        for one in agent.mail.inbox
+        if one.by_person and one.n > agent.woken and one.n not in agent.mail.answering
+    ]
 
 
 def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[str]:
@@ -433,7 +466,7 @@ def _return(
             plan_fold.returned(tree, caller, waiting, record, reply)
         return
     if waiting is None:
-        _deliver(tree, caller, reply, record.at)
+        _deliver(tree, caller, reply, record)
         return
     caller.actions.remove(waiting)
     caller.mail.feedback.append(_hear(tree, caller, reply))
@@ -515,7 +548,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
 def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> None:
     """A plan is handed over, and begins."""
     plan = plan_fold.hand_over(tree, caller, path, text, tokens, record)
-    _activate(plan, record.at)
+    _activate(plan, record)
     plan_fold.begin(tree, plan)
 
 
@@ -539,10 +572,10 @@ def _address(
             record.n, "caller", f"your caller {agent.path}", text, values,
             labels=origin.by(agent) | origin.passed(bound),
         )  # fmt: skip
-        _deliver(tree, child, message, record.at)
+        _deliver(tree, child, message, record)
         if agent.plan is not None and node:
             for note in agent.plan.notes.pop(node, ()):
-                _deliver(tree, child, note, record.at)
+                _deliver(tree, child, note, record)
     started = next((one for one in agent.actions if one.call == record.n), None)
     if started is not None and started.spec.name == "CALL_ASYNC":
         agent.actions.remove(started)
@@ -587,7 +620,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
         origin.read(agent, untrusted_in(result.rows) | origin.passed(pending.bound))
         if pending.spec.name == "LOAD":  # a mistake is told what modules there are
             origin.read(agent, join(tree.shared.named.values()))
-    elif result.status in ("ok", "error"):
+    elif result.status in ("ok", "error") or has_output(record, result):
         origin.read(agent, origin.of_call(tree, agent, pending))
     agent.errand = None  # its plan could not be begun: the root answers itself
     _judge(agent, pending, record, result)
@@ -660,6 +693,11 @@ def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     turns.count(agent, discard.usage)
     if agent.plan is not None:
         plan_fold.cut_off(tree, agent, record, discard)
+    elif discard.reason in ("interrupt", "cancel"):
+        agent.mail.answering = frozenset(discard.took)
+        if record.body.strip():
+            told = labels.stopped_text(labels.shorten(record.body, tree.bounds.shown, None))
+            agent.mail.inbox.append(Incoming(record.n, "news", agent.path, told, labels=origin.by(agent)))
 
 
 def _notice(tree: Tree, record: Record, notice: Notice) -> None:
@@ -674,8 +712,41 @@ def _intervene(tree: Tree, agent: Agent, record: Record, said: Inject) -> None:
     message = plan_fold.intervention(record, said)
     if agent.caller == "user":
         message = dataclasses.replace(message, kind="say")
-    _deliver(tree, agent, message, record.at)
+    _deliver(tree, agent, message, record)
     _tell_plans(tree, agent, record, at_once=said.mode == "interrupt")
+
+
+def _queued(tree: Tree, agent: Agent, record: Record, of: int) -> Incoming | None:
+    """A message of a person's that nobody has read; None in a tree that is not strict, if there is none."""
+    found = next((one for one in unread(agent) if one.n == of), None)
+    expect(tree, record, found is not None, f"is about the message {of}, which does not wait")
+    return found
+
+
+def _change_queued(tree: Tree, agent: Agent, record: Record, said: SendNow | Reword | Withdraw) -> None:
+    """What a person thinks better of before it is read. What they took back, they did not say."""
+    found = _queued(tree, agent, record, said.of)
+    if found is None:
+        return
+    place = agent.mail.inbox.index(found)
+    match said:
+        case SendNow():
+            agent.mail.inbox[place] = dataclasses.replace(found, mode="deliver")
+            agent.mail.task = found.text
+        case Reword():
+            agent.mail.inbox[place] = dataclasses.replace(found, text=record.body)
+            tree.said = [record.body if one == found.text else one for one in tree.said]
+        case Withdraw():
+            del agent.mail.inbox[place]
+            if found.text in tree.said:
+                tree.said.remove(found.text)
+
+
+def _stop_behind(agent: Agent) -> None:
+    """What is written behind calls that a person ends is not made; what came of these, their outcomes say."""
+    if agent.plan is None and agent.calls:
+        for pending in agent.actions:
+            pending.stopped = not pending.call
 
 
 def _control(tree: Tree, record: Record, said: Content) -> None:
@@ -700,6 +771,7 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
                 tree, record, ends and (by == "core") == bool(record.body), "says who did it other than why"
             )
             if agent.plan is None:
+                agent.stopped = agent.active
                 return
             plan_fold.cancelled(tree, agent, record, said)
         case Inject(node=node) if node:
@@ -713,6 +785,11 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
         case Inject():
             tree.said.append(record.body)
             _intervene(tree, agent, record, said)
+        case SendNow() | Reword() | Withdraw():
+            _change_queued(tree, agent, record, said)
+        case StopCalls():
+            for one in tree.subtree(agent.path):
+                _stop_behind(one)
         case StartPlan():
             as_made = agent.plan is not None and said.plan == agent.plan.terms
             expect(tree, record, as_made, "wants a plan other than the one that was made")
@@ -724,7 +801,7 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             plan_fold.edited(tree, agent, record)
         case RetryStep(node=node, budget=tokens):
             if not agent.active and agent.plan is not None:
-                _activate(agent, record.at)
+                _activate(agent, record)
                 lender = budget.lender_for(tree, agent)
                 share = budget.share(tree, lender, agent, waits=False)
                 expect(tree, record, share == tokens, f"reserves other than {share} tokens")

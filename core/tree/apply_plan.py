@@ -17,6 +17,7 @@ from typing import Final
 
 from core.gate.provenance import join
 from core.language.actions import Registry
+from core.language.labels import shorten
 from core.language.variables import Value, mentions, rename, text_value
 from core.modules.reading import exit_status
 from core.plan.commands import AskModel, Assessed, Notice, Risk, RuleFired, StopAsking, StopFiring, Trust
@@ -50,7 +51,7 @@ from core.records.session import Notice as SaidNotice
 from core.tree import budget, origin
 from core.tree.agent import Agent, Pending
 from core.tree.checking import expect, expect_said
-from core.tree.interpret import result_value
+from core.tree.interpret import has_output, result_value
 from core.tree.mail import Incoming
 from core.tree.mismatch import mismatch
 from core.tree.plan_aim import Functions, judge_in
@@ -64,6 +65,8 @@ _NEVER: Final = float("inf")
 _BY_USER: Final = "The user cancelled this work."
 _STEP_BY_USER: Final = "The user cancelled this step."
 _LARGEST_JSON: Final = 1 << 20
+_PRINTED: Final = 2_000
+"""Characters of what a step had printed that are told with its failure."""
 _KNOWN: Final = frozenset(
     {
         "text/plain", "text/markdown", "text/csv", "text/html", "application/json", "application/pdf",
@@ -759,7 +762,7 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: 
     value = None
     if result.status == "ok":
         value = result_value(tree, plan, pending, record, result)
-    elif result.status == "error":
+    elif result.status == "error" or has_output(record, result):
         run_of(plan, record).failures |= origin.of_call(tree, plan, pending)
     _settle(tree, plan, pending, record, _outcome(plan, pending, record, result, value), value)
 
@@ -835,7 +838,10 @@ def _outcome(plan: Agent, pending: Pending, record: Record, result: Result, valu
         kind, sentence = _FAILED.get(result.status, ("raised", ""))
         if not sentence:
             kind = "timeout" if facts.get("type") == "TimeoutError" else "raised"
-        return Failure(kind, sentence.format(pending.spec.name) or record.body or "It failed.")
+        said = sentence.format(pending.spec.name)
+        if said and record.body:
+            said = f"{said} It had printed: {shorten(record.body, _PRINTED, None)}"
+        return Failure(kind, said or record.body or "It failed.")
     labels = value.labels | set(run_of(plan, record).state.labels_of(pending.node))
     return Success(_output(value), tuple(sorted(labels)), exit_status(facts))
 

@@ -154,5 +154,6 @@ def _come_to_rest(tree: Tree) -> None:
     if root.errand is not None and root.errand.mode == "auto":
         root.mail.inbox.insert(0, root.errand.said)
     root.errand, root.guards.ended = None, ""
+    root.mail.release()
     if root.active:
         root.active, root.rest = False, "idle"

@@ -63,7 +63,7 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
     found: dict[str, int] = {}
     waiting = [(0, " ".join(agent.mail.feedback), False)]
     step = agent.caller in tree.agents and tree.agents[agent.caller].plan is not None
-    for message in agent.mail.inbox:
+    for message in agent.mail.ready:
         child = tree.agents.get(message.child)
         if child is not None and child.plan is not None and PLAN.name in names:
             found.setdefault(PLAN.name, message.n)
@@ -117,7 +117,7 @@ def compose(
     `took`: records of the messages it holds (default: all that wait).
     """
     wanted = None if took is None else set(took)
-    inbox = [message for message in agent.mail.inbox if wanted is None or message.n in wanted]
+    inbox = [message for message in agent.mail.ready if wanted is None or message.n in wanted]
     table = agent.table.copy() if inbox else agent.table
     new = heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue)
     parts = [*_opening(tree, agent, seen.catalogue), *fitted(tree, agent, new)]

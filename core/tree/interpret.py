@@ -338,15 +338,22 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
     """Feedback for an action from its `result` record; a value that it brought becomes a variable."""
     match result.status:
         case "incomplete":
-            return labels.incomplete(pending.spec.name)
+            return labels.incomplete(pending.spec.name) + _printed(tree, agent, pending, record, result)
         case "cancelled":
-            return f"`{pending.written}` was cancelled before it ended."
+            what = f"`{pending.written}` was cancelled before it ended."
+            return what + _printed(tree, agent, pending, record, result)
         case "forked" if pending.call:
             return f"`{pending.written}` had begun where the session was forked; what came of it is not known here."
         case "forked":
             return f"`{pending.written}` was not carried out: the session was forked here."
-        case "skipped":
+        case "skipped" if pending.call and pending.child:
+            return (
+                f"`{pending.written}`: {pending.child} goes on working; collect its reply with WAIT or QUERY."
+            )
+        case "skipped" if agent.mail.urgent:
             return f"`{pending.written}` was not run: a message to you came first."
+        case "skipped":
+            return f"`{pending.written}` was not run; your work was stopped before it."
         case "interrupted":
             return f"`{pending.written}` was interrupted; its outcome is unknown, and it was not run again."
         case "ok" if pending.spec.name == "REMEMBER":
@@ -369,6 +376,20 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
                 error=status == "error",
             )
             return "\n".join([told, *_artifacts(tree, agent, result, value.labels)])
+
+
+def has_output(record: Record, result: Result) -> bool:
+    """Whether a call printed something, though it did not come to its end."""
+    return result.blob is not None or bool(record.body)
+
+
+def _printed(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
+    """What a call had printed when it was ended, or was lost; empty if that is nothing."""
+    if not has_output(record, result):
+        return ""
+    value = result_value(tree, agent, pending, record, result)
+    variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
+    return f" {labels.printed(_shown(tree, agent, value, variable), variable)}"
 
 
 def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:

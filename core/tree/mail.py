@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core.gate.provenance import NOTHING, Labels
@@ -16,7 +16,8 @@ from core.ports import Part
 class Incoming:
     """A message that waits for the agent's next turn. `n`: its record; `values`: variables that it brings.
 
-    `mode`: of an intervention (queue, deliver, interrupt). `child`, `status`: of a child's reply. `labels`: where its
+    `mode`: of an intervention (queue, deliver, interrupt); "wait": until the answer that its agent is at is finished.
+    `child`, `status`: of a child's reply. `labels`: where its
     text comes from. `blocks`: what fenced blocks it has, if that is known. News wake nobody.
     """
 
@@ -36,12 +37,18 @@ class Incoming:
         """Whether an agent at rest has to answer it; a child's late reply, a file and news are only there."""
         return self.kind not in ("child", "upload", "news")
 
+    @property
+    def by_person(self) -> bool:
+        """Whether a person wrote it, who may think better of it until it is read."""
+        return self.kind in ("say", "intervention")
+
 
 @dataclass(slots=True)
 class Mail:
     """What an agent's next turn reads. `inbox`: messages; `feedback`: what its own actions gave, and notes about them.
 
-    `parts`: what the feedback shows beside text. `task`: what the agent was asked last. `recalled`: what memory
+    `parts`: what the feedback shows beside text. `task`: what the agent was asked last.
+    `answering`: messages that a text answers which was stopped with its agent's work. `recalled`: what memory
     brought for the next turn, line by line; `meant`: functions that what it reads is about in meaning, each with
     the record of that message.
     """
@@ -50,13 +57,32 @@ class Mail:
     feedback: list[str] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     task: str = ""
+    answering: frozenset[int] = frozenset()
     recalled: tuple[str, ...] = ()
     meant: dict[str, int] = field(default_factory=dict)
 
     @property
+    def ready(self) -> list[Incoming]:
+        """The messages that the next turn reads."""
+        return [message for message in self.inbox if message.mode != "wait"]
+
+    @property
+    def urgent(self) -> bool:
+        """Whether a message is to be read before another action begins."""
+        return any(message.mode in ("deliver", "interrupt") for message in self.inbox)
+
+    @property
     def wakes(self) -> bool:
-        """Whether a message waits that has to be answered."""
-        return any(message.wakes for message in self.inbox)
+        """Whether a message has to be answered that waits for nothing else."""
+        return any(message.wakes for message in self.ready)
+
+    def release(self) -> bool:
+        """The answer is finished that messages waited for: they are to be read now. Whether there were any."""
+        late = [message for message in self.inbox if message.mode == "wait"]
+        self.inbox = [replace(message, mode="") if message in late else message for message in self.inbox]
+        if late:
+            self.task = late[-1].text
+        return bool(late)
 
     def take(self, took: Container[int]) -> None:
         """A turn read the feedback, what memory brought, and the messages of these records."""

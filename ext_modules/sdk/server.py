@@ -38,7 +38,7 @@ CONVERSES = "iact-converse"
 DEFAULT_TIMEOUT = 3600.0
 """Seconds for a call that came without any deadline."""
 
-_GRACE = 1.0
+_GRACE = 0.5
 """Seconds that a function in a thread has to return once its call was cut off."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from core.errors import UsageError
+from core.ports import JSON
 from core.records.ways import WAYS
 from iact.cli.options import PLAN_FIRST, WAY, Command, Commands, message
 from iact.settings import Settings
@@ -15,7 +17,9 @@ _LATCHES: Final = {
     "cancel": "End the work of an agent and all below it, or one step of a plan.",
 }
 _STEP: Final = "one step of the plan that --agent names"
-_MODES: Final = "at its next turn; before its next tool call (default); at once, stopping what it writes"
+_MODES: Final = (
+    "at its next turn; before its next tool call (default); at once, stopping what it writes and calls"
+)
 
 
 def add_controls(commands: Commands) -> None:
@@ -42,12 +46,25 @@ def add_controls(commands: Commands) -> None:
     one.add_argument("--agent", metavar="PATH", default="/")
     one.add_argument("--step", metavar="ID", help=_STEP)
     one.add_argument("--mode", choices=("queue", "deliver", "interrupt"), default="deliver", help=_MODES)
+    one.add_argument(
+        "--keep-calls", action="store_true", help="with --mode interrupt: let running calls come to their end"
+    )
     one.add_argument("text", metavar="TEXT", help="the message; - reads it from standard input")
+
+    one = control("queue", _queue, "List what was said to an agent and waits, or change that.")
+    one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
+    one.add_argument("message", metavar="N", type=int, nargs="?", help="the number of a message's record")
+    what = one.add_mutually_exclusive_group()
+    what.add_argument("--send", action="store_true", help="have it read now")
+    what.add_argument("--edit", metavar="TEXT", help="say this instead; - reads standard input")
+    what.add_argument("--remove", action="store_true", help="take it back")
 
     for name, text in _LATCHES.items():
         one = control(name, _control, text)
         one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
         one.add_argument("--step", metavar="ID", help=_STEP)
+        if name == "pause":
+            one.add_argument("--now", action="store_true", help="end the calls that run, too")
         one.set_defaults(control=name)
 
     one = control("clear", _clear, "Approve or deny a call that waits for clearance.")
@@ -96,7 +113,23 @@ def _inject(chosen: argparse.Namespace, settings: Settings) -> int:
         "text": message(chosen.text),
         "mode": chosen.mode,
         "step": chosen.step,
+        "calls": not chosen.keep_calls,
     }
+    return remote.control(settings, chosen.session, frame, as_json=chosen.json)
+
+
+def _queue(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import remote
+
+    if chosen.message is None:
+        return remote.queued(settings, chosen.session, chosen.agent, as_json=chosen.json)
+    frame: dict[str, JSON] = {"path": chosen.agent, "n": chosen.message}
+    if chosen.edit is not None:
+        frame |= {"type": "queue.edit", "text": message(chosen.edit)}
+    elif chosen.send or chosen.remove:
+        frame["type"] = "queue.send" if chosen.send else "queue.remove"
+    else:
+        raise UsageError("Say what to do with the message: --send, --edit TEXT or --remove.")
     return remote.control(settings, chosen.session, frame, as_json=chosen.json)
 
 
@@ -104,6 +137,9 @@ def _control(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import remote
 
     frame: remote.Frame = {"type": chosen.control, "path": chosen.agent, "step": chosen.step}
+    if chosen.control == "pause" and chosen.now:
+        then: remote.Frame = {"type": "calls.stop", "path": chosen.agent}
+        return remote.control(settings, chosen.session, frame, then, as_json=chosen.json)
     return remote.control(settings, chosen.session, frame, as_json=chosen.json)
 
 

@@ -42,7 +42,7 @@ def add_journals(commands: Commands) -> None:
         "--say", metavar="TEXT", help="say this in it, and print the reply; - reads standard input"
     )
     one.add_argument(
-        "--run", action="store_true", help="carry out what was under way at N; without, it is dropped"
+        "--run", action="store_true", help="carry out what was under way at N first; without, it is dropped"
     )
     one.add_argument("--json", action="store_true")
     one = commands.add("html", _html, "Write a journal as one self-contained page.", journal)

@@ -11,7 +11,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -21,6 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from core.errors import IactError, UsageError
 from core.ports import JSON
+from core.records.control import Reword
 from core.session.journals import read_records
 from core.session.store import SessionStore
 from iact import address
@@ -35,17 +36,54 @@ _WRONG: Final = ("usage", "invalid", "unknown")
 _RESTING: Final = ("idle", "done", "failed", "cancelled")
 
 
-def control(settings: Settings, session: str, message: Frame, *, as_json: bool) -> int:
-    """Send one control message to a session and print the number of its record.
+def control(settings: Settings, session: str, *messages: Frame, as_json: bool) -> int:
+    """Send control messages to a session, one after the other, and print the number of the first one's record.
 
     Raises:
         UsageError: no such session, agent or argument.
         IactError: no server runs, or it refuses; the sentence is its own.
     """
     with _connected(settings, session, Answer()) as (wire, answer):
-        n = _number(wire.ask(message, answer.take))
+        n, *_ = [_number(wire.ask(message, answer.take)) for message in messages]
     print(json.dumps({"session": session, "n": n}) if as_json else n)
     return 0
+
+
+def queued(settings: Settings, session: str, agent: str, *, as_json: bool) -> int:
+    """Print what was said to an agent and waits, with the numbers of its records.
+
+    Raises:
+        UsageError: there is no such agent.
+        IactError: as `control`.
+    """
+    with _connected(settings, session, Answer()) as (wire, answer):
+        frame: Frame = {}
+        while frame.get("type") != "tree":
+            frame = wire.receive(_PATIENCE)
+            answer.take(frame)
+    listed = frame["nodes"]
+    nodes = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    found = next((one for one in nodes if one.get("path") == agent), None)
+    if found is None:
+        raise UsageError(f"There is no agent {agent!r} in this session.")
+    numbers = found.get("queued", [])
+    texts = _texts(settings, session, numbers if isinstance(numbers, list) else [])
+    if as_json:
+        print(json.dumps([{"n": n, "text": text} for n, text in texts.items()], ensure_ascii=False))
+    else:
+        for n, text in texts.items():
+            print(f"{n}: {' '.join(text.split())}")
+    return 0
+
+
+def _texts(settings: Settings, session: str, numbers: Sequence[JSON]) -> dict[int, str]:
+    """What the messages of some records say, in the words that were chosen last."""
+    records = read_records(SessionStore(settings.data).path_of(session))
+    texts = {n: records[n - 1].body for n in numbers if isinstance(n, int) and 0 < n <= len(records)}
+    for record in records:
+        if isinstance(record.content, Reword) and record.content.of in texts:
+            texts[record.content.of] = record.body
+    return texts
 
 
 def ask_session(settings: Settings, session: str, message: Frame) -> Frame:

@@ -17,7 +17,7 @@ def test_a_fork_before_a_command_does_not_run_it_unless_that_is_asked_for(stage:
     at = next(one.n for one in first.records if one.kind == "turn")
 
     # Each fork goes its own way, behind an endpoint of its own.
-    beside = stage.endpoint({"/": ["I leave it."]}), stage.endpoint({"/": ["Made here, too."]})
+    beside = stage.endpoint({"/": ["I leave it."]}), stage.endpoint({"/": ["Made here, too.", "I went on."]})
     product, other = (
         replace(original, settings={**original.settings, "OPENAI_BASE_URL": one.url}) for one in beside
     )
@@ -40,6 +40,7 @@ def test_a_fork_before_a_command_does_not_run_it_unless_that_is_asked_for(stage:
     run = other.run("journal", "fork", first.session, "--at", str(at), "--say", "Go on.", "--run", "--json")
     assert run.status == 0, run
     assert (run.answer().workspace / "made").exists()
+    assert run.answer().reply == "I went on.", "what was pending comes to its answer first"
     for one in (careful, run.answer()):
         assert product.run("replay", "--verify", one.session).status == 0
         assert read_journal(one.journal).records[at].fields.get("drops", False) is (one is careful)

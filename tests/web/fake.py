@@ -202,7 +202,25 @@ class FakeSession:
         self._note("foresee", text)
         return "dialogue", "It is one action."
 
-    async def inject(self, path: str, text: str, mode: InjectMode, step: str = "") -> Record:
+    async def send_now(self, path: str, message: int) -> Record:
+        self._note("send", path, str(message))
+        return self.append("control", path, op="send", by="user", of=message)
+
+    async def reword(self, path: str, message: int, text: str) -> Record:
+        self._note("reword", path, str(message), text)
+        return self.append("control", path, text, op="reword", by="user", of=message)
+
+    async def withdraw(self, path: str, message: int) -> Record:
+        self._note("withdraw", path, str(message))
+        return self.append("control", path, op="withdraw", by="user", of=message)
+
+    async def stop_calls(self, path: str) -> Record:
+        self._note("stop", path)
+        return self.append("control", path, op="stop", by="user")
+
+    async def inject(
+        self, path: str, text: str, mode: InjectMode, step: str = "", *, calls: bool = True
+    ) -> Record:
         self._note("inject", path, text, mode, *([step] if step else []))
         return self.append("control", path, text, op="inject", by="user", mode=mode, node=step)
 

@@ -17,6 +17,7 @@ from core.modules.manifest import Manifest
 from core.modules.outcome import StateChange
 from core.ports import CatalogueEntry, Memory, ModuleHost, Report
 from core.records.calls import ClearanceAsk, Result
+from core.session.events import Delta
 from core.session.runtime import Runtime
 from core.session.session import Session
 from sandbox.versions import GitVersions
@@ -161,6 +162,43 @@ def everything(data: Path) -> list[Path]:
         return [again.journal.parent, forked.journal.parent]
 
     return asyncio.run(main())
+
+
+def stopped(data: Path) -> Path:
+    """A person talks while the root writes, thinks better of what waits, and stops it; its directory."""
+    hold = asyncio.Event()
+    model = ScriptedModel(lambda asked: "So be it, as you say.", holds={"/": hold})
+
+    async def main() -> Path:
+        async with runtime(data, lambda asked: "", model=model) as it:
+            session = await it.open()
+            await session.say("Go.")
+            await writing(session, model, 1)
+            await session.inject("/", "No, elsewhere.", "interrupt")
+            await writing(session, model, 2)
+            await session.say("And then home.")
+            third, fourth = await session.say("Or nt."), await session.say("Sing.")
+            await session.reword("/", third.n, "Or not.")
+            await session.withdraw("/", fourth.n)
+            await session.cancel("/")
+            await writing(session, model, 3)
+            sixth = await session.say("Stop.")
+            await session.send_now("/", sixth.n)
+            hold.set()
+            await session.answer(sixth.n)
+            await session.stop_calls("/")
+            return session.journal.parent
+
+    return asyncio.run(main())
+
+
+async def writing(session: Session, model: ScriptedModel, count: int) -> None:
+    """Wait until the model writes for the root for this number of times."""
+    await until(lambda: len(model.asked) == count)
+    async with session.watch() as events:
+        async for event in events:
+            if isinstance(event, Delta) and event.text:
+                return
 
 
 async def steered(session: Session) -> None:

@@ -88,7 +88,8 @@ class Writing:
     def __init__(self, data: Path, path: str, script: Callable[[Asked], str]) -> None:
         self.hold = asyncio.Event()
         self.path = path
-        self.runtime = runtime(data, script, model=ScriptedModel(script, holds={path: self.hold}))
+        self.model = ScriptedModel(script, holds={path: self.hold})
+        self.runtime = runtime(data, script, model=self.model)
         self.session: Session
 
     async def __aenter__(self) -> Writing:

@@ -51,7 +51,6 @@ FREE: Final = {
     "reasoning": "it enters no context",
     "waits": "how long an endpoint kept anybody waiting is for people",
     "finish": "what a limit cut off matters only in an action that was begun",
-    "discard.body": "what was stopped enters no context",
     "compress.usage": "it counts on a budget that was never short here",
     "result.unkept": "which files are kept is for a person to go back to",
     "result.unchanged": "what an overlay saw counts with one alone",
@@ -89,6 +88,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
     ]
     places.append(_live(tmp_path_factory.mktemp("live")))
     places += lives.everything(tmp_path_factory.mktemp("everything"))
+    places.append(lives.stopped(tmp_path_factory.mktemp("stopped")))
     places.append(lives.adopted(tmp_path_factory.mktemp("adopted")))
     places.append(lives.migrated(tmp_path_factory.mktemp("migrated"), PLACE / "1.1" / "tree"))
     return [(read_journal(place).records, partial(read_blob, place)) for place in places]

@@ -171,6 +171,7 @@
  * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply.
  * @property {boolean} [plan_first] The plan waits for a person before it begins.
  * @property {(string)[]|null} [kept] The names of the plans that people kept, if they are others than the session knows.
+ * @property {boolean} [waits] It is read when the answer that the root is at is finished.
  *
  * How a message is worked on that was said in the mode `auto`. The body is what a model says that it is like.
  * @typedef {object} ChooseRecord
@@ -241,11 +242,12 @@
  * @property {number|null} [confidence] Of whoever judged whether the goal was reached, from 0 to 1.
  * @property {(string)[]} [warnings] What there is to know of the plan's end.
  *
- * A generation that was stopped. What it wrote is for people, and never enters a context.
+ * A generation that was stopped. Where a person stopped it, its agent reads what it wrote, and nothing in it acts.
  * @typedef {object} DiscardRecord
  * @property {"discard"} kind
  * @property {"pause"|"interrupt"|"cancel"|"restart"|"changed"} reason Why it was stopped.
  * @property {Tokens} usage The tokens that it took.
+ * @property {(number)[]} [took] Of one that was cancelled: records of the messages that it answered.
  * @property {number} [thought] Of an answer about a plan that is asked for again: the question.
  *
  * A child begins, whose path is the record's agent. The body is its role.
@@ -588,6 +590,33 @@
  * @property {string} node The step.
  * @property {number} budget Tokens that are reserved for the plan, if it had ended; else 0.
  *
+ * A message that waits is to be read as soon as the agent can read one.
+ * @typedef {object} SendNowRecord
+ * @property {"control"} kind
+ * @property {"send"} op
+ * @property {"user"} by
+ * @property {number} of The record of the message.
+ *
+ * A person says a message in other words that nobody has read yet.
+ * @typedef {object} RewordRecord
+ * @property {"control"} kind
+ * @property {"reword"} op
+ * @property {"user"} by
+ * @property {number} of The record of the message.
+ *
+ * A person takes a message back that nobody has read yet.
+ * @typedef {object} WithdrawRecord
+ * @property {"control"} kind
+ * @property {"withdraw"} op
+ * @property {"user"} by
+ * @property {number} of The record of the message.
+ *
+ * A person ends the calls that run for the agent and below it; the agents go on with what these have given.
+ * @typedef {object} StopCallsRecord
+ * @property {"control"} kind
+ * @property {"stop"} op
+ * @property {"user"} by
+ *
  * A person lets changes become real that wait in the overlay of a live directory.
  * @typedef {object} ApplyChangesRecord
  * @property {"control"} kind
@@ -676,7 +705,7 @@
  * @typedef {object} CloseRecord
  * @property {"close"} kind
  *
- * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
  */
 
 export {};
