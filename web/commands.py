@@ -16,7 +16,7 @@ from core.ports import Memory
 from core.records.dialogue import Upload as Uploaded
 from core.records.record import Record
 from core.session.source import source_of, written_source
-from web import files, looking, review
+from web import files, looking, review, timeline
 from web.messages import (
     About,
     AddModule,
@@ -446,6 +446,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "declassify": _command(Declassify, _declassify),
     "lockdown": _command(Lockdown, _lockdown),
     "restore": _command(Restore, _restore),
+    "timeline": _command(timeline.ShowTimeline, timeline.show_timeline),
     "files": _command(files.ListFiles, files.list_files),
     "files.changes": _command(files.ListChanges, files.list_changes),
     "files.find": _command(files.FindFiles, files.find_files),

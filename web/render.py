@@ -81,10 +81,15 @@ class _Renderer(RendererHTML):
         style = str(token.attrGet("style") or "")
         side = style.removeprefix("text-align:")
         cls = f' class="{side}"' if side in ("left", "right", "center") else ""
-        return f"<{token.tag}{cls}>"
+        # A header without text names nothing, and a screen reader would say so of each cell below it.
+        tag = "td" if token.type == "th_open" and not tokens[index + 1].content.strip() else token.tag
+        return f"<{tag}{cls}>"
 
     td_open = _aligned
     th_open = _aligned
+
+    def th_close(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        return "</th>\n" if tokens[index - 1].content.strip() else "</td>\n"
 
     def table_open(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         return f'<div class="table" tabindex="0"{_direction(tokens[index])}><table>'

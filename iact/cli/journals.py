@@ -45,6 +45,15 @@ def add_journals(commands: Commands) -> None:
         "--run", action="store_true", help="carry out what was under way at N first; without, it is dropped"
     )
     one.add_argument("--json", action="store_true")
+    one = commands.add(
+        "timeline",
+        _timeline,
+        "Print what each agent did when, and what the answers waited for.",
+        journal,
+    )
+    one.add_argument("journal", metavar="JOURNAL")
+    one.add_argument("--at", type=int, metavar="N", help="up to record N")
+    one.add_argument("--json", action="store_true")
     one = commands.add("html", _html, "Write a journal as one self-contained page.", journal)
     one.add_argument("journal", metavar="JOURNAL")
     one.add_argument("--at", type=int, metavar="N", help="as it was behind record N")
@@ -85,6 +94,12 @@ def _fork(chosen: argparse.Namespace, settings: Settings) -> int:
     path = journals.find(settings, chosen.journal)
     text = message(chosen.say) if chosen.say is not None else None
     return journals.fork(settings, path, at=chosen.at, text=text, as_json=chosen.json, run=chosen.run)
+
+
+def _timeline(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import journals
+
+    return journals.timeline(journals.find(settings, chosen.journal), at=chosen.at, as_json=chosen.json)
 
 
 def _html(chosen: argparse.Namespace, settings: Settings) -> int:

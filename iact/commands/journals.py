@@ -20,9 +20,12 @@ from core.records.session import Fork, Module, Open
 from core.session.journals import Integrity, Tail, check_integrity, journal_file
 from core.session.plans import PlanView
 from core.session.replay import context as read_context
+from core.session.replay import replay as read_replay
 from core.session.store import SessionStore
 from core.session.view import NodeView
+from core.session.waterfall import waterfall
 from iact.settings import Settings
+from web.timeline import timeline_fields
 from web.visible import visible, without_escapes
 
 _WIDTH: Final = 160
@@ -286,6 +289,22 @@ def _go_on(settings: Settings, session: str, text: str, as_json: bool) -> int:
         as_json=as_json,
         release=True,
     )
+
+
+def timeline(path: Path, *, at: int | None, as_json: bool) -> int:
+    """Print what each agent did when; a star stands before what the answers waited for."""
+    told = waterfall(read_replay(path, at=at).records)
+    if as_json:
+        print(json.dumps(timeline_fields(told), ensure_ascii=False, indent=2))
+        return 0
+    for one in sorted(told.spans, key=lambda span: (span.begin, span.n)):
+        end = told.seconds if one.end is None else one.end
+        star = "*" if one.critical else " "
+        lasts = f"{end - one.begin:9.2f} s{' so far' if one.end is None else ''}"
+        line = f"{star} {one.begin:9.2f} {lasts}  {one.kind:8}  {one.agent}  {one.label}"
+        print(visible(without_escapes(line)))
+    print(f"{told.seconds:.2f} s in all; the answers waited for {told.critical:.2f} s of work (*).")
+    return 0
 
 
 def html(path: Path, *, at: int | None, out: str | None) -> int:

@@ -425,3 +425,8 @@ def test_what_takes_too_long_costs_the_colours_and_not_the_text() -> None:
         late = markdown(code)
     assert "hl-" not in late
     assert "<strong>after</strong>" in late
+
+
+def test_a_header_without_text_is_a_cell() -> None:
+    html = markdown("|  | a |\n|---|---|\n| b | 1 |\n")
+    assert "<tr>\n<td></td>\n<th>a</th>\n</tr>" in html

@@ -10,10 +10,10 @@ import { variableList } from "./variables.js";
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
 /** @typedef {(type: string, fields: Record<string, unknown>) => Promise<any>} Ask asks the server about what is shown */
-/** @typedef {"facts"|"plan"|"files"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
+/** @typedef {"facts"|"plan"|"files"|"timeline"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
 
 /** @type {[Tab, string][]} */
-export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Gate")], ["records", t("Records")]];
+export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["timeline", t("Timeline")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Gate")], ["records", t("Records")]];
 /** Milliseconds of rest before the server is asked again while things move. */
 const REST = 160;
 /** How many turns' memories are shown. */
@@ -32,6 +32,7 @@ export class Inspector {
   #records;
   #decisions;
   /** Fetched with the first plan. @type {import("./graph.js").PlanView|undefined} */ #plan;
+  /** Fetched when it is first looked at. @type {import("./timeline.js").TimelineView|undefined} */ #timeline;
   /** Fetched when files are first looked at. @type {import("./workspace.js").WorkspaceView|undefined} */ #workspace;
 
   /**
@@ -128,6 +129,7 @@ export class Inspector {
     else if (this.#tab === "gate") this.#showDecisions();
     else if (this.#tab === "plan") void this.#showPlan();
     else if (this.#tab === "memory") this.#showMemories();
+    else if (this.#tab === "timeline" && store.session.id !== null) void this.#showTimeline();
     else if (this.#tab === "files" && store.session.id !== null) void this.#showFiles();
     else if (store.session.id === null) this.#put([nothing(t("There is no session yet."))]);
     else this.#inquire();
@@ -142,6 +144,14 @@ export class Inspector {
     if (!this.#pane.contains(this.#plan.element)) this.#pane.replaceChildren(this.#plan.element);
     this.#plan.show(store.own(store.selected), { path: store.selected, live: store.session.id !== null && !store.past && !store.session.readonly,
       prices: store.session.prices, allowance: store.node(store.selected)?.allowance ?? 0 });
+  }
+
+  async #showTimeline() {
+    const { TimelineView } = await import("./timeline.js");
+    if (this.#tab !== "timeline") return;
+    this.#timeline ??= new TimelineView(this.store, this.ask, { reveal: this.reveal, choose: (path) => this.store.select(path) });
+    if (!this.#pane.contains(this.#timeline.element)) this.#pane.replaceChildren(this.#timeline.element);
+    await this.#timeline.show();
   }
 
   async #showFiles() {

@@ -1,0 +1,103 @@
+"""A person sees what each agent did when and what the answer waited for, goes to a record from a bar, and looks back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.async_api import expect
+
+from examples import EXAMPLES
+from tests.web.browser import SHARED, browsing
+from tests.web.fake import FakeAround, FakeRuntime, FakeSession
+from tests.web.test_accessible_page import check
+from tests.web.test_page import stage
+
+run = SHARED.run
+
+
+def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
+    assert any(one.name == "research" for one in EXAMPLES)
+
+    async def test() -> None:
+        async with browsing(FakeRuntime(), FakeAround()) as browser:
+            page = await browser.page("replay:research", height=900)
+            await page.get_by_role("tab", name="Timeline").click()
+            panel = page.get_by_role("tabpanel")
+            tracks = panel.locator(".timeline-track")
+            await expect(tracks).to_have_count(5)
+            await expect(panel).to_contain_text(
+                "1 min 18 s in all; the answers waited for 1 min 16 s of work."
+            )
+            await expect(panel.locator(".timeline-counted").first).to_contain_text("k")
+            # What ran beside the slowest child did not hold up the answer.
+            critical = panel.locator(".timeline-track .critical")
+            await expect(critical).to_have_count(13)
+            bzip = panel.get_by_role("group", name="/bz2: ")
+            await expect(bzip.locator(".bar")).to_have_count(3)
+            await expect(bzip.locator(".critical")).to_have_count(0)
+            await check(page, "timeline")
+            await page.screenshot(path=tmp_path / "timeline.png")
+
+            # By keyboard from bar to bar; Enter shows it in the dialogue.
+            await panel.locator('.bar[tabindex="0"]').focus()
+            for key in ("ArrowDown", "ArrowRight"):
+                await page.keyboard.press(key)
+            bar = page.locator(".bar:focus")
+            await expect(bar).to_have_attribute("aria-label", re.compile(r"^tool: shell\.run, 11 s, "))
+            n = await bar.get_attribute("data-n")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("[data-role=agent-name]")).to_have_text("/zlib")
+            await expect(page.locator(f'.entry[data-n="{n}"]')).to_be_in_viewport()
+
+            # Dragging looks back to that moment, in the tree, too; and says so in the chart.
+            box = await tracks.first.bounding_box()
+            assert box is not None
+            middle = box["y"] + box["height"] / 2
+            await page.mouse.move(box["x"] + box["width"] - 5, middle)
+            await page.mouse.down()
+            await page.mouse.move(box["x"] + 0.3 * box["width"], middle, steps=4)
+            await page.mouse.up()
+            slider = page.get_by_role("slider", name="Record")
+            await expect(slider).not_to_have_value("51")
+            assert 20 <= int(await slider.input_value()) <= 34
+            await expect(page.get_by_role("treeitem")).to_have_count(4)
+            await expect(panel.locator(".timeline-cursor")).to_be_visible()
+
+            # As large as the window; a bar closes it and leads to the record.
+            await panel.get_by_role("button", name="Enlarge").click()
+            dialog = page.get_by_role("dialog", name="Timeline")
+            await expect(dialog.locator(".timeline-track")).to_have_count(5)
+            await check(page, "timeline, large")
+            await page.screenshot(path=tmp_path / "timeline-large.png")
+            await dialog.locator(".bar.critical").last.click()
+            await expect(dialog).to_be_hidden()
+            await expect(tracks).to_have_count(5)
+
+    run(test)
+
+
+def test_a_timeline_goes_on_with_the_session_on_a_phone(tmp_path: Path) -> None:
+    session = FakeSession("s")
+    session.append("open")
+    session.append("say", body="Do it.")
+
+    async def test() -> None:
+        async with stage(session) as scene:
+            page = await scene.page("s", width=390, height=780, scheme="dark")
+            await page.get_by_role("button", name="Details", exact=True).click()
+            await page.get_by_role("tab", name="Timeline").click()
+            panel = page.get_by_role("tabpanel")
+            await expect(panel).to_contain_text("Nothing has been done yet.")
+            turn = session.append("turn", body="```shell.run\nsleep 3\n```\n")
+            call = session.append("call", turn=turn.n, action=0, function="shell.run", impact=1)
+            await expect(panel.locator(".bar.tool.open")).to_have_count(1)
+            session.append("result", turn=turn.n, action=0, function="shell.run", call=call.n, status="ok")
+            session.append("reply", body="Done.", to="user", status="ok")
+            await expect(panel.locator(".timeline-track .bar.tool.critical")).to_have_count(1)
+            await expect(panel.locator(".bar.open")).to_have_count(0)
+            await check(page, "timeline on a phone")
+            await page.screenshot(path=tmp_path / "timeline-narrow.png")
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    run(test)
