@@ -23,10 +23,21 @@ class TokenBucket:
 
     def take(self, now: float) -> float:
         """0 if a token was taken, else the seconds until there is one."""
+        missing = self._missing(now)
+        if missing <= 0:
+            self._tokens -= 1
+            return 0.0
+        return missing
+
+    def reserve(self, now: float) -> float:
+        """Take the next token that nobody has taken: the seconds until it is there."""
+        missing = self._missing(now)
+        self._tokens -= 1
+        return max(0.0, missing)
+
+    def _missing(self, now: float) -> float:
+        """Seconds until there is a token."""
         if self._at is not None:
             self._tokens = min(self._rate.burst, self._tokens + (now - self._at) * self._rate.per_second)
         self._at = now
-        if self._tokens >= 1 - 1e-9:
-            self._tokens -= 1
-            return 0.0
-        return (1 - self._tokens) / self._rate.per_second
+        return 0.0 if self._tokens >= 1 - 1e-9 else (1 - self._tokens) / self._rate.per_second

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from core.ports import ChatMessage, Clock, Model, ModelEvent, ModelProfile
+from core.ports import ChatMessage, Clock, Model, ModelEvent, ModelProfile, StreamRestart, StreamRetry
 from core.rates import Rate, TokenBucket
 
 
 class Throttle:
-    """The requests to one endpoint, in the order in which they came."""
+    """The requests to the endpoint `host`, in the order in which they come."""
 
-    def __init__(self, rate: Rate, clock: Clock) -> None:
+    def __init__(self, host: str, rate: Rate, clock: Clock) -> None:
+        self.clock = clock
+        self._why = f"Your settings let {host} be asked {rate.per_second:g} times a second."
         self._bucket = TokenBucket(rate)
-        self._clock = clock
-        self._next = asyncio.Lock()
 
-    async def turn(self) -> None:
-        """Wait until one more request may be made."""
-        async with self._next:
-            while wait := self._bucket.take(self._clock.monotonic()):
-                await self._clock.sleep(wait)
+    def enter(self) -> StreamRestart | None:
+        """Count one more request: what is told of its wait, None if it may be made at once."""
+        seconds = self._bucket.reserve(self.clock.monotonic())
+        return StreamRestart(self._why, 0, 0, seconds, limited=True) if seconds else None
 
 
 class ThrottledModel:
@@ -39,7 +37,11 @@ class ThrottledModel:
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent]:
-        await self._throttle.turn()
+        held = self._throttle.enter()
+        if held is not None:
+            yield held
+            await self._throttle.clock.sleep(held.seconds)
+            yield StreamRetry()
         async with aclosing(self._model.stream(messages, max_tokens=max_tokens)) as events:
             async for event in events:
                 yield event

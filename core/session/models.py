@@ -107,7 +107,7 @@ class _Throttles:
     """What keeps each endpoint to its rate; models at one endpoint share it."""
 
     def __init__(self, rates: Mapping[str, Rate], clock: Clock) -> None:
-        self._throttles = {host: Throttle(rate, clock) for host, rate in rates.items()}
+        self._throttles = {host: Throttle(host, rate, clock) for host, rate in rates.items()}
 
     def around(self, model: Model, url: str) -> Model:
         throttle = self._throttles.get(host_of(url))
