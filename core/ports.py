@@ -658,6 +658,17 @@ class Memory(Protocol):
         """
         ...
 
+    async def drop_sessions(self, sessions: Sequence[str], *, for_good: bool) -> int:
+        """Remove all that came from these sessions, and what was distilled from it; gives how many fragments that were.
+
+        What is read from one of their journals later is remembered again, with what a person decided about it; unless it
+        is `for_good`, and nothing of these sessions is left anywhere.
+
+        Raises:
+            MemoryUnavailable: memory can't be written to now; nothing was removed.
+        """
+        ...
+
     async def edit(self, identity: str, text: str) -> None:
         """Let a fragment read otherwise for good, in one line; nothing is left of the old text.
 

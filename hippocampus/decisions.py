@@ -60,6 +60,15 @@ class Decisions:
         self._edited.update(texts)
         self._write()
 
+    def drop(self, sessions: Iterable[str]) -> None:
+        """Nothing is left of what was decided about memories of these sessions."""
+        gone = set(sessions)
+        kept = {key: at for key, at in self._forgotten.items() if _session(key) not in gone}
+        edited = {key: text for key, text in self._edited.items() if _session(key) not in gone}
+        if (len(kept), len(edited)) != (len(self._forgotten), len(self._edited)):
+            self._forgotten, self._edited = kept, edited
+            self._write()
+
     def _read(self, path: Path) -> bool:
         """Take in what was decided; whether there is such a file."""
         try:
@@ -107,3 +116,8 @@ def origin(identity: str) -> str:
     """What a fragment came from: its record, for the parts of one; itself, for a consolidated one."""
     session, slash, number = identity.rpartition("/")
     return f"{session}{slash}{number.split('.')[0]}"
+
+
+def _session(identity: str) -> str:
+    """The session of a fragment, or of the record that one came from."""
+    return identity.partition("/")[0]

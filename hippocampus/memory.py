@@ -272,6 +272,12 @@ class Hippocampus:
         self._goals = {key: held for key, held in self._goals.items() if key[0] != user}
         return gone
 
+    async def drop_sessions(self, user: str, sessions: Sequence[str], *, for_good: bool) -> int:
+        """See `core.ports.Memory`."""
+        gone = await self._upkeep.drop_sessions(user, sessions, for_good=for_good)
+        self._goals = {key: held for key, held in self._goals.items() if key[1] not in sessions}
+        return gone
+
     async def edit(self, user: str, identity: str, text: str) -> None:
         """See `core.ports.Memory`."""
         line = " ".join(text.split())
@@ -369,6 +375,14 @@ class UserMemory:
             MemoryUnavailable: memory can't be written to now; nothing was forgotten.
         """
         return await self._hippocampus.forget(self._user, ids)
+
+    async def drop_sessions(self, sessions: Sequence[str], *, for_good: bool) -> int:
+        """See `core.ports.Memory`.
+
+        Raises:
+            MemoryUnavailable: memory can't be written to now; nothing was removed.
+        """
+        return await self._hippocampus.drop_sessions(self._user, sessions, for_good=for_good)
 
     async def edit(self, identity: str, text: str) -> None:
         """Let a fragment read otherwise for good, also where its text stands in others from the same record.

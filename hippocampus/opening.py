@@ -97,6 +97,15 @@ class Opening:
             if opened.ownership is not None:
                 opened.ownership.release()
 
+    @property
+    def _damaged(self) -> Path:
+        """Where a damaged store is put aside."""
+        return self.directory / "damaged"
+
+    def remove_damaged(self) -> None:
+        """Remove a damaged store that was put aside, with all that it held."""
+        shutil.rmtree(self._damaged, ignore_errors=True)
+
     def _store(self, suspect: bool) -> tuple[Store, str]:
         """The store itself, and what became of a damaged one that it replaces."""
         if self.server:
@@ -112,7 +121,7 @@ class Opening:
             if "locked" in str(error).lower():
                 raise
             self.marks.doubt()
-            aside = self.directory / "damaged"
+            aside = self._damaged
             shutil.rmtree(aside, ignore_errors=True)
             if place.exists():
                 place.rename(aside)

@@ -189,6 +189,20 @@ class Upkeep:
 
         return await self._order(act)
 
+    async def drop_sessions(self, user: str, sessions: Sequence[str], *, for_good: bool) -> int:
+        """Remove what came from these sessions; gives how many fragments went. `for_good`: decisions about them, too."""
+
+        async def act(opened: Opened) -> int:
+            gone = await self._worker.run(lambda: opened.writing.of_sessions(user, sessions))
+            if gone:
+                await self._worker.run(lambda: opened.writing.remove(user, gone))
+            if for_good:
+                opened.decisions.drop(sessions)
+                await self._worker.run(self._opening.remove_damaged)
+            return len(gone)
+
+        return await self._order(act)
+
     async def edit(self, user: str, identity: str, text: str) -> None:
         """Change a fragment's text for good, also where it stands in others from the same record."""
 

@@ -126,6 +126,15 @@ class Writing:
         wanted.update(origin(source) for one in stored if one.id in wanted for source in one.sources)
         return [one for one in stored if not wanted.isdisjoint(map(origin, (one.id, *one.sources)))]
 
+    def of_sessions(self, user: str, sessions: Sequence[str]) -> list[Fragment]:
+        """What came from these sessions, and what was made of that and of others."""
+        wanted = set(sessions)
+        return [
+            one
+            for one in self.everything(user)
+            if one.session in wanted or any(source.partition("/")[0] in wanted for source in one.sources)
+        ]
+
     def everything(self, user: str) -> list[Fragment]:
         """All fragments of a user."""
         return [hit.fragment for shelf in self.shelves(user) for hit in self._store.all(shelf)]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from core.ports import Embedder, Happening
+from core.ports import Embedder, Happening, Memory
 from core.session.clock import SystemClock
 from core.session.store import SessionStore
 from hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
@@ -58,3 +58,13 @@ async def open_memory(settings: Settings, *, distill: Distill | None = None) -> 
         beside=settings.data,
     ) as opened:
         yield opened
+
+
+@asynccontextmanager
+async def memory_at_rest(settings: Settings) -> AsyncIterator[Memory | None]:
+    """What remembers earlier sessions, whether memory is on now or not; None if nothing was ever remembered."""
+    if not settings.chroma_url and not (settings.data / FOLDER).is_dir():
+        yield None
+        return
+    async with open_memory(settings) as opened:
+        yield opened.of(USER)

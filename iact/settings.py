@@ -171,6 +171,22 @@ class PlanSettings(BaseModel):
         return self
 
 
+class SessionSettings(BaseModel):
+    """How long sessions are kept, `[sessions]`. What is pinned or open always stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    keep_days: float = Field(
+        default=0, ge=0, description="days after its last change that a session is deleted; 0: never"
+    )
+    keep_bytes: int = Field(
+        default=0,
+        ge=0,
+        description="bytes that all sessions together may take; the oldest are deleted beyond that; 0: any number",
+    )
+    trash_days: float = Field(default=7, ge=0, description="days that a deleted session can be restored")
+
+
 class RateSettings(BaseModel):
     """How often steps of a plan may call a module or one of its functions, or a model's endpoint may be asked: `[rates.NAME]`.
 
@@ -243,6 +259,7 @@ class Settings(BaseModel):
     """Models of their own for roles, by name: `smart`, `fast`, or others that CALL, plans and `--model` name."""
     plans: PlanSettings = Field(default_factory=PlanSettings)
     rates: dict[str, RateSettings] = Field(default_factory=dict)
+    sessions: SessionSettings = Field(default_factory=SessionSettings)
 
     @property
     def embedded(self) -> bool:

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +17,11 @@ from core.rates import Rate
 from core.records.parts import PlanBounds, RateTerms
 from core.session import assembly, models
 from core.session.assembly import Clearance, Options
+from core.session.deletion import Retention
 from core.session.models import Endpoint, RoleModel
 from core.session.runtime import Runtime
 from iact.distilling import distiller
-from iact.memory import USER, open_memory
+from iact.memory import USER, memory_at_rest, open_memory
 from iact.settings import Settings
 from sandbox import open_host
 from sandbox.live import collect, open_live
@@ -111,6 +113,12 @@ def make_data_directory(settings: Settings) -> None:
         raise UsageError(f"The data directory {settings.data} can't be made: {error.strerror}.") from error
 
 
+def retention_of(settings: Settings) -> Retention:
+    """How long sessions are kept."""
+    keep = settings.sessions
+    return Retention(days=keep.keep_days, bytes=keep.keep_bytes, trash_days=keep.trash_days)
+
+
 _AHEAD: Final = ("shell",)
 """What nearly every session calls: started with one in a directory of the user's, for which the pool can have nothing."""
 
@@ -142,6 +150,7 @@ async def open_runtime(
         runtime = assembly.open_runtime(
             settings.data, opened, host, options,
             memory=memory, versions=open_versions(), open_live=open_live,
+            retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings),
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 

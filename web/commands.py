@@ -16,7 +16,7 @@ from core.ports import Memory
 from core.records.dialogue import Upload as Uploaded
 from core.records.record import Record
 from core.session.source import source_of, written_source
-from web import files, looking, review, timeline
+from web import files, looking, review, sessions, timeline
 from web.messages import (
     About,
     AddModule,
@@ -38,7 +38,6 @@ from web.messages import (
     ListExamples,
     ListModules,
     ListPlans,
-    ListSessions,
     ListVariables,
     Lockdown,
     NewAddress,
@@ -133,8 +132,16 @@ class Client(Protocol):
         """Make a session of our own of the watched one and watch that; gives its id."""
         ...
 
-    async def send_sessions(self) -> None:
-        """Send the list of stored sessions."""
+    async def send(self, message: Fields) -> None:
+        """Send a message that answers nothing."""
+        ...
+
+    def watch_sessions(self) -> None:
+        """From now on, tell of each session that changes."""
+        ...
+
+    def take_upload(self) -> bytes:
+        """The file that was uploaded, which is then gone."""
         ...
 
 
@@ -365,11 +372,6 @@ async def _variable(client: Client, message: ShowVariable) -> Fields:
     return looking.content_fields(value, content)
 
 
-async def _sessions(client: Client, message: ListSessions) -> Fields:
-    await client.send_sessions()
-    return {}
-
-
 async def _modules(client: Client, message: ListModules) -> Fields:
     return {"list": [one.description() for one in await client.runtime.modules()]}
 
@@ -459,7 +461,17 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "counts": _command(review.CountLines, review.count_lines),
     "apply": _command(review.Apply, review.apply),
     "drop": _command(review.Drop, review.drop),
-    "sessions": _command(ListSessions, _sessions),
+    "sessions": _command(sessions.ListSessions, sessions.list_sessions),
+    "sessions.search": _command(sessions.SearchSessions, sessions.search_sessions),
+    "session.rename": _command(sessions.RenameSession, sessions.rename),
+    "session.pin": _command(sessions.PinSession, sessions.pin),
+    "session.delete": _command(sessions.OnSessions, sessions.delete),
+    "session.restore": _command(sessions.OnSessions, sessions.restore),
+    "session.purge": _command(sessions.OnSessions, sessions.purge),
+    "session.deleted": _command(sessions.ListDeleted, sessions.list_deleted),
+    "session.archive": _command(sessions.ArchiveSession, sessions.archive),
+    "session.import": _command(sessions.ImportSession, sessions.import_archive),
+    "find": _command(sessions.Find, sessions.find_text),
     "open": _command(Open, _open),
     "seek": _command(Seek, _seek),
     "render": _command(Render, _render),

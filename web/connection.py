@@ -31,6 +31,7 @@ from web.past import Past
 from web.ports import Prices, Runtime, Session, Surroundings
 from web.records import Fields
 from web.rendered import Rendered
+from web.sessions import standing_fields
 from web.shelf import Content, Shelf
 from web.stored import Stored, read_stored
 from web.uploads import Arriving, Landing
@@ -92,6 +93,7 @@ class Connection:
         self._hello_timeout = hello_timeout
         self._session: Session | None = None
         self._follower: asyncio.Task[None] | None = None
+        self._standings: asyncio.Task[None] | None = None
         self._past: Past | None = None
         self._files: SessionFiles | None = None
         self._bucket = TokenBucket(Rate(MESSAGES_PER_SECOND, BURST))
@@ -107,6 +109,8 @@ class Connection:
                     await self._read()
                 finally:
                     self._no_upload()
+                    if self._standings is not None:
+                        self._standings.cancel()
                     await self._unfollow()
         except* (ConnectionClosed, SlowReader):
             pass
@@ -265,6 +269,19 @@ class Connection:
         finally:
             self._no_upload()
 
+    def take_upload(self) -> bytes:
+        """The file that was uploaded, which is then gone.
+
+        Raises:
+            UsageError: none was announced, or a part of it is missing.
+        """
+        if self._arriving is None:
+            raise UsageError("No file is on its way; announce it with an upload message.")
+        try:
+            return self._arriving.whole()
+        finally:
+            self._no_upload()
+
     def _no_upload(self) -> None:
         if self._arriving is not None:
             self._arriving = None
@@ -338,26 +355,19 @@ class Connection:
         self._follow(session, 0)
         return session.id
 
-    async def send_sessions(self) -> None:
-        """Send what the runtime stores, newest first."""
-        stored = sorted(self._runtime.sessions(), key=lambda info: info.changed, reverse=True)
-        await self._line.send(
-            {
-                "type": "sessions",
-                "list": [
-                    {
-                        "id": info.id,
-                        "title": info.title,
-                        "created": info.created,
-                        "changed": info.changed,
-                        "records": info.records,
-                        "open": info.open,
-                        "foreign": info.foreign,
-                    }
-                    for info in stored
-                ],
-            }
-        )
+    async def send(self, message: Fields) -> None:
+        """Send a message that answers nothing."""
+        await self._line.send(message)
+
+    def watch_sessions(self) -> None:
+        """From now on, tell of each session that changes; asked again, it is told once all the same."""
+        if self._standings is None:
+            self._standings = self._tasks.create_task(self._tell_standings())
+
+    async def _tell_standings(self) -> None:
+        async with self._runtime.watch_sessions() as changes:
+            async for session, now in changes:
+                await self._line.send(standing_fields(session, now))
 
     def _follow(self, session: Session, since: int) -> None:
         self._session, self._past = session, Past(session)

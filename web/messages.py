@@ -374,10 +374,6 @@ class RebuildMemory(Message):
     """Empty the memory and fill it from all journals; the `ok`, which can take long, has `count`."""
 
 
-class ListSessions(Message):
-    pass
-
-
 class ListModules(Message):
     """The catalogue of modules. The `ok` has `list`, each as `iact module describe --json` prints it."""
 

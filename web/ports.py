@@ -10,6 +10,7 @@ from collections.abc import AsyncIterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol
 
 from core.errors import IactError
@@ -18,9 +19,12 @@ from core.records.control import InjectMode
 from core.records.record import Record
 from core.records.ways import Way
 from core.session.catalogue import Known
+from core.session.deletion import Done
 from core.session.effects import Settled
 from core.session.events import Event
+from core.session.index import Hit
 from core.session.review import Row
+from core.session.standing import SessionState, Standing
 from core.session.store import SessionStore
 from core.session.view import NodeView, View
 
@@ -44,6 +48,49 @@ class SessionInfo(Protocol):
     def foreign(self) -> bool:
         """This installation did not make it: it can be looked at, or adopted."""
         ...
+
+    @property
+    def state(self) -> SessionState: ...
+    @property
+    def since(self) -> str: ...
+    @property
+    def what(self) -> str: ...
+    @property
+    def pinned(self) -> bool: ...
+    @property
+    def named(self) -> bool:
+        """A person gave it its title."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Of a fork, the session that it comes from."""
+        ...
+
+    @property
+    def at(self) -> int:
+        """And the last record that both have."""
+        ...
+
+
+class Found(Protocol):
+    """What a search found: sessions, with where their text holds it. `behind`: how many are still to be read."""
+
+    @property
+    def rows(self) -> Sequence[tuple[SessionInfo, Hit | None]]: ...
+    @property
+    def behind(self) -> int: ...
+
+
+class SessionChanges(Protocol):
+    """Sessions that change, with what they are at (None: read the list again), until it is left."""
+
+    async def __aenter__(self) -> SessionChanges: ...
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+    def __aiter__(self) -> SessionChanges: ...
+    async def __anext__(self) -> tuple[str, Standing | None]: ...
 
 
 class Effects(Protocol):
@@ -249,7 +296,27 @@ class Runtime(Protocol):
         """The sessions on disk."""
         ...
 
-    def sessions(self) -> Sequence[SessionInfo]: ...
+    def sessions(self) -> Sequence[SessionInfo]:
+        """The stored sessions, the one that changed last first. Blocks."""
+        ...
+
+    def search_sessions(self, query: str, limit: int) -> Found:
+        """Sessions that hold all these words. Blocks."""
+        ...
+
+    def watch_sessions(self) -> SessionChanges:
+        """Which sessions change, and what they are at."""
+        ...
+
+    async def rename(self, session_id: str, title: str) -> str: ...
+    async def pin(self, session_id: str, pinned: bool) -> None: ...
+
+    async def delete(self, sessions: Sequence[str]) -> Done:
+        """Move sessions to the trash; those that are open are closed first."""
+        ...
+
+    async def restore_sessions(self, sessions: Sequence[str]) -> Done: ...
+    async def purge(self, sessions: Sequence[str]) -> Done: ...
 
     async def open(self, session_id: str | None) -> Session: ...
 

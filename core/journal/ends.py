@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,7 +25,7 @@ _TRIES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """`first`: records at its start; `last`: number of the last whole one, 0 if there is none.
+    """`first`: records at its start, up to the user's first words; `last`: number of the last whole one, 0 if there is none.
 
     `sealed`: the last whole record is the sealer's. Of all the others that is looked at when the session is opened.
     """
@@ -45,7 +48,7 @@ class Ends:
             JournalCorrupt: it does not begin as a journal.
         """
         with open_regular(file) as stream:
-            first = tuple(Parser().feed(stream.read(_END)))
+            first = tuple(_until_said(Parser().feed(stream.read(_END))))
             last, size = last_number(file), os.fstat(stream.fileno()).st_size
             for length in (_END, _FAR):
                 stream.seek(max(0, size - length))
@@ -53,6 +56,13 @@ class Ends:
                 if found is not None or size <= length:
                     break
         return Ends(first, last, bool(found))
+
+
+def _until_said(records: Iterator[Record]) -> Iterator[Record]:
+    for record in records:
+        yield record
+        if record.kind == "say":
+            return
 
 
 def _last(data: bytes, n: int, sealer: Sealer) -> bool | None:
@@ -71,3 +81,28 @@ def _last(data: bytes, n: int, sealer: Sealer) -> bool | None:
         except JournalCorrupt:
             continue  # text in its body that looks like its header
     return None
+
+
+_HEADER: Final = re.compile(rb'(?:^|\n)(<!-- iact \{"n":(\d+),[^\n]*?"prev":"([0-9a-f]{8})")')
+
+
+def newest(file: Path, most: int = 8_192) -> list[Record]:
+    """The last records of a journal's file, as far as they are whole in its last `most` bytes; the last one is not
+    there if it is longer.
+
+    Raises:
+        OSError: it can't be read, or is no plain file.
+    """
+    with open_regular(file) as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
+        data = stream.read(most)
+    for tries, match in enumerate(_HEADER.finditer(data)):
+        parser = Parser(n=int(match[2]) - 1, prev=match[3].decode())
+        found = list[Record]()
+        with suppress(
+            JournalCorrupt
+        ):  # text in a body that looks like a header, or damage behind what was found
+            found.extend(parser.feed(data[match.start(1) :]))
+        if found or tries == _TRIES:
+            return found
+    return []

@@ -116,9 +116,9 @@ def adopt(
                 folder.mkdir(mode=0o700 if folder == place else 0o777)
             records = _take_journal(file, place / FILE, at)
             left_out = {
-                "files": _take_files(file.parent / "workspace", place / "workspace"),
-                "blobs": _take_blobs(records, file.parent / "blobs", place / "blobs"),
-                "versions": _take_versions(versions, file.parent / STORE, place / STORE),
+                "files": take_files(file.parent / "workspace", place / "workspace"),
+                "blobs": take_blobs(records, file.parent / "blobs", place / "blobs"),
+                "versions": take_versions(versions, file.parent / STORE, place / STORE),
             }
             origin = _write(place, records, session, now, terms, sealer, left_out)
             place.rename(sessions / session)
@@ -210,7 +210,8 @@ def _some(read: Callable[[str], bytes]) -> Callable[[str], bytes]:
 # --- what comes along ---------------------------------------------------------------------------------------
 
 
-def _take_files(source: Path, target: Path) -> int:
+def take_files(source: Path, target: Path) -> int:
+    """Copy a workspace, bounded; how many entries were left out."""
     try:
         return copy_tree(source, target, Room(FILES, ENTRIES, owned=False))
     except FileNotFoundError:
@@ -219,7 +220,7 @@ def _take_files(source: Path, target: Path) -> int:
         return 1  # a link, no folder, or not ours to read
 
 
-def _take_blobs(records: Iterable[Record], source: Path, target: Path) -> int:
+def take_blobs(records: Iterable[Record], source: Path, target: Path) -> int:
     """Copy the blobs that the records name, as far as they are what their names say."""
     wanted = frozenset[str]().union(*(blobs_of(record) for record in records))
     room, left_out = Room(BLOBS, ENTRIES), 0
@@ -251,7 +252,7 @@ def _take_blob(source: Path, target: Path, room: Room) -> bool:
     return right
 
 
-def _take_versions(versions: Versions | None, source: Path, target: Path) -> int:
+def take_versions(versions: Versions | None, source: Path, target: Path) -> int:
     """Import what can be had of the workspace's versions; without them the session goes on all the same."""
     if versions is None or not os.path.lexists(source):
         return 0

@@ -19,6 +19,7 @@ from core.modules.door import Door
 from core.ports import Memory, ModuleHost, OpenLive, Versions
 from core.records.parts import Bounds
 from core.session.clock import SystemClock
+from core.session.deletion import OpenMemory, Retention
 from core.session.monitor import Authorities
 from core.session.runtime import Runtime
 
@@ -67,6 +68,8 @@ async def open_runtime(
     memory: Memory | None = None,
     versions: Versions | None = None,
     open_live: OpenLive | None = None,
+    retention: Retention | None = None,
+    memory_at_rest: OpenMemory | None = None,
 ) -> AsyncIterator[Runtime]:
     """A runtime on the data directory `data`; closes it, its models and its host at the end."""
     asked, clock = options.clearance, SystemClock()
@@ -80,6 +83,7 @@ async def open_runtime(
             authorities=Authorities(endpoint=endpoint, both=asked.both, seconds=asked.person_seconds),
             workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,
             warm=options.warm, warm_live=options.warm_live,
+            retention=retention, memory_at_rest=memory_at_rest,
             open_modules=partial(
                 Door, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle
             ),

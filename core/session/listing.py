@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final, Protocol
 
 from core.errors import JournalError
-from core.journal.ends import Ends
+from core.journal.ends import Ends, newest
 from core.journal.file import FILE
 from core.journal.seal import Sealer
+from core.session.about import FILE as ABOUT
+from core.session.about import read_about
+from core.session.standing import SessionState, Standing, left_at
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A stored session, as a list shows it. `title`: the first words of the user. Times are ISO 8601, UTC.
+    """A stored session, as a list shows it. `title`: the name that a person gave it, or the user's first words.
 
-    `foreign`: this installation did not write its last record, so it can be looked at, or adopted.
+    Times are ISO 8601, UTC. `foreign`: this installation did not write its last record, so it can be looked at, or
+    adopted. `state`, `since`, `what`: see `core.session.standing`. `source`, `at`: of a fork, where it comes from.
     """
 
     id: str
@@ -27,32 +34,153 @@ class SessionInfo:
     records: int
     open: bool
     foreign: bool = False
+    state: SessionState = "idle"
+    since: str = ""
+    what: str = ""
+    pinned: bool = False
+    named: bool = False
+    """Whether a person gave it its title."""
+    source: str = ""
+    at: int = 0
 
 
-def listed(sessions: Path, sealer: Sealer, running: Container[str] = ()) -> list[SessionInfo]:
-    """Every stored session, the one that changed last first; damaged ones are left out. `running`: those open here."""
-    found = [_info(path, sealer, running) for path in sessions.glob(f"*/{FILE}")]
-    return sorted((one for one in found if one is not None), key=lambda one: one.changed, reverse=True)
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What changes when a session's journal, or what is known beside it, does: sizes, and times in nanoseconds."""
+
+    size: int
+    mtime: int
+    file: int
+    about: int
 
 
-def _info(path: Path, sealer: Sealer, running: Container[str]) -> SessionInfo | None:
+class Listed(Protocol):
+    """What was found of sessions before; it may know nothing, and what it knows of another stamp does not count."""
+
+    def read(self) -> Mapping[str, tuple[Stamp, SessionInfo]]: ...
+
+    def keep(self, found: Mapping[str, tuple[Stamp, SessionInfo]], gone: Sequence[str]) -> None: ...
+
+
+class KnowsNothing:
+    """Every session is looked at."""
+
+    def read(self) -> Mapping[str, tuple[Stamp, SessionInfo]]:
+        return {}
+
+    def keep(self, found: Mapping[str, tuple[Stamp, SessionInfo]], gone: Sequence[str]) -> None:
+        return None
+
+
+NOTHING_KNOWN: Final = KnowsNothing()
+
+
+def listed(
+    sessions: Path, sealer: Sealer, running: Mapping[str, Standing], known: Listed = NOTHING_KNOWN
+) -> list[SessionInfo]:
+    """Every stored session, the one that changed last first; damaged ones are left out.
+
+    `running`: those open here, with what they are at. `known`: what need not be looked at again.
+    """
+    before, found, fresh = known.read(), list[SessionInfo](), dict[str, tuple[Stamp, SessionInfo]]()
+    there = set[str]()
+    for name, stamp in stamps(sessions):
+        there.add(name)
+        held = before.get(name)
+        info = held[1] if held is not None and held[0] == stamp else None
+        if info is None and (info := _info(sessions / name / FILE, stamp, sealer)) is not None:
+            fresh[name] = (stamp, info)
+        if info is not None:
+            found.append(_now(info, running[name]) if name in running else info)
+    gone = [name for name in before if name not in there]
+    if fresh or gone:
+        known.keep(fresh, gone)
+    return sorted(_numbered(found), key=lambda one: one.changed, reverse=True)
+
+
+def stamps(sessions: Path) -> Iterator[tuple[str, Stamp]]:
+    """The names of all directories that hold a journal, with what tells whether it changed."""
+    try:
+        entries = os.scandir(sessions)
+    except OSError:
+        return
+    with entries:
+        for entry in entries:
+            try:
+                journal = os.stat(f"{entry.path}/{FILE}")
+            except OSError:
+                continue
+            try:
+                about = os.stat(f"{entry.path}/{ABOUT}").st_mtime_ns
+            except OSError:
+                about = 0
+            yield entry.name, Stamp(journal.st_size, journal.st_mtime_ns, journal.st_ino, about)
+
+
+def info_of(directory: Path, session: str, sealer: Sealer) -> SessionInfo:
+    """One session that lies in `directory`; without a title if it can't be read."""
+    try:
+        status = os.stat(directory / FILE)
+        stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ino, 0)
+        found = _info(directory / FILE, stamp, sealer)
+    except OSError:
+        found = None
+    return replace(found, id=session) if found else SessionInfo(session, "", "", "", 0, open=False)
+
+
+def _now(info: SessionInfo, standing: Standing) -> SessionInfo:
+    return replace(info, open=True, state=standing.state, since=standing.since, what=standing.what)
+
+
+def _info(path: Path, stamp: Stamp, sealer: Sealer) -> SessionInfo | None:
     try:
         ends = Ends.of(path, sealer)
-        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+        left = left_at(newest(path))
     except (OSError, JournalError):
         return None
     if not ends.first:
         return None
-    name = path.parent.name
+    about = read_about(path.parent)
     return SessionInfo(
-        name,
-        _short(ends.title),
-        ends.first[0].at,
-        changed,
-        ends.last,
-        name in running,
+        id=path.parent.name,
+        title=about.title or _short(ends.title),
+        created=ends.first[0].at,
+        changed=datetime.fromtimestamp(stamp.mtime / 1e9, UTC).isoformat(timespec="seconds"),
+        records=ends.last,
+        open=False,
         foreign=not ends.sealed,
+        state=left.state,
+        since=left.since,
+        what=left.what,
+        pinned=about.pinned,
+        named=bool(about.title),
+        source=about.source,
+        at=about.at,
     )
+
+
+def _numbered(found: Sequence[SessionInfo]) -> list[SessionInfo]:
+    """Forks that a person gave no name are called as what they come from, and numbered."""
+    forks = sorted((one for one in found if one.source), key=lambda one: one.id)
+    if not forks:
+        return list(found)
+    by_id = {one.id: one for one in found}
+    counts, titles = Counter[str](), dict[str, str]()
+    for one in forks:
+        first = _first(one, by_id)
+        counts[first.id] += 1
+        if not one.named:
+            titles[one.id] = f"{first.title} (fork {counts[first.id]})"
+    return [replace(one, title=titles[one.id]) if one.id in titles else one for one in found]
+
+
+def _first(fork: SessionInfo, by_id: Mapping[str, SessionInfo]) -> SessionInfo:
+    """What a fork comes from, through others; itself, if that is not there any more."""
+    seen = {fork.id}
+    while fork.source in by_id and fork.source not in seen:
+        seen.add(fork.source)
+        fork = by_id[fork.source]
+    return fork
 
 
 def _short(text: str, limit: int = 80) -> str:

@@ -51,6 +51,8 @@ class Live:
         self.on_applied: list[Callable[[Record], None]] = []
         self.on_durable: list[Callable[[Record], None]] = []
         """Told of every record, in order: when the tree has taken it in, and when it is on disk."""
+        self.on_stopped: list[Callable[[], None]] = []
+        """Told when the session can't go on."""
         self._watchers: set[Watcher] = set()
         self._stale = False
         self.grew = asyncio.Event()
@@ -173,6 +175,8 @@ class Live:
         if self.failure is None:
             self.failure = error
             self.publish(Notice(str(error)))
+            for tell in self.on_stopped:
+                tell()
         self._wake()
 
     def end(self) -> None:

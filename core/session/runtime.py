@@ -31,6 +31,7 @@ from core.records.session import Migrate, Open
 from core.session.adopt import Terms
 from core.session.catalogue import Known, ModuleCatalogue
 from core.session.clock import SystemClock
+from core.session.deletion import Deletion, Done, OpenMemory, Retention, lent
 from core.session.experience import FILE, NEWEST, Experience
 from core.session.files import open_files
 from core.session.fork import new_session
@@ -41,13 +42,18 @@ from core.session.monitor import Authorities
 from core.session.policy import read_policies
 from core.session.services import Services
 from core.session.session import Session
-from core.session.store import SessionStore
+from core.session.standings import Standings, StandingsWatcher
+from core.session.store import Found, SessionStore
 from core.session.templates import Templates
 from core.tree.apply import read_tree
 from core.tree.roles import Role
 from core.tree.tree import Tree
 
 _LOG: Final = logging.getLogger(__name__)
+_TENDING: Final = 3600.0
+"""Seconds between two looks at what is kept no longer."""
+_SLICE: Final = 0.2
+"""Seconds for which journals are read in one go, behind."""
 
 
 class Runtime:
@@ -75,10 +81,13 @@ class Runtime:
         open_live: OpenLive | None = None,
         warm: Sequence[str] = (),
         warm_live: Sequence[str] = (),
+        retention: Retention | None = None,
+        memory_at_rest: OpenMemory | None = None,
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
 
-        `scope`: of new ones.
+        `scope`: of new ones. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
+        now, opens what remembers earlier ones, so that it can forget those that are deleted.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
@@ -87,7 +96,7 @@ class Runtime:
         self._clock: Clock = clock or SystemClock()
         self._data: Final = data
         self.catalogue: Final = ModuleCatalogue(host, approvals)
-        self.store: Final = SessionStore(data, clock=self._clock, versions=versions)
+        self.store: Final = SessionStore(data, clock=self._clock, versions=versions, indexed=True)
         self.templates: Final = Templates(data)
         self._services = Services(
             models=models,
@@ -104,6 +113,9 @@ class Runtime:
             templates=self.templates,
         )
         self.memory: Final = memory
+        opened = lent(memory) if memory is not None or memory_at_rest is None else memory_at_rest
+        self._deletion = Deletion(self.store, self._clock, opened, retention)
+        self._standings = Standings(self._clock)
         self._models = models
         self._host = host
         self._bounds = bounds or Bounds()
@@ -181,6 +193,7 @@ class Runtime:
             files = await open_files(live, self._services)
             session = Session(live, self._services, files)
             self._open[session.id] = session
+            self._standings.follow(live)
             session.start(self._group)
             return session
 
@@ -262,10 +275,82 @@ class Runtime:
         session = self._open.pop(session_id, None)
         if session is not None:
             await session.close()
+            self._standings.leave(session_id)
+
+    # --- all sessions -----------------------------------------------------------------------------
 
     def sessions(self) -> list[SessionInfo]:
         """Every stored session, the one that changed last first; damaged ones are left out."""
-        return self.store.sessions(self._open)
+        return self.store.sessions(self._standings.now)
+
+    def search_sessions(self, query: str, limit: int) -> Found:
+        """Sessions that hold all these words; see `SessionStore.search`. Blocks."""
+        return self.store.search(query, limit, self._standings.now)
+
+    def watch_sessions(self) -> StandingsWatcher:
+        """Which sessions change from the moment of entering on, and what they are at."""
+        return self._standings.watch()
+
+    async def rename(self, session_id: str, title: str) -> str:
+        """Give a session a name; raises as `SessionStore.rename`."""
+        line = await asyncio.to_thread(self.store.rename, session_id, title)
+        self._standings.changed(session_id)
+        return line
+
+    async def pin(self, session_id: str, pinned: bool) -> None:
+        """Pin a session, or don't any more; raises as `SessionStore.pin`."""
+        await asyncio.to_thread(self.store.pin, session_id, pinned)
+        self._standings.changed(session_id)
+
+    async def delete(self, sessions: Sequence[str]) -> Done:
+        """Move sessions to the trash, from where they can be restored; those that are open are closed first."""
+        async with self._opening:
+            for one in sessions:
+                with contextlib.suppress(IactError):
+                    await self.close(one)
+            done = await self._deletion.delete(sessions)
+        return self._told(done)
+
+    async def restore_sessions(self, sessions: Sequence[str]) -> Done:
+        """Move deleted sessions back from the trash."""
+        async with self._opening:
+            done = await self._deletion.restore(sessions)
+        return self._told(done)
+
+    async def purge(self, sessions: Sequence[str]) -> Done:
+        """Remove deleted sessions for good.
+
+        Raises:
+            MemoryUnavailable: memory can't be written to now; nothing was removed.
+        """
+        return self._told(await self._deletion.purge(sessions))
+
+    async def tidy(self) -> Done:
+        """Delete what is kept no longer, and purge what was deleted long ago."""
+        async with self._opening:
+            done = await self._deletion.tidy(self._open)
+        return self._told(done)
+
+    async def tend(self) -> None:
+        """Keep the index of all sessions up to date, and tidy up every hour; runs until it is cancelled."""
+        while True:
+            await asyncio.to_thread(self.store.sessions)
+            index = self.store.index
+            while (
+                index is not None
+                and (await asyncio.to_thread(index.update, self.store.folder, most=_SLICE)) > 0
+            ):
+                await self._clock.sleep(_SLICE)  # others have the processor meanwhile
+            try:
+                await self.tidy()
+            except IactError as error:
+                _LOG.warning("Tidying up the sessions met a fault: %s", error)
+            await self._clock.sleep(_TENDING)
+
+    def _told(self, done: Done) -> Done:
+        for one in done.sessions:
+            self._standings.changed(one)
+        return done
 
     def _create(self, intent: float | str, scope: str, workspace: Path | None) -> Live:
         policy = self._policies().chosen(scope)

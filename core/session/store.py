@@ -7,12 +7,12 @@ nothing on disk, not even the key of the seals; what writes makes that key the f
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Container, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from core.errors import ForeignSession, IactError, JournalError, ReplayMismatch, UsageError
 from core.journal.file import FILE, last_number, read_blob, read_journal
@@ -21,15 +21,20 @@ from core.ports import Clock, Happening, OpenLive, Versions
 from core.records.calls import Result
 from core.records.control import Restore
 from core.records.record import Record
+from core.session.about import About, read_about, title_of, write_about
 from core.session.adopt import Adopted, Terms, adopt
+from core.session.archive import Imported, export_session, import_session
 from core.session.at_rest import NO_OVERLAY, effects_at_rest
 from core.session.clock import SystemClock
 from core.session.effects import Effects
 from core.session.file_browser import FileBrowser
 from core.session.fork import STORE, Fork, fork, new_session
-from core.session.listing import SessionInfo, listed
+from core.session.index import Hit, Index
+from core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed
 from core.session.replay import Replay, replay
 from core.session.review import Row, rows
+from core.session.standing import Standing
+from core.session.trash import Deleted, Trash
 from core.session.workspace import find_version, restore_at_rest, versions_of
 from core.tree.happenings import happenings
 
@@ -51,12 +56,37 @@ class KeptVersion:
     calls: tuple[int, ...] = ()
 
 
-class SessionStore:
-    """All sessions of one data directory. `versions`: what keeps versions of their files; None if nothing does."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, with the newest place in the text. `behind`: how many sessions are still to be read."""
 
-    def __init__(self, data: Path, *, clock: Clock | None = None, versions: Versions | None = None) -> None:
+    rows: tuple[tuple[SessionInfo, Hit | None], ...]
+    behind: int
+
+
+_SEARCHING: Final = 0.1
+"""Seconds that a search takes in what it does not know yet; the rest is read behind."""
+
+
+class SessionStore:
+    """All sessions of one data directory. `versions`: what keeps versions of their files; None if nothing does.
+
+    `indexed`: lists and searches use an index, and keep one, for which they write a file of their own.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        clock: Clock | None = None,
+        versions: Versions | None = None,
+        indexed: bool = False,
+    ) -> None:
         self.data: Final = data
         self.folder: Final = data / "sessions"
+        self.trash: Final = Trash(self.folder)
+        self._indexed = indexed
+        self._index: Index | None = None
         self._clock: Clock = clock or SystemClock()
         self._versions = versions
         self._sealed: Sealer | None = None
@@ -77,9 +107,21 @@ class SessionStore:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def sessions(self, running: Container[str] = ()) -> list[SessionInfo]:
-        """Every stored session, the one that changed last first; damaged ones are left out. `running`: those open here."""
-        return listed(self.folder, self._reader(), running)
+    @property
+    def index(self) -> Index | None:
+        """The index of all sessions; None where there is to be none, or where no session can be ours."""
+        if self._index is None and self._indexed:
+            sealer = self._reader()
+            if sealer is not NOBODY:
+                self._index = Index(self.data, sealer.seal(b"index"))
+        return self._index
+
+    def sessions(self, running: Mapping[str, Standing] | None = None) -> list[SessionInfo]:
+        """Every stored session, the one that changed last first; damaged ones are left out.
+
+        `running`: those open here, with what they are at.
+        """
+        return listed(self.folder, self._reader(), running or {}, self.index or NOTHING_KNOWN)
 
     def path_of(self, session_id: str) -> Path:
         """A session's directory.
@@ -89,6 +131,10 @@ class SessionStore:
         """
         path = self.folder / session_id
         if not session_id.strip(".") or path.parent != self.folder or not (path / FILE).is_file():
+            if self.trash.find(session_id) is not None:
+                raise UsageError(
+                    f"The session {session_id} is deleted. Restore it with: iact session restore {session_id}."
+                )
             raise UsageError(f"There is no session {session_id!r} in {self.data}.")
         return path
 
@@ -109,10 +155,10 @@ class SessionStore:
         except (OSError, ValueError):
             return 0
 
-    def happenings(self) -> Iterator[Happening]:
-        """What is worth remembering of every session. Those that can't be read are left out, and logged."""
+    def happenings(self, only: str | None = None) -> Iterator[Happening]:
+        """What is worth remembering of every session, or `only` of one. Those that can't be read are left out, and logged."""
         sealer = self._reader()
-        for path in sorted(self.folder.glob(f"*/{FILE}")):
+        for path in sorted(self.folder.glob(f"{only or '*'}/{FILE}")):
             try:
                 read = read_journal(path, sealer)
                 blobs = partial(read_blob, path.parent)
@@ -128,6 +174,107 @@ class SessionStore:
     def _place(self, source: str | Path) -> Path:
         return source if isinstance(source, Path) else self.path_of(source)
 
+    # --- what a person does with a session as a whole --------------------------------------------
+
+    def rename(self, session_id: str, title: str) -> str:
+        """Give a session a name, or none with an empty one, so that it is listed by its first message; gives the name.
+
+        Raises:
+            UsageError: there is no such session, or the name is too long.
+            JournalUnwritable: it can't be kept.
+        """
+        directory, line = self.path_of(session_id), title_of(title)
+        write_about(directory, replace(read_about(directory), title=line))
+        return line
+
+    def pin(self, session_id: str, pinned: bool) -> None:
+        """Keep a session at the top of the list, and from being deleted for its age; or don't any more.
+
+        Raises:
+            UsageError: there is no such session.
+            JournalUnwritable: it can't be kept.
+        """
+        directory = self.path_of(session_id)
+        write_about(directory, replace(read_about(directory), pinned=pinned))
+
+    def delete(self, session_id: str) -> Deleted:
+        """Move a session to the trash.
+
+        Raises:
+            UsageError: there is no such session.
+            JournalLocked: somebody has it open.
+            JournalUnwritable: it can't be moved.
+        """
+        self.path_of(session_id)
+        done = self.trash.put(session_id, self._clock.now())
+        if self.index is not None:
+            self.index.forget([session_id])
+        return done
+
+    def deleted(self) -> list[tuple[Deleted, SessionInfo]]:
+        """What is in the trash, the newest first; what can't be read is there without a title."""
+        sealer = self._reader()
+        return [(one, info_of(one.directory, one.id, sealer)) for one in self.trash.all()]
+
+    def take_back(self, session_id: str) -> Path:
+        """Move a session back from the trash; it is then byte for byte what it was.
+
+        Raises:
+            UsageError: it is not there, or there is one with its id.
+            JournalUnwritable: it can't be moved.
+        """
+        return self.trash.take_back(session_id)
+
+    def purge(self, session_id: str) -> None:
+        """Remove a session that is in the trash for good, with its words in the index.
+
+        Raises:
+            UsageError: it is not there, or something is mounted in it.
+            JournalUnwritable: a part of it can't be removed.
+        """
+        self.trash.purge(session_id)
+        if self.index is not None:
+            self.index.forget([session_id], scrub=True)
+
+    def export(self, session_id: str, out: BinaryIO) -> int:
+        """Write a session, which may be running, as one archive; how many of its files were left out.
+
+        Raises:
+            UsageError: there is no such session.
+            JournalError: it can't be read, or not be written there.
+        """
+        return export_session(self.path_of(session_id), out, self._versions)
+
+    def import_session(self, source: Path, *, called: str = "") -> Imported:
+        """Take in a session from an archive, or from a session's directory elsewhere. `called`: the source, in messages.
+
+        Raises:
+            UsageError: it holds no session, or one that is here already, or in the trash.
+            JournalError: its journal can't be read, or it can't be stored.
+        """
+        return import_session(
+            self.folder, source, self.sealer(), self._versions, called=called or str(source)
+        )
+
+    # --- searching --------------------------------------------------------------------------------
+
+    def search(self, query: str, limit: int, running: Mapping[str, Standing] | None = None) -> Found:
+        """Sessions whose title, or a text in which, holds all words of `query`, the one that changed last first.
+
+        Titles are searched for any part of a word, texts for the beginnings of words. `running`: as for `sessions`.
+        """
+        words = query.replace('"', " ").casefold().split()
+        behind, hits = 0, dict[str, Hit]()
+        if self.index is not None:
+            behind = self.index.update(self.folder, most=_SEARCHING)
+            hits = {one.session: one for one in self.index.search(query, limit=limit)}
+        rows = [
+            (one, hits.get(one.id))
+            for one in self.sessions(running)
+            if one.id in hits or all(word in f"{one.title} {one.id}".casefold() for word in words)
+        ]
+        return Found(tuple(rows[:limit]), behind)
+
     # --- copies ---------------------------------------------------------------------------------
 
     def fork(self, source: str | Path, at: int | None = None, *, run: bool = False) -> Fork:
@@ -142,10 +289,18 @@ class SessionStore:
             JournalError: the session is damaged before `at`, or the new one can't be stored.
         """
         place, now = self._place(source), self._clock.now()
-        return fork(
+        made = fork(
             self.folder, place, at,
             session=new_session(now), now=now, run=run, versions=self._versions, sealer=self.sealer(),
         )  # fmt: skip
+        self._note_source(made.directory, place, made.at)
+        return made
+
+    def _note_source(self, made: Path, place: Path, at: int) -> None:
+        """Lists show a copy below its source, if that is one of these sessions."""
+        origin = place if place.is_dir() else place.parent
+        if origin.parent.resolve() == self.folder.resolve():
+            write_about(made, About(source=origin.name, at=at))
 
     def adopt(self, source: str | Path, at: int | None, terms: Terms) -> Adopted:
         """Make a session of our own of records 1…`at` (None: all) of one that another installation made. Blocks.

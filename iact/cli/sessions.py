@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from iact.cli.options import INTENTS, SCOPE, Commands
+from iact.cli.options import INTENTS, SCOPE, Commands, count
 from iact.settings import Settings
 
 
@@ -12,7 +12,59 @@ def add_sessions(commands: Commands) -> None:
     """Add the group `session`."""
     session = commands.group("session", "Stored sessions.")
     one = commands.add("list", _list, "List the stored sessions, the newest first.", session)
+    one.add_argument("--deleted", action="store_true", help="those in the trash instead")
     one.add_argument("--json", action="store_true")
+    one = commands.add(
+        "search",
+        _search,
+        "Find sessions by their titles and by all that was said or printed in them.",
+        session,
+    )
+    one.add_argument(
+        "query", metavar="WORDS", help="words by their beginnings; text in double quotes as it is"
+    )
+    one.add_argument("--limit", type=count, default=20, metavar="N")
+    one.add_argument("--json", action="store_true")
+    one = commands.add("rename", _rename, "Give a session a name; an empty one takes it away.", session)
+    one.add_argument("session", metavar="ID")
+    one.add_argument("title", metavar="NAME")
+    one = commands.add(
+        "pin", _pin, "Keep a session at the top of the list, and from being deleted for its age.", session
+    )
+    one.add_argument("session", metavar="ID")
+    one.add_argument("--off", action="store_true", help="don't any more")
+    one = commands.add(
+        "delete",
+        _delete,
+        "Delete sessions. They are in the trash until it is emptied (setting sessions.trash_days), and can be restored; "
+        "then their files, what memory holds of them, and their containers are gone.",
+        session,
+    )
+    one.add_argument("sessions", nargs="+", metavar="ID")
+    one.add_argument("--now", action="store_true", help="for good; also what is in the trash already")
+    one.add_argument("--json", action="store_true")
+    one = commands.add("restore", _restore, "Take deleted sessions back from the trash.", session)
+    one.add_argument("sessions", nargs="+", metavar="ID")
+    one.add_argument("--json", action="store_true")
+    one = commands.add("export", _export, "Write a session with all its files into one archive.", session)
+    one.add_argument("session", metavar="ID")
+    one.add_argument("-o", dest="out", metavar="FILE", help="write it there (default: ID.tar.gz)")
+    one = commands.add(
+        "import",
+        _import,
+        "Take in a session from an archive or a session's directory. One that this installation made can be gone on "
+        "with; every other is foreign until it is adopted.",
+        session,
+    )
+    one.add_argument("source", metavar="FILE")
+    one.add_argument("--json", action="store_true")
+    commands.add(
+        "tidy",
+        _tidy,
+        "Delete the sessions that are kept no longer by the settings, and empty the trash of what is old. A server does "
+        "that every hour.",
+        session,
+    )
     one = commands.add(
         "adopt",
         _adopt,
@@ -30,7 +82,57 @@ def add_sessions(commands: Commands) -> None:
 def _list(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import sessions
 
+    if chosen.deleted:
+        return sessions.list_deleted(settings, as_json=chosen.json)
     return sessions.list_sessions(settings, as_json=chosen.json)
+
+
+def _search(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import sessions
+
+    return sessions.search(settings, chosen.query, limit=chosen.limit, as_json=chosen.json)
+
+
+def _rename(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import sessions
+
+    return sessions.rename(settings, chosen.session, chosen.title)
+
+
+def _pin(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import sessions
+
+    return sessions.pin(settings, chosen.session, pinned=not chosen.off)
+
+
+def _delete(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import deleting
+
+    return deleting.delete(settings, chosen.sessions, now=chosen.now, as_json=chosen.json)
+
+
+def _restore(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import deleting
+
+    return deleting.restore(settings, chosen.sessions, as_json=chosen.json)
+
+
+def _tidy(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import deleting
+
+    return deleting.tidy(settings)
+
+
+def _export(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import sessions
+
+    return sessions.export(settings, chosen.session, chosen.out)
+
+
+def _import(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import sessions
+
+    return sessions.take_in(settings, chosen.source, as_json=chosen.json)
 
 
 def _adopt(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -57,7 +57,9 @@ async def _serve(
                 opening = None
                 if open_browser:
                     opening = tasks.create_task(open_page(settings.data, server.new_url(), server.signed_in))
+                tending = tasks.create_task(runtime.tend())
                 await stop.wait()
+                tending.cancel()
                 if opening is not None:
                     opening.cancel()
         finally:

@@ -1,30 +1,36 @@
-"""Commands about stored sessions: `session list`, `session adopt`."""
+"""Commands about stored sessions: `session list | search | rename | pin | export | import | adopt`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
+from dataclasses import asdict
+from pathlib import Path
 
+from core.errors import UsageError
 from core.session.adopt import Terms
+from core.session.archive import archive_name
 from core.session.listing import SessionInfo
 from core.session.models import open_models
 from core.session.policy import read_policies
 from core.session.store import SessionStore
 from iact.commands.journals import find
+from iact.commands.remote import ask_server
 from iact.settings import Settings
 from web.visible import visible, without_escapes
 
 
 def list_sessions(settings: Settings, *, as_json: bool) -> int:
     """Print the stored sessions, the one that changed last first."""
-    found = SessionStore(settings.data).sessions()
+    found = _store(settings).sessions()
     if as_json:
         print(json.dumps([_fields(one) for one in found], ensure_ascii=False, indent=2))
         return 0
     for one in found:
-        title = visible(without_escapes(one.title))
-        mark = "foreign  " if one.foreign else ""
+        title = _shown(one.title)
+        mark = _marks(one)
         print(
             f"{one.id}  {one.changed[:16].replace('T', ' ')}  {one.records:>6} records  {mark}{title}".rstrip()
         )
@@ -37,6 +43,135 @@ def list_sessions(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
+def list_deleted(settings: Settings, *, as_json: bool) -> int:
+    """Print what is in the trash, the newest first."""
+    found = SessionStore(settings.data).deleted()
+    if as_json:
+        rows = [
+            {"id": one.id, "title": info.title, "deleted": one.at, "records": info.records}
+            for one, info in found
+        ]
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        return 0
+    for one, info in found:
+        when = one.at[:16].replace("T", " ")
+        print(f"{one.id}  deleted {when}  {info.records:>6} records  {_shown(info.title)}".rstrip())
+    return 0
+
+
+def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
+    """Print the sessions in which something is found, each with the newest line."""
+    store = _store(settings)
+    if store.index is not None:
+        store.index.update(store.folder)
+    found = store.search(query, max(1, limit))
+    if as_json:
+        rows = [{**_fields(one), "hit": asdict(hit) if hit is not None else None} for one, hit in found.rows]
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        return 0
+    for one, hit in found.rows:
+        print(f"{one.id}  {one.changed[:16].replace('T', ' ')}  {_marks(one)}{_shown(one.title)}".rstrip())
+        if hit is not None:
+            print(f"    {hit.agent} {hit.n}: {_shown(hit.before + hit.match + hit.after)}")
+    return 0
+
+
+def rename(settings: Settings, session: str, title: str) -> int:
+    """Give a session a name.
+
+    Raises:
+        UsageError: there is no such session, or the name is too long.
+    """
+    if ask_server(settings, {"type": "session.rename", "session": session, "title": title}) is None:
+        SessionStore(settings.data).rename(session, title)
+    return 0
+
+
+def pin(settings: Settings, session: str, *, pinned: bool) -> int:
+    """Pin a session, or don't any more.
+
+    Raises:
+        UsageError: there is no such session.
+    """
+    if ask_server(settings, {"type": "session.pin", "session": session, "pinned": pinned}) is None:
+        SessionStore(settings.data).pin(session, pinned)
+    return 0
+
+
+def export(settings: Settings, session: str, out: str | None) -> int:
+    """Write a session as an archive; print where it is.
+
+    Raises:
+        UsageError: there is no such session, or there is something at `out`.
+        JournalError: it can't be read, or not be written there.
+    """
+    from iact.wiring import open_versions
+
+    store = SessionStore(settings.data, versions=open_versions())
+    store.path_of(session)
+    file = Path(out or archive_name(session))
+    try:
+        with file.open("xb") as stream:
+            try:
+                left_out = store.export(session, stream)
+            except BaseException:
+                file.unlink(missing_ok=True)
+                raise
+    except FileExistsError as error:
+        raise UsageError(f"There is a file {file} already; give another with -o.") from error
+    except OSError as error:
+        raise UsageError(f"The archive can't be written to {file}: {error.strerror}.") from error
+    if left_out:
+        print(f"note: {left_out} files of the workspace could not be copied.", file=sys.stderr)
+    print(file)
+    return 0
+
+
+def take_in(settings: Settings, source: str, *, as_json: bool) -> int:
+    """Take in a session from an archive; print its id.
+
+    Raises:
+        UsageError: it holds no session, or one that is here already.
+        JournalError: its journal can't be read, or it can't be stored.
+    """
+    from iact.wiring import make_data_directory, open_versions
+
+    make_data_directory(settings)
+    made = SessionStore(settings.data, versions=open_versions()).import_session(Path(source))
+    missing = ", ".join(f"{count} {name}" for name, count in made.left_out.items() if count)
+    if missing:
+        print(f"note: what could not come along: {missing}.", file=sys.stderr)
+    if as_json:
+        report = {"session": made.session, "foreign": bool(made.foreign), "left_out": dict(made.left_out)}
+        print(json.dumps(report, ensure_ascii=False))
+        return 0
+    if made.foreign:
+        print(
+            f"note: it is foreign: {made.foreign}. To go on with it: iact session adopt {made.session}",
+            file=sys.stderr,
+        )
+    print(made.session)
+    return 0
+
+
+def _store(settings: Settings) -> SessionStore:
+    """With the index, where there is a data directory to keep one in."""
+    return SessionStore(settings.data, indexed=os.access(settings.data, os.W_OK))
+
+
+def _marks(one: SessionInfo) -> str:
+    said = [
+        "foreign" if one.foreign else "",
+        "pinned" if one.pinned else "",
+        one.state if one.state != "idle" else "",
+    ]
+    return "".join(f"{mark}  " for mark in said if mark)
+
+
+def _shown(text: str) -> str:
+    return visible(without_escapes(text))
+
+
 def _fields(one: SessionInfo) -> dict[str, object]:
     return {
         "id": one.id,
@@ -45,6 +180,10 @@ def _fields(one: SessionInfo) -> dict[str, object]:
         "changed": one.changed,
         "records": one.records,
         "foreign": one.foreign,
+        "state": one.state,
+        "pinned": one.pinned,
+        "source": one.source,
+        "at": one.at,
     }
 
 

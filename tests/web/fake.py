@@ -20,9 +20,13 @@ from core.records.kinds import BY_NAME
 from core.records.record import Record
 from core.records.ways import Way
 from core.session.catalogue import Known
+from core.session.deletion import Done
 from core.session.effects import Settled
 from core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
+from core.session.index import Hit
 from core.session.review import Row, rows
+from core.session.standing import SessionState, Standing
+from core.session.standings import StandingsWatcher
 from core.session.store import SessionStore
 from core.session.view import NodeView, View
 from core.tree.agent import AgentState
@@ -40,6 +44,14 @@ class FellBehind(IactError):
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found."""
+
+    rows: tuple[tuple[FakeInfo, Hit | None], ...]
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
 class FakeInfo:
     id: str
     title: str
@@ -48,6 +60,13 @@ class FakeInfo:
     records: int
     open: bool
     foreign: bool = False
+    state: SessionState = "idle"
+    since: str = ""
+    what: str = ""
+    pinned: bool = False
+    named: bool = False
+    source: str = ""
+    at: int = 0
 
 
 def node(
@@ -352,8 +371,55 @@ class FakeRuntime:
         self.known = {session.id: session for session in sessions}
         self.opened: list[str | None] = []
         self.catalogue: dict[str, Known] = {}
+        self.standings: set[StandingsWatcher] = set()
+        self.hits: dict[str, Hit] = {}
+        """What a search finds in the text of sessions."""
+        self.infos: dict[str, FakeInfo] = {}
+        """What lists show of sessions that are to be shown otherwise, or that nobody opens."""
+        self.done: list[tuple[str, ...]] = []
+
+    def tell(self, session: str, now: Standing | None) -> None:
+        """A session changed."""
+        for watcher in self.standings:
+            watcher.offer(session, now)
+
+    def watch_sessions(self) -> StandingsWatcher:
+        return StandingsWatcher(self.standings)
+
+    def search_sessions(self, query: str, limit: int) -> Found:
+        words = query.lower()
+        rows = [(one, self.hits.get(one.id)) for one in self.sessions()]
+        return Found(tuple((one, hit) for one, hit in rows if hit or words in one.title.lower()), 0)
+
+    async def rename(self, session_id: str, title: str) -> str:
+        self.done.append(("rename", session_id, title))
+        return title
+
+    async def pin(self, session_id: str, pinned: bool) -> None:
+        self.done.append(("pin", session_id, str(pinned)))
+
+    async def delete(self, sessions: Sequence[str]) -> Done:
+        return self._did("delete", sessions)
+
+    async def restore_sessions(self, sessions: Sequence[str]) -> Done:
+        return self._did("restore", sessions)
+
+    async def purge(self, sessions: Sequence[str]) -> Done:
+        return self._did("purge", sessions)
+
+    def _did(self, what: str, sessions: Sequence[str]) -> Done:
+        self.done.append((what, *sessions))
+        return Done(tuple(sessions), {})
 
     def sessions(self) -> Sequence[FakeInfo]:
+        shown = [self.infos.get(one.id, one) for one in self._known()]
+        return sorted(
+            [*shown, *(one for key, one in self.infos.items() if key not in self.known)],
+            key=lambda one: one.changed,
+            reverse=True,
+        )
+
+    def _known(self) -> Sequence[FakeInfo]:
         return [
             FakeInfo(
                 one.id,

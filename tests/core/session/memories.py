@@ -43,6 +43,7 @@ class FakeMemory:
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)
     searched: list[tuple[str, str | None, str | None]] = field(default_factory=list)
     kept: list[Happening] = field(default_factory=list)
+    dropped: list[tuple[tuple[str, ...], bool]] = field(default_factory=list)
 
     def wake(self) -> None:
         return None
@@ -73,6 +74,12 @@ class FakeMemory:
 
     async def rebuild(self) -> int:
         return 0
+
+    async def drop_sessions(self, sessions: Sequence[str], *, for_good: bool) -> int:
+        if self.down:
+            raise MemoryUnavailable("Memory is down.")
+        self.dropped.append((tuple(sessions), for_good))
+        return len(sessions)
 
     async def forget(self, ids: Sequence[str]) -> int:
         return 0

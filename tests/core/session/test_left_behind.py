@@ -171,6 +171,7 @@ def test_sessions_leave_nothing_behind(
 
     asyncio.run(main())
     names = {path.name for path in data.glob("sessions/*/*")} | {path.name for path in data.glob("*")}
-    assert names <= {"sessions", "journal.md", "blobs", "workspace", "seal.key", "experience.json"}
+    known = {"sessions", "journal.md", "about.json", "blobs", "workspace", "seal.key", "experience.json"}
+    assert names <= known | {"index.sqlite"}
     assert not list(data.glob("sessions/.*"))
     assert not list(data.glob("sessions/*/blobs/.*"))

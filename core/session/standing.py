@@ -1,0 +1,84 @@
+"""What a session as a whole is at, for a list of many: whether it works, waits for a person, or failed.
+
+Of one that is open that follows from its tree. Of one at rest nothing runs, whatever it was at; what was left follows
+from its last records, without reading the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from core.records.calls import ClearanceAnswer, ClearanceAsk, Result
+from core.records.control import BeginPlan, Cancel, Inject
+from core.records.dialogue import Reply, Say
+from core.records.record import Record
+from core.tree.tree import Tree
+
+SessionState = Literal["idle", "working", "waits", "paused", "failed", "unfinished"]
+"""`waits`: for a person. `failed`: its last answer is none. `unfinished`: it is not open, and was cut off at work: it
+goes on when it is opened."""
+
+_WELL: Final = ("ok", "cancelled")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`since`: when that began, ISO 8601, UTC; empty if that is not known. `what`: what it waits for, in a few words."""
+
+    state: SessionState
+    since: str = ""
+    what: str = ""
+
+
+def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
+    """The state of a session that is open, and what it waits for. `failure`: it has stopped."""
+    if failure:
+        return "failed", ""
+    active = [agent for agent in tree.agents.values() if agent.active]
+    for agent in active:
+        asked = next(
+            (one for one in agent.actions if one.asked and one.answer is None and one.asked_of == "person"),
+            None,
+        )
+        if asked is not None:
+            return "waits", asked.spec.name
+        run = agent.plan.running if agent.plan is not None else None
+        if run is not None and run.awaited and run.still:
+            return "waits", "a plan to be started"
+    if active:
+        return ("paused" if tree.latched("/") else "working"), ""
+    return ("failed" if tree.root.rest == "failed" else "idle"), ""
+
+
+def left_at(newest: Sequence[Record]) -> Standing:
+    """Of a session at rest, with its last records."""
+    asked: dict[tuple[str, int, int], Record] = {}
+    ended: Record | None = None
+    work = False
+    for record in newest:
+        match record.content:
+            case ClearanceAsk(to="person", turn=turn, action=action):
+                asked[record.agent, turn, action] = record
+            case ClearanceAnswer(turn=turn, action=action) | Result(turn=turn, action=action):
+                asked.pop((record.agent, turn, action), None)
+            case Reply() if record.agent == "/":
+                ended, work = record, False
+                asked.clear()
+            case Reply():
+                asked = {key: one for key, one in asked.items() if key[0] != record.agent}
+            case Say() | Inject() | BeginPlan():
+                work = True
+            case Cancel() if record.agent == "/":
+                work = False
+            case _ if record.kind in ("turn", "call"):
+                work = True
+    if asked:
+        first = next(iter(asked.values()))
+        return Standing("waits", first.at, first.text("function"))
+    if work:
+        return Standing("unfinished", newest[-1].at)
+    if ended is not None and isinstance(ended.content, Reply) and ended.content.status not in _WELL:
+        return Standing("failed", ended.at)
+    return Standing("idle", ended.at if ended is not None else "")

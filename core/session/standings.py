@@ -1,0 +1,96 @@
+"""What the open sessions of a runtime are at, and who wants to know of it: the page, for all sessions but its own.
+
+Whoever watches is told of each session that changed, once and with the newest: a watcher that is slow misses what lay
+between, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final
+
+from core.ports import Clock
+from core.records.record import timestamp
+from core.session.live import Live
+from core.session.standing import Standing, standing
+
+
+class StandingsWatcher:
+    """The sessions that changed from the moment of entering on, with what they are at.
+
+    None: it is not open any more, or something else about it is to be read again (its name, whether it is there).
+    """
+
+    def __init__(self, watchers: set[StandingsWatcher]) -> None:
+        self._watchers = watchers
+        self._changed: dict[str, Standing | None] = {}
+        self._ready = asyncio.Event()
+
+    async def __aenter__(self) -> StandingsWatcher:
+        self._watchers.add(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watchers.discard(self)
+
+    def __aiter__(self) -> StandingsWatcher:
+        return self
+
+    async def __anext__(self) -> tuple[str, Standing | None]:
+        while not self._changed:
+            self._ready.clear()
+            await self._ready.wait()
+        session = next(iter(self._changed))
+        return session, self._changed.pop(session)
+
+    def offer(self, session: str, now: Standing | None) -> None:
+        """Tell of a change; never blocks."""
+        self._changed[session] = now
+        self._ready.set()
+
+
+class Standings:
+    """Of the sessions that are open."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._now: dict[str, Standing] = {}
+        self._watchers: Final[set[StandingsWatcher]] = set()
+
+    @property
+    def now(self) -> Mapping[str, Standing]:
+        """By session."""
+        return self._now
+
+    def watch(self) -> StandingsWatcher:
+        """A new watcher."""
+        return StandingsWatcher(self._watchers)
+
+    def follow(self, live: Live) -> None:
+        """A session is open from here on."""
+        live.on_applied.append(lambda record: self._look(live, record.at))
+        live.on_stopped.append(lambda: self._look(live, timestamp(self._clock.now())))
+        self._look(live, live.records[-1].at if live.records else timestamp(self._clock.now()))
+
+    def leave(self, session: str) -> None:
+        """It is closed."""
+        if self._now.pop(session, None) is not None:
+            self.changed(session)
+
+    def changed(self, session: str) -> None:
+        """Something about a session is to be read again."""
+        for watcher in self._watchers:
+            watcher.offer(session, self._now.get(session))
+
+    def _look(self, live: Live, at: str) -> None:
+        session = live.tree.session
+        state, what = standing(live.tree, failure=live.failure is not None)
+        before = self._now.get(session)
+        if before is None or (before.state, before.what) != (state, what):
+            now = self._now[session] = Standing(state, at, what)
+            for watcher in self._watchers:
+                watcher.offer(session, now)

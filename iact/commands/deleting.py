@@ -1,0 +1,116 @@
+"""Commands that delete sessions and take that back: `session delete | restore | tidy`.
+
+What deletes a session ends what runs for it and lets memory forget it. Where a server runs on the data directory, both
+are the server's; where none runs, the commands do it themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+
+from core.errors import UsageError
+from core.ports import JSON
+from core.session.clock import SystemClock
+from core.session.deletion import Deletion, Done
+from core.session.store import SessionStore
+from iact.commands.remote import ask_server
+from iact.settings import Settings
+
+
+def delete(settings: Settings, sessions: Sequence[str], *, now: bool, as_json: bool) -> int:
+    """Move sessions to the trash; with `now`, remove them for good, also such as are in the trash already.
+
+    Raises:
+        UsageError: none of them could be deleted.
+        MemoryUnavailable: memory can't let go of what is to be removed for good; nothing was removed.
+    """
+    if not now:
+        done = _do(settings, "session.delete", sessions, Deletion.delete)
+        return _report(done, "deleted; take it back with: iact session restore ID", as_json)
+    store = SessionStore(settings.data)
+    there = [one for one in sessions if store.trash.find(one) is None]
+    moved = _do(settings, "session.delete", there, Deletion.delete) if there else Done((), {})
+    gone = [one for one in sessions if one not in moved.refused]
+    done = _do(settings, "session.purge", gone, Deletion.purge) if gone else Done((), {})
+    return _report(
+        Done(done.sessions, {**moved.refused, **done.refused}, done.note), "deleted for good", as_json
+    )
+
+
+def restore(settings: Settings, sessions: Sequence[str], *, as_json: bool) -> int:
+    """Take sessions back from the trash.
+
+    Raises:
+        UsageError: none of them could be.
+    """
+    return _report(_do(settings, "session.restore", sessions, Deletion.restore), "restored", as_json)
+
+
+def tidy(settings: Settings) -> int:
+    """Delete what is kept no longer, and empty the trash of what is old."""
+    done = asyncio.run(_deletion(settings).tidy())
+    for session in done.sessions:
+        print(session)
+    _notes(done)
+    return 0
+
+
+def _do(
+    settings: Settings,
+    kind: str,
+    sessions: Sequence[str],
+    here: Callable[[Deletion, Sequence[str]], Awaitable[Done]],
+) -> Done:
+    answer = ask_server(settings, {"type": kind, "sessions": list(sessions)}, patience=None)
+    if answer is not None:
+        return _read(answer)
+
+    async def do() -> Done:
+        return await here(_deletion(settings), sessions)
+
+    return asyncio.run(do())
+
+
+def _deletion(settings: Settings) -> Deletion:
+    from iact.memory import memory_at_rest
+    from iact.wiring import retention_of
+
+    store = SessionStore(settings.data, indexed=True)
+    return Deletion(store, SystemClock(), partial(memory_at_rest, settings), retention_of(settings))
+
+
+def _read(answer: Mapping[str, JSON]) -> Done:
+    sessions, refused = answer.get("sessions"), answer.get("refused")
+    return Done(
+        tuple(str(one) for one in sessions) if isinstance(sessions, list) else (),
+        {name: str(why) for name, why in refused.items()} if isinstance(refused, dict) else {},
+        str(answer.get("note") or ""),
+    )
+
+
+def _report(done: Done, what: str, as_json: bool) -> int:
+    if as_json:
+        print(
+            json.dumps(
+                {"sessions": done.sessions, "refused": done.refused, "note": done.note}, ensure_ascii=False
+            )
+        )
+    else:
+        for session in done.sessions:
+            print(f"{session} {what}")
+        _notes(done)
+    if done.refused and not done.sessions and not as_json:
+        raise UsageError(next(iter(done.refused.values())))
+    return 1 if done.refused else 0
+
+
+def _notes(done: Done) -> None:
+    if done.sessions:
+        for session, why in done.refused.items():
+            print(f"note: {session} was left as it is: {why}", file=sys.stderr)
+    if done.note:
+        print(f"note: {done.note}", file=sys.stderr)
