@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from html import escape
+from typing import Final
 
 from core.ports import JSON
 from core.records.calls import ClearanceAnswer, ClearanceAsk
@@ -22,24 +23,62 @@ from web.visible import exact
 def question_html(asked: ClearanceAsk) -> str:
     """A question to a person, with the call in full and where its arguments come from."""
     function = f'<span class="function">{_plain(asked.function)}</span>'
-    impact = f'<span class="badge impact">impact {asked.impact:g}</span>'
-    why = "".join(
-        f'<p class="aside">{_plain(one)}</p>' for one in dict.fromkeys([asked.reason, asked.why]) if one
+    impact = f'<span class="badge impact t">{impact_words(asked.impact)}</span>'
+    why = "".join(f'<p class="why"><span class="t">{_plain(one)}</span></p>' for one in _reasons(asked))
+    read = (
+        f'<p class="aside"><span class="t">The agent has read</span>{_labels(asked.read)}</p>'
+        if asked.read
+        else ""
     )
-    read = f'<p class="aside">The agent has read{_labels(asked.read)}</p>' if asked.read else ""
     return (
         f'<section class="card asked"><header>{function} {impact}</header><div class="card-body">{why}'
         f"{_arguments(asked)}{read}</div></section>"
     )
 
 
+def impact_words(impact: float) -> str:
+    """What a call of an impact does, in words."""
+    if impact >= 2:
+        return "destroys or sends data out"
+    return "changes files" if impact > 0 else "only looks"
+
+
+def _reasons(asked: ClearanceAsk) -> Iterator[str]:
+    """Why a call is asked about, and all that it does, each in a line."""
+    if asked.rule == "clearance":
+        yield f"Your policy asks before each {asked.function}."
+    else:
+        yield asked.reason
+    # Loaded where it is wanted: a process that only renders has no use for a parser of shell scripts.
+    from core.session.verdict import effects_of
+
+    effects = effects_of(asked.function, asked.params)
+    yield from (f"{_EFFECTS.get(effect, effect)}: {what}" for effect, what in effects)
+    if not effects:
+        yield asked.why
+    elif asked.impact < 2 and any(effect in ("destroy", "send", "authority") for effect, _ in effects):
+        yield "Only this session's own files are in reach of it, so it counts as changing files."
+
+
+_EFFECTS: Final = {
+    "authority": "Changes who may do what",
+    "send": "Sends data out",
+    "destroy": "Destroys",
+    "unknown": "Can't be judged",
+    "modify": "Changes",
+}
+
+
 def answer_html(answer: ClearanceAnswer) -> str:
     """The answer to one."""
-    verdict, words = ("allowed", "Approved") if answer.allow else ("denied", "Denied")
-    return (
-        f'<p class="aside"><span class="badge {verdict}">{words} by {answer.by}</span>'
-        f" {_plain(answer.reason)}</p>"
-    )
+    verdict = "allowed" if answer.allow else "denied"
+    done = "approved" if answer.allow else "denied"
+    words = {
+        "user": f"You {done} it",
+        "time": "Nobody answered in time, so it was denied",
+        "endpoint": f"The endpoint {done} it",
+    }[answer.by]
+    return f'<p class="aside"><span class="badge {verdict} t">{words}</span> {_plain(answer.reason)}</p>'
 
 
 def _arguments(asked: ClearanceAsk) -> str:
@@ -69,9 +108,14 @@ def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> str:
 def _labels(labels: Iterable[str]) -> str:
     """Where a value comes from, as badges; what is neither the user's nor the model's stands out."""
     return "".join(
-        f' <span class="badge {"" if one in ("user", "model") else "strange"}">from {_plain(one)}</span>'
+        f' <span class="badge {"" if one in ("user", "model") else "strange"}">{_from(one)}</span>'
         for one in labels
     )
+
+
+def _from(label: str) -> str:
+    words = {"user": "from you", "model": "written by the model"}
+    return words.get(label) or f"from {_plain(label)}"
 
 
 def _plain(text: str) -> str:
@@ -123,9 +167,11 @@ def plan_html(plan: Plan, known: Known = NONE) -> str:
     """A version of a plan: what it adds, drops and changes, and why."""
     counts = {"added": len(plan.add), "dropped": len(plan.drop), "changed": len(plan.rewire)}
     changes = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    if plan.version == 1:
+        changes = f"{len(plan.add)} step{'s' if len(plan.add) != 1 else ''}"
     head = f"Plan, version {plan.version}" + (f": {changes}" if changes else "")
     why = markdown(plan.reason, known) if plan.reason and plan.version > 1 else ""
-    return f'<p class="aside">{plain(head)}.</p>{why}'
+    return f'<p class="aside t">{plain(head)}.</p>{why}'
 
 
 def extend_html(more: Extend) -> str:
@@ -158,9 +204,25 @@ def wake_html(wake: Wake) -> str:
     return f'<p class="aside">{why}</p>'
 
 
+_QUESTIONS: Final = {
+    "plan": "for a plan",
+    "correct": "to correct its plan",
+    "replan": "for a new plan",
+    "reflect": "how the plan is going",
+    "interject": "what a message means for the plan",
+    "observe": "what a result means for the plan",
+    "patch": "how to replace step",
+    "analyze": "how the plan is going",
+    "judge": "whether the goal was reached",
+    "synthesize": "for a report",
+}
+
+
 def ask_html(ask: Ask, text: str) -> str:
     """What a model answered about a plan."""
-    words = f"The model was asked: {ask.question}" + (f", about {ask.node}" if ask.node else "")
+    about = f' "{ask.node}"' if ask.node else ""
+    what = _QUESTIONS.get(ask.question, ask.question)
+    words = f"Asked the model {what}{about}"
     if ask.failed:
-        return f'<p class="aside">{plain(f"{words}. There is no answer: {ask.failed}")}</p>'
-    return f'<details class="quiet"><summary>{plain(words)}</summary>{output(text)}</details>'
+        return f'<p class="aside t">{plain(f"{words}. It gave no valid answer: {ask.failed}")}</p>'
+    return f'<details class="quiet"><summary class="t">{plain(words)}</summary>{output(text)}</details>'

@@ -215,10 +215,10 @@ def record_html(
         case Open() | Adopt() | Module() | Notice() | Fork() | Close() as event:
             return _event(event, record.body)
         case Inject() as inject:
-            about = f" about the step {plain(inject.node)}" if inject.node else ""
-            return f'<p class="aside">Intervention{about} ({inject.mode})</p>{typed(record.body, known)}'
+            about = f'<p class="aside t">About step {plain(inject.node)}.</p>' if inject.node else ""
+            return about + typed(record.body, known)
     if isinstance(record.content, Control):
-        return f'<p class="aside">{plain(_done(record.content))}.</p>'
+        return f'<p class="aside t">{plain(_done(record.content))}.</p>'
     return _other(record)
 
 
@@ -269,8 +269,19 @@ def _points(lines: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{plain(one)}</li>' for one in lines)}</ul>" if lines else ""
 
 
+_ENDED: Final[Mapping[str, str]] = {"failed": "failed", "cancelled": "stopped", "bound": "limit reached"}
+_BOUNDS: Final[Mapping[str, str]] = {
+    "tokens": "Token limit reached",
+    "turns": "Limit of answers reached",
+    "time": "Time limit reached",
+    "context": "Its model's window is full",
+    "loop": "It went round in circles",
+}
+
+
 def _reply(reply: Reply, text: str, known: Known) -> str:
-    badge = f'<p><span class="badge {reply.status}">{reply.status}</span></p>' if reply.status != "ok" else ""
+    words = _BOUNDS.get(reply.bound, "") or _ENDED.get(reply.status, "")
+    badge = f'<p><span class="badge {reply.status} t">{words}</span></p>' if words else ""
     return _reasoning(reply.generation) + badge + markdown(text, known)
 
 
@@ -281,64 +292,114 @@ def _reasoning(generation: Generation | None) -> str:
     return f'<details class="quiet"><summary>Thinking</summary>{output(generation.reasoning)}</details>'
 
 
+_STOPPED: Final[Mapping[str, str]] = {
+    "pause": "Stopped when you paused (show the text)",
+    "interrupt": "Stopped for your message (show the text)",
+    "cancel": "Stopped by you (show the text)",
+    "restart": "The connection broke; started again (show the text)",
+    "changed": "Asked again, since something changed meanwhile (show the text)",
+}
+
+
 def _discard(discard: Discard, text: str) -> str:
-    return (
-        f'<details class="quiet"><summary>Text stopped and discarded ({discard.reason})</summary>'
-        f"{output(text)}</details>"
-    )
+    words = _STOPPED.get(discard.reason, f"Stopped: {discard.reason} (show the text)")
+    return f'<details class="quiet"><summary class="t">{words}</summary>{output(text)}</details>'
+
+
+_DENIED: Final = "Clearance was denied:"
 
 
 def _gate(gate: Gate) -> str:
-    verdict = "allowed" if gate.allow else "denied"
-    details = [f"by {gate.by}"] if gate.by else []
-    details += [f"impact {gate.impact:g}"]
-    details += [gate.reason] if gate.reason else []
+    """Whether a call was let through. Who looks for the rule and the impact finds them among the details."""
+    by = f"{gate.by} · " if gate.by else ""
+    details = f"{by}impact {gate.impact:g}" + (f" · {gate.reason}" if gate.reason else "")
+    if gate.allow:
+        return (
+            f'<p class="aside"><span class="badge allowed t">allowed</span> '
+            f'<span class="function">{plain(gate.function)}</span> {plain(details)}</p>'
+        )
+    _, asked, answer = gate.reason.partition(_DENIED)
+    if asked and not answer.strip():
+        words = f"You denied {gate.function}."
+    elif asked:
+        words = f"{gate.function} was denied: {answer.strip()}"
+    else:
+        words = (
+            f"{gate.function} may not be used here: {gate.reason}"
+            if gate.reason
+            else f"{gate.function} may not be used here."
+        )
     return (
-        f'<p class="aside"><span class="badge {verdict}">{verdict}</span> '
-        f'<span class="function">{plain(gate.function)}</span> {plain(" · ".join(details))}</p>'
+        f'<p class="denied"><span class="badge denied t">denied</span> <span class="t">{plain(words)}</span></p>'
+        f'<details class="quiet"><summary class="t">Details</summary><p class="aside">{plain(details)}</p></details>'
     )
 
 
 def _result(result: Result, text: str, known: Known) -> str:
-    facts = [f'<span class="badge {result.status}">{result.status}</span>']
+    look, words = _outcome(result)
+    facts = [f'<span class="badge {look} t">{words}</span>']
     facts += [f'<span class="fact">{fact}</span>' for fact in _facts(result)]
     body = _blob(result.blob) if result.blob is not None and not text else _result_body(result, text, known)
     return (
-        f'<section class="card result"><header><span class="function">{plain(result.function)}</span> '
+        f'<section class="card result {look}"><header><span class="function">{plain(result.function)}</span> '
         f"{' '.join(facts)}</header>{body}</section>"
     )
 
 
-def _facts(result: Result) -> Iterator[str]:
+def _outcome(result: Result) -> tuple[str, str]:
+    """How a call ended, as its look and its word for people; an exit status that is not 0 is a failure."""
+    match result.status:
+        case "ok" if any(code not in (0, "0", None) for code in _exits(result)):
+            return "failed", "failed"
+        case "ok":
+            return "ok", "done"
+        case "error":
+            return "failed", "failed"
+        case "incomplete":
+            return "incomplete", "broke off" if result.call else "did not run"
+        case "cancelled":
+            return "cancelled", "stopped"
+        case "interrupted":
+            return "interrupted", "interrupted"
+        case "skipped":
+            return "cancelled", "not run: a message came first"
+        case "forked":
+            return "cancelled", "broke off: forked here" if result.call else "not carried out: forked here"
+
+
+def _exits(result: Result) -> list[JSON]:
     data = result.data or {}
-    exits = [data[name] for name in _EXIT_NAMES if name in data]
+    return [data[name] for name in _EXIT_NAMES if name in data]
+
+
+def _facts(result: Result) -> Iterator[str]:
+    exits = _exits(result)
     if exits:
         yield plain(f"exit {exits[0]}")
     if result.ms is not None:
         yield _duration(result.ms)
     if result.beside:
-        yield f"its version holds what calls {', '.join(map(str, result.beside))} did, too"
+        yield f"the files hold what {_counted(len(result.beside), 'other call')} did meanwhile, too"
 
 
 def _result_body(result: Result, text: str, known: Known) -> str:
     if result.status == "forked":
         return '<p class="aside">Not carried out: forked here.</p>'
     if not text.strip():
-        return '<p class="aside">No output.</p>'
+        return '<p class="aside t">No output.</p>' if result.status in ("ok", "error") else ""
     if result.function in ("CALL", "CALL_ASYNC", "WAIT", "QUERY"):
         return f'<div class="card-body">{markdown(text, known)}</div>'
     return output(text)
 
 
 def _blob(blob: Blob) -> str:
-    return f'<p class="aside">{blob.size:,} bytes, kept beside the journal.</p>'
+    return f'<p class="aside t">{blob.size:,} bytes, kept beside the journal.</p>'
 
 
 def _spawn(spawn: Spawn, text: str, known: Known) -> str:
     role = f'<div class="role">{markdown(text, known)}</div>' if text.strip() else ""
-    return (
-        f'<p class="aside">Begins, called by <span class="function">{plain(spawn.caller)}</span>.</p>{role}'
-    )
+    by = "the root agent" if spawn.caller == "/" else spawn.caller
+    return f'<p class="aside t">Started by {plain(by)}.</p>{role}'
 
 
 def _upload(upload: Upload) -> str:
@@ -351,15 +412,19 @@ def _upload(upload: Upload) -> str:
 
 
 def _select(select: Select) -> str:
-    numbers = ", ".join(str(n) for n in select.took)
-    what = f"takes the replies at {numbers}" if numbers else "finds no reply"
-    late = ", its time being over" if select.timed_out else ""
-    return f'<p class="aside"><span class="function">{plain(select.function)}</span> {what}{late}.</p>'
+    count = len(select.took)
+    words = f"{_counted(count, 'reply', 'replies')} came in." if count else "No reply was there."
+    late = " Its time was over." if select.timed_out else ""
+    return f'<p class="aside t">{words}{late}</p>'
+
+
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 # --- what people do --------------------------------------------------------------------------------
 
-_INTENT_WORDS: Final[Mapping[float, str]] = {0: "observe", 1: "operate", 2: "override"}
+_INTENT_WORDS: Final[Mapping[float, str]] = {0: "read only", 1: "change files", 2: "anything"}
 
 
 def _done(content: Control) -> str:
@@ -367,46 +432,46 @@ def _done(content: Control) -> str:
     match content:
         case SetIntent(value=value):
             word = _INTENT_WORDS.get(value)
-            return f"Intent is now {value:g} ({word})" if word else f"Intent is now {value:g}"
+            return f"Agents may now: {word or f'up to {value:g}'}"
         case Lockdown(value=value):
-            return "Locked down: every call is denied" if value else "The lockdown ends"
-        case ApplyChanges(by=by, paths=paths, force=force):
+            return "Tools are switched off for this session" if value else "Tools are switched on again"
+        case ApplyChanges(paths=paths, force=force):
             over = ", over what had changed in the directory meanwhile" if force else ""
-            return f"Applied by {by}: {_listed(paths)}{over}"
-        case DropChanges(by=by, paths=paths):
-            return f"Dropped by {by}: {_listed(paths)}"
+            return f"You applied {_listed(paths)}{over}"
+        case DropChanges(paths=paths):
+            return f"You dropped {_listed(paths)}"
         case UseOverlay(value=value):
             if value:
                 return "Changes in the directory are kept apart until they are applied"
             return "Changes in the directory can't be kept apart for review"
-        case Pause(by=by, node=node):
-            return f"Step {node} paused by {by}" if node else f"Paused by {by}"
-        case Resume(by=by, node=node):
-            return f"Step {node} resumed by {by}" if node else f"Resumed by {by}"
-        case Cancel(by=by, node=node):
-            return f"Step {node} cancelled by {by}" if node else f"Cancelled by {by}"
-        case Restore(by=by):
-            return f"Files restored by {by}"
-        case Declassify(by=by):
-            return f"Marked as trusted by {by}"
-        case SetPolicy(by=by):
-            return f"Policy renewed by {by}"
-        case StartPlan(by=by):
-            return f"Plan started by {by}"
-        case BeginPlan(by=by):
-            return f"Plan approved by {by}; it begins"
-        case EditPlan(by=by):
-            return f"Steps of the plan changed by {by}"
-        case RetryStep(by=by, node=node):
-            return f"Step {node} tried again by {by}"
-        case Inject(by=by):
-            return f"Message by {by}"
-        case SendNow(of=of):
-            return f"The message of record {of} is to be read now"
-        case Reword(of=of):
-            return f"The message of record {of} was changed before it was read"
-        case Withdraw(of=of):
-            return f"The message of record {of} was taken back before it was read"
+        case Pause(node=node):
+            return f"You paused step {node}" if node else "You paused"
+        case Resume(node=node):
+            return f"You let step {node} go on" if node else "You let it go on"
+        case Cancel(node=node):
+            return f"You stopped step {node}" if node else "You stopped this"
+        case Restore():
+            return "You put the files back"
+        case Declassify(variable=variable):
+            return f"You trust ${variable}" if variable else "You trust what was read here"
+        case SetPolicy():
+            return "The policy was read anew"
+        case StartPlan():
+            return "You started this plan"
+        case BeginPlan():
+            return "You let the plan begin"
+        case EditPlan():
+            return "You changed steps of the plan"
+        case RetryStep(node=node):
+            return f"You had step {node} tried again"
+        case Inject():
+            return "You wrote a message"
+        case SendNow():
+            return "You had a waiting message read now"
+        case Reword():
+            return "You changed a message before it was read"
+        case Withdraw():
+            return "You took a message back before it was read"
         case StopCalls():
             return "You stopped the tools that ran"
 
@@ -423,7 +488,7 @@ def _effects(effects: Effects) -> str:
     """What a look at the overlay of a live directory saw."""
     some = "Many changes" if isinstance(effects.changes, Blob) else _things(len(effects.changes))
     if effects.apply:
-        return f'<p class="aside">{some} in the directory, applied at once.</p>'
+        return f'<p class="aside t">{some} in the directory, applied at once.</p>'
     if not effects.reason:
         return '<p class="aside">What waits to be applied is not what it was.</p>'
     return f'<p class="aside">{some} in the directory wait for review. {plain(effects.reason)}</p>'

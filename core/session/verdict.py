@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from core.errors import UsageError
 from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
@@ -100,3 +101,21 @@ def module_of(function: str) -> str:
     if not dot or not name:
         raise UsageError(f"{function!r} is not the name of a function; write it as module.function.")
     return module
+
+
+def effects_of(function: str, params: Mapping[str, JSON]) -> list[tuple[str, str]]:
+    """All that the script of a call can do, the worst first: the effect, and the piece that has it. Of other calls none."""
+    if function not in SCRIPTS:
+        return []
+    script_name, language_name = SCRIPTS[function]
+    script, language = params.get(script_name), params.get(language_name, "bash")
+    if not isinstance(script, str) or not isinstance(language, str):
+        return []
+    from core.gate.shell import judge_script  # as in `core.gate.judge`
+
+    found = judge_script(script, language=language).findings
+    ranked = sorted(found, key=lambda one: _WORST.index(one.effect))
+    return list(dict.fromkeys((one.effect, one.what) for one in ranked))
+
+
+_WORST: Final = ("authority", "send", "destroy", "unknown", "modify", "observe")

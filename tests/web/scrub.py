@@ -13,9 +13,9 @@ SHOWS: Final = """async ([at, agents, newest]) => {
     const slider = document.querySelector("[data-role=replay-slider]");
     const frame = () => new Promise(requestAnimationFrame);
     const there = () => {
-        const entries = document.querySelectorAll(".dialogue .entry");
+        const entries = document.querySelectorAll(".dialogue .entry, .dialogue .outcome");
         return document.querySelectorAll("[role=treeitem]").length === agents
-            && (entries.length ? Number(entries[entries.length - 1].dataset.n) : 0) === newest;
+            && Math.max(0, ...[...entries].map((one) => Number(one.dataset.n))) === newest;
     };
     const began = performance.now();
     slider.value = String(at);

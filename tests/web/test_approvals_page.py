@@ -55,7 +55,7 @@ def test_a_question_is_in_sight_everywhere_and_shows_the_call_in_full() -> None:
             await expect(bar).to_be_in_viewport()
             await expect(bar).to_contain_text("Root agent › analyst › checker")
             await expect(bar).to_contain_text("mail.send")
-            await expect(bar).to_contain_text("impact 2")
+            await expect(bar).to_contain_text("destroys or sends data out")
             await expect(bar).to_contain_text("ann@example.com")
             await expect(bar).to_contain_text("<b>All</b> the figures.")
             await expect(bar).to_contain_text("touched by tool:web.fetch")

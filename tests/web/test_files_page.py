@@ -127,10 +127,10 @@ def test_everything_is_reached_from_the_palette(tmp_path: Path) -> None:
         await command("intent observe")
         await expect(page.get_by_role("radio", name="Observe")).to_be_checked()
         await command("pause")
-        await expect(page.locator(".dialogue")).to_contain_text("Paused by user")
+        await expect(page.locator(".dialogue")).to_contain_text("You paused")
         assert session.state.root.paused
         await command("resume")
-        await expect(page.locator(".dialogue")).to_contain_text("Resumed by user")
+        await expect(page.locator(".dialogue")).to_contain_text("You let it go on")
         await command("write message")
         await expect(page.locator("[data-role=text]")).to_be_focused()
         await command("look back")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.async_api import expect
 
 from tests.web.browser import SHARED, browsing
@@ -91,5 +93,108 @@ def test_ones_own_text_is_as_typed_and_answers_are_drawn() -> None:
                 await reply.locator(".code pre").first.evaluate("block => getComputedStyle(block).direction")
                 == "ltr"
             )
+
+    run(test)
+
+
+def called_session(identity: str = "calls") -> FakeSession:
+    """Calls of every end: a failure, a long output, two children at work, a call that was denied."""
+    session = FakeSession(identity)
+    session.append("open", models={"smart": {"model": "scripted"}})
+    session.append("say", body="Try it.")
+    turn = session.append(
+        "turn",
+        body="Two things.\n\n```shell.run timeout=20\nmake test\n```\n\n```shell.run\nrm -rf build\n```\n",
+    )
+    call = session.append("call", turn=turn.n, action=0, function="shell.run", impact=1)
+    session.append(
+        "result", body="".join(f"line {number}\n" for number in range(1, 41)), turn=turn.n, action=0,
+        function="shell.run", call=call.n, status="ok", ms=312, data={"exit_status": 3},
+    )  # fmt: skip
+    session.append(
+        "gate", turn=turn.n, action=1, function="shell.run", allow=False, by="clearance", impact=1,
+        reason="Clearance is needed for shell.run. Clearance was denied: ",
+    )  # fmt: skip
+    session.append("result", body="", turn=turn.n, action=1, function="shell.run", status="incomplete")
+    turn = session.append(
+        "turn",
+        body="```CALL_ASYNC team0\nLook **here**.\n```\n\n```CALL_ASYNC team1\nLook there.\n```\n\n```WAIT\n```\n",
+    )
+    for index, name in enumerate(("team0", "team1")):
+        session.append("spawn", f"/{name}", "", caller="/")
+        session.append("call", turn=turn.n, action=index, function="CALL_ASYNC", to=f"/{name}", impact=0)
+    session.append("reply", "/team0", "All is well here.", to="/", status="ok")
+    session.show(
+        node("/", "waiting", doing="waiting for /team1", used=8400),
+        node("/team0", "done", used=3000),
+        node("/team1", "thinking", used=2000),
+    )
+    return session
+
+
+def test_a_call_and_what_came_of_it_are_one_card_that_leads_on() -> None:
+    async def test() -> None:
+        session = called_session()
+        async with browsing(FakeRuntime(session), FakeAround()) as scene:
+            page = await scene.page("calls")
+            actions = page.locator('.entry[data-kind="turn"]').first.locator(".card.action")
+            failed, denied = actions.nth(0), actions.nth(1)
+            await expect(failed.locator(".outcome .badge")).to_have_text("failed")
+            await expect(failed.locator(".outcome")).to_contain_text("exit 3")
+            await expect(failed.locator(".card.result.failed")).to_have_count(1)
+            await expect(denied.locator(".outcome")).to_contain_text("You denied shell.run.")
+            await expect(denied).not_to_contain_text("No output")
+            await expect(page.locator(".dialogue")).not_to_contain_text("incomplete")
+            # Forty lines are folded to twenty until somebody wants all.
+            shown = failed.locator(".output pre")
+            height = "pre => pre.getBoundingClientRect().height"
+            twenty = await shown.evaluate(height)
+            await failed.get_by_role("button", name="Show all 40 lines").click()
+            assert await shown.evaluate(height) > 1.8 * twenty
+            await failed.get_by_role("button", name="Show the first 20 lines").click()
+            # What children do is told in the cards that called them, each by name.
+            cards = page.locator(".card.call")
+            await expect(cards.nth(0).locator("a.to-agent")).to_have_attribute(
+                "aria-label", re.compile("^/team0, done, .*3.4k")
+            )
+            await expect(cards.nth(1).locator("a.to-agent")).to_have_attribute(
+                "aria-label", re.compile("^/team1, thinking, ")
+            )
+            await expect(page.locator(".drafts")).not_to_contain_text("CALL_ASYNC")
+            before = await cards.nth(1).locator(".fact").inner_text()
+            await expect(cards.nth(1).locator(".fact")).not_to_have_text(before)  # its clock goes on
+            session.append("reply", "/team1", "And there.", to="/", status="ok")
+            turn = next(one for one in session.records() if "WAIT" in one.body)
+            session.append(
+                "select",
+                turn=turn.n,
+                action=2,
+                function="WAIT",
+                took=[one.n for one in session.records() if one.kind == "reply"],
+            )
+            await expect(page.locator(".card", has_text="WAIT").last).to_contain_text(
+                "The replies of team0 and team1 are in."
+            )
+            await expect(cards.nth(1).locator("a.to-agent .mark")).to_have_class("mark done")
+            await page.locator(".entry.child a.to-agent").first.click()
+            await expect(page.locator("[data-role=agent-name]")).to_have_text("/team0")
+            await expect(page).to_have_url(re.compile("#calls/team0$"))
+            await page.locator(".entry.incoming a.to-agent").click()
+            await cards.nth(1).locator("a.to-agent").click()
+            await expect(page.locator("[data-role=agent-name]")).to_have_text("/team1")
+            # A look back shows each card as it was then.
+            await page.locator('[data-path="/"] > .node').click()
+            await page.get_by_role("button", name="Replay", exact=True).click()
+            number = page.get_by_role("spinbutton", name="Record number")
+            await number.fill("4")
+            await number.press("Enter")
+            await expect(page.locator(".outcome")).to_have_count(0)
+            await number.fill("5")
+            await number.press("Enter")
+            await expect(page.locator(".outcome")).to_have_count(1)
+            names = await page.locator("article.entry").evaluate_all(
+                "all => all.map(one => one.getAttribute('aria-label'))"
+            )
+            assert all(names)
 
     run(test)

@@ -304,7 +304,7 @@ def test_header_fields_of_a_record_cannot_replace_its_frame() -> None:
 def test_a_result_shows_status_exit_and_duration() -> None:
     fields = least("result", function="shell.run", status="error", ms=1530, data={"exit": 2})
     text = check(record_html(raw_record(1, "", "result", "/", 1, "\x1b[1mno such file\x1b[0m", fields))).text
-    for fact in ("shell.run", "error", "exit 2", "1.5 s", "no such file"):
+    for fact in ("shell.run", "failed", "exit 2", "1.5 s", "no such file"):
         assert fact in text
     assert "[1m" not in text
 
@@ -344,7 +344,7 @@ def test_chips_hold_nothing_but_a_name(text: str) -> None:
         ("draft", "", {}, "steps: []", "The planner wrote more of the plan steps: []"),
         ("wake", "", {}, "", "A wait of the plan is over."),
         ("wake", "", {"reopened": True}, "", "The session was opened again, and the plan goes on."),
-        ("ask", "", {"question": "patch", "failed": "no budget"}, "", "The model was asked: patch. There is no answer: no budget"),
+        ("ask", "", {"question": "patch", "failed": "no budget"}, "", "Asked the model how to replace step. It gave no valid answer: no budget"),
         ("control", "cancel", {"op": "cancel", "by": "core"}, "Its caller had answered.", "Ended: Its caller had answered."),
     ],
 )  # fmt: skip

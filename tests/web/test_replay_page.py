@@ -309,7 +309,7 @@ def test_a_record_of_another_time_is_found_from_the_list(tmp_path: Path) -> None
             await page.locator(".dialogue").evaluate(
                 """dialogue => {
                     window.seen = new Set()
-                    const note = () => dialogue.querySelectorAll(".entry").forEach(e => seen.add(+e.dataset.n))
+                    const note = () => dialogue.querySelectorAll(".entry, .outcome").forEach(e => seen.add(+e.dataset.n))
                     note()
                     new MutationObserver(note).observe(dialogue, {childList: true, subtree: true})
                 }"""

@@ -1,5 +1,6 @@
 // The middle pane: the selected agent's dialogue, with what is being written at its end.
 
+import { agentLink, Cards, fold, homeOf } from "./cards.js";
 import { el, insert, onceAFrame, part, setText } from "./dom.js";
 import { showDraft, showThought } from "./draft.js";
 import { entryOf } from "./entries.js";
@@ -33,7 +34,7 @@ export class Dialogue {
 
   /**
    * @param {Store} store
-   * @param {Parameters<typeof welcome>[2]} actions
+   * @param {Parameters<typeof welcome>[2] & {choose: (path: string) => void}} actions
    * @param {(record: JournalRecord) => void} amend asks for another wording of what was said
    * @param {import("./pictures.js").Pictures} pictures
    * @param {(body: Element, n: number) => void} mark makes files of what is named in a text
@@ -46,11 +47,13 @@ export class Dialogue {
     this.mark = mark;
     this.#scroll.insertBefore(this.#earlier, this.#list);
     this.#list.after(this.#later);
+    this.cards = new Cards(store, this.#list, actions.choose);
     this.window = new EntryWindow(this.#list, this.#scroll, (record) => this.#entry(record), (earlier, later) => {
       this.#earlier.hidden = earlier === 0;
       this.#later.hidden = later === 0;
       setText(this.#earlier, t("Show earlier messages ({earlier})", { earlier }));
       setText(this.#later, t("Show later messages ({later})", { later }));
+      this.cards.refresh();
     });
     this.#earlier.addEventListener("click", () => this.window.earlier());
     this.#later.addEventListener("click", () => this.window.later());
@@ -64,6 +67,8 @@ export class Dialogue {
       update();
     };
     for (const what of ["records", "live", "tree", "session", "examples"]) store.addEventListener(what, update);
+    const dress = onceAFrame(() => this.cards.refresh());
+    for (const what of ["records", "moved"]) store.addEventListener(what, dress);
     for (const what of ["selected", "reset"]) store.addEventListener(what, rebuild);
     store.addEventListener("moved", moved);
     // Also on a new connection: what was asked for on the old one will not come.
@@ -84,11 +89,12 @@ export class Dialogue {
 
   /** Scroll to record `n` and mark it for a moment. @param {number} n */
   reveal(n) {
-    const index = countUpTo(this.#items, n) - 1;
+    const record = this.store.record(n);
+    const index = countUpTo(this.#items, (record && homeOf(record, this.#record)?.n) ?? n) - 1;
     if (index < 0) return;
     this.#following = false;
     this.window.bring(index);
-    const entry = this.#find(this.#items[index].n);
+    const entry = this.#find(n) ?? this.#find(this.#items[index].n);
     if (!entry) return;
     this.#held = entry;
     entry.scrollIntoView({ block: "center" });
@@ -162,9 +168,10 @@ export class Dialogue {
     this.#fill(body, entry);
     const receipt = el("span", { className: "receipt" }, entry.look === "intervention" ? this.#receipt(record.n) : "");
     const when = el("time", { className: "when", dateTime: record.at, title: t("Record {n}", { n: String(record.n) }) }, timeOfDay(record.at));
-    const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, entry.from), receipt, when);
+    const from = entry.agent ? agentLink(entry.agent, entry.from) : entry.from;
+    const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, from), receipt, when);
     if (record.kind === "say" && record.said !== undefined) head.insertBefore(this.#amending(record), when);
-    const made = el("article", { className: `entry ${entry.look}`, "data-n": record.n, "data-kind": record.kind }, head, body);
+    const made = el("article", { className: `entry ${entry.look}`, "data-n": record.n, "data-kind": record.kind, "aria-label": [entry.from || Dialogue.#name(record), timeOfDay(record.at)].join(", ") }, head, body);
     made.dataset.agent = record.agent;
     return made;
   }
@@ -182,6 +189,7 @@ export class Dialogue {
     }
     body.classList.remove("awaited");
     insert(body, html);
+    fold(body);
     this.pictures.fill(body, source.agent);
     this.mark(body, source.n);
   }
@@ -193,6 +201,7 @@ export class Dialogue {
       const entry = record && entryOf(record, this.store.selected, this.#record);
       if (entry) this.#fill(body, entry);
     }
+    this.cards.refresh();
     if (this.#following) this.#toBottom();
   }
 
@@ -206,7 +215,7 @@ export class Dialogue {
   /** @param {number} n */
   #receipt(n) {
     const read = this.store.readAt(n);
-    return read === undefined ? t("not read yet") : t("read at record {read}", { read: String(read) });
+    return read === undefined ? t("Not read yet") : t("Read at {time}", { time: timeOfDay(this.store.record(read)?.at ?? "") });
   }
 
   #showReceipts() {
@@ -241,13 +250,20 @@ export class Dialogue {
   /** @param {string} key */
   #liveEntry(key) {
     const call = this.store.record(Number(key.slice("call ".length)));
-    const from = key === "draft" ? agentName(this.store.selected) : t("{function} is running", { function: call?.function ?? t("A tool") });
+    const running = t("{function} is running", { function: call?.function ?? t("A tool") });
+    const step = this.store.own(call?.agent ?? "").findLast((record) => record.kind === "fire" && record.turn === call?.turn && record.action === call?.action)?.node;
+    const from = key === "draft" ? agentName(this.store.selected) : step ? `${step}: ${running}` : running;
     const body = el("div", { className: "entry-body md" });
     if (key !== "draft") body.append(el("div", { className: "output" }, el("pre")));
     const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, from));
     const entry = el("article", { className: "entry draft", "data-key": key }, head, body);
     this.#drafts.append(entry);
     return entry;
+  }
+
+  /** How an entry without a heading is called. @param {JournalRecord} record */
+  static #name({ kind, function: called }) {
+    return kind === "result" && called ? t("Result of {function}", { function: called }) : t("Note");
   }
 
   #showEmpty() {

@@ -3,15 +3,21 @@
 // An agent's dialogue is what its caller said to it, its own turns and their results, what its
 // children replied to it, interventions, and its replies.
 
+import { homeOf } from "./cards.js";
 import { agentName } from "./format.js";
 import { t } from "./language.js";
 
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
-/** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord}} Entry `source`: whose rendering holds `html` */
+/** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord, agent?: string}} Entry `source`: whose rendering holds `html`; `agent`: another one, whose words these are */
 
 /** Kinds that are shown in the inspector's list only. */
 const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "extend", "draw", "fire", "draft", "wake", "clearance", "state"]);
 const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "adopt", "effects", "settle"]);
+
+/** How a message to an agent is headed, by when it is read. @type {Record<string, string>} */
+const WHEN = {
+  deliver: t("You, to this agent, before its next tool"), queue: t("You, to this agent, after this turn"), interrupt: t("You, to this agent: stop and read now"),
+};
 
 /**
  * The entry of `record` in the dialogue of the agent at `path`, or null if it has none there.
@@ -25,12 +31,12 @@ export function entryOf(record, path, find) {
     const source = find(record.turn);
     const sent = source?.messages?.filter((message) => message.to === path) ?? [];
     const said = sent.find((message) => message.action === record.action) ?? (record.to === path ? sent[0] : undefined);
-    return source && said ? { from: agentName(record.agent), html: said.html, look: "incoming", source } : null;
+    return source && said ? { from: agentName(record.agent), html: said.html, look: "incoming", source, agent: record.agent } : null;
   }
   if (record.kind === "reply" && record.to === path && record.agent !== path) {
-    return { from: record.agent, html: record.html, look: "child", source: record };
+    return { from: record.agent, html: record.html, look: "child", source: record, agent: record.agent };
   }
-  const made = record.agent === path && !UNSEEN.has(record.kind) ? own(record) : null;
+  const made = record.agent === path && !UNSEEN.has(record.kind) && !homeOf(record, find) ? own(record) : null;
   return made && { ...made, html: record.html, source: record };
 }
 
@@ -41,7 +47,7 @@ export function entryOf(record, path, find) {
 function own(record) {
   if (record.kind === "say") return { from: t("You"), look: "incoming" };
   if (record.kind === "upload") return { from: "", look: "minor" };
-  if (record.kind === "control" && record.op === "inject") return { from: t("You"), look: "intervention" };
+  if (record.kind === "control" && record.op === "inject") return { from: WHEN[record.mode ?? ""] ?? t("You"), look: "intervention" };
   if (record.kind === "gate" && record.allow) return null;
   if (record.kind === "settle" && !record.left) return null;
   if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: "", look: "minor" };

@@ -66,7 +66,7 @@ store.fetchHtml = (numbers) => connection.request("render", { numbers });
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
 const pictures = new Pictures(ask, () => store.session.id);
 const openExample = (/** @type {string} */ id) => openSession(id, true);
-const dialogue = new Dialogue(store, { suggest: (text) => composer.put(text), explain: () => settings.show(), open: openExample }, (record) => {
+const dialogue = new Dialogue(store, { suggest: (text) => composer.put(text), explain: () => settings.show(), open: openExample, choose }, (record) => {
   store.move(record.n - 1);
   composer.put(record.said ?? "");
 }, pictures, mark);

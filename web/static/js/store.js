@@ -281,7 +281,7 @@ export class Store extends EventTarget {
 
   /** A called function shows as running until its result, or its agent's reply, is there. @param {JournalRecord} record */
   #running(record) {
-    if (record.kind === "call" && record.function !== "CALL") {
+    if (record.kind === "call" && record.function !== "CALL" && !record.to) {
       this.outputs.set(record.n, { agent: record.agent, text: "" });
     } else if (record.kind === "result" && record.call) {
       this.outputs.delete(record.call);
