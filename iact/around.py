@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from examples import EXAMPLES
+from iact.choices import Choices
 from iact.doctor import checks
 from iact.export import page
 from iact.settings import ModelSettings, Settings
@@ -16,8 +17,12 @@ from web.ports import Finding, Prices, Recorded
 class Around:
     """Of one server (`web.ports.Surroundings`)."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, choices: Choices) -> None:
+        self.choices = choices
+
+    @property
+    def _settings(self) -> Settings:
+        return self.choices.settings
 
     def settings(self) -> Sequence[tuple[str, str]]:
         """The settings in force; of the key only whether there is one."""

@@ -5,6 +5,7 @@ Its answer is asked for as a typed value, so that what a model says around a not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,12 +26,15 @@ class _Merged(BaseModel):
     note: str = Field(description="The merged note.")
 
 
-def distiller(fast: Model | None) -> Distill | None:
-    """Asks the model of the role "fast"; None where none has it, as with the embedded one, which is too small for it."""
-    if fast is None:
+def distiller(own: Callable[[], Model | None]) -> Distill | None:
+    """Asks the model that has the role "fast" of its own by then; None where none has it at the start, as with the
+    embedded one, which is too small for it."""
+    first = own()
+    if first is None:
         return None
 
     async def distill(prompt: str) -> str:
+        fast = own() or first
         asked = [ChatMessage("user", prompt)]
         return (await ask_typed(fast, asked, _Merged, max_tokens=_WORDS)).note
 

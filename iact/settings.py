@@ -71,7 +71,7 @@ class ModelSettings(BaseModel):
     key: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="the name of the environment variable that holds its key",
+        description="the name of the environment variable, or of the stored secret (`iact secret`), that holds its key",
     )
     model: str | None = Field(default=None, description="its name there")
     context: int | None = Field(default=None, ge=512, description="its window in tokens")

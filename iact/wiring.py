@@ -22,9 +22,10 @@ from core.session.models import Endpoint, RoleModel
 from core.session.runtime import Runtime
 from iact.distilling import distiller
 from iact.memory import USER, memory_at_rest, open_memory
-from iact.settings import Settings
+from iact.settings import ModelSettings, Settings
 from sandbox import open_host
 from sandbox.live import collect, open_live
+from sandbox.secrets import Secrets
 from sandbox.versions import GitVersions, available
 
 
@@ -47,26 +48,47 @@ def roles_of(settings: Settings, environment: Mapping[str, str] | None = None) -
     """The models that roles have of their own.
 
     Raises:
-        UsageError: the variable that holds a model's key is not set.
+        UsageError: there is neither a variable nor a secret with the name that a model's key has.
+    """
+    return {name: role_of(settings, name, one, environment) for name, one in settings.models.items()}
+
+
+def role_of(
+    settings: Settings, name: str, one: ModelSettings, environment: Mapping[str, str] | None = None
+) -> RoleModel:
+    """The model of one role, with what it does not say itself as it is for all.
+
+    Raises:
+        UsageError: as `roles_of`.
     """
     around = os.environ if environment is None else environment
-    found = {}
-    for name, one in settings.models.items():
-        if one.key is not None and not around.get(one.key):
+    key = None
+    if one.key is not None:
+        key = around.get(one.key) or Secrets(settings.data).of((one.key,)).get(one.key)
+        if not key:
             raise UsageError(
-                f"[models.{name}] takes its key from the environment variable {one.key}, which is not set."
+                f"[models.{name}] takes its key from {one.key}, which is neither a variable of the environment nor a "
+                f"stored secret; run: iact secret set {one.key}"
             )
-        elsewhere = one.base_url is not None and one.base_url != settings.base_url
-        found[name] = RoleModel(
-            url=one.base_url or settings.base_url or models.OPENAI,
-            # A key is for the endpoint that it was given for, and shown to no other.
-            key=around[one.key] if one.key is not None else None if elsewhere else settings.api_key,
-            model=one.model or (None if elsewhere else settings.model),
-            context=settings.context if one.context is None else one.context,
-            takes=settings.takes if one.takes is None else one.takes,
-            dialect=settings.dialect if one.dialect is None else one.dialect,
-        )
-    return found
+    elsewhere = one.base_url is not None and one.base_url != settings.base_url
+    return RoleModel(
+        url=one.base_url or settings.base_url or models.OPENAI,
+        # A key is for the endpoint that it was given for, and shown to no other.
+        key=key if key is not None or elsewhere else settings.api_key,
+        model=one.model or (None if elsewhere else settings.model),
+        context=settings.context if one.context is None else one.context,
+        takes=settings.takes if one.takes is None else one.takes,
+        dialect=settings.dialect if one.dialect is None else one.dialect,
+    )
+
+
+def models_of(settings: Settings) -> models.Models:
+    """The models that these settings name.
+
+    Raises:
+        UsageError: as `roles_of` and `core.session.models.open_models`.
+    """
+    return models.open_models(endpoint_of(settings), roles=roles_of(settings), rates=endpoint_rates(settings))
 
 
 def endpoint_rates(settings: Settings) -> dict[str, Rate]:
@@ -135,14 +157,12 @@ async def open_runtime(
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
-    opened = models.open_models(
-        endpoint_of(settings), roles=roles_of(settings), rates=endpoint_rates(settings)
-    )
+    opened = models_of(settings)
     host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool)
     async with AsyncExitStack() as stack:
         memory = None
         if settings.memory == "on":
-            distill = distiller(opened.own("fast"))
+            distill = distiller(lambda: opened.own("fast"))
             memory = (await stack.enter_async_context(open_memory(settings, distill=distill))).of(USER)
         options = replace(
             options_of(settings, scope=scope, workspace=workspace), warm_live=_AHEAD if pool else ()

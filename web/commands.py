@@ -16,7 +16,7 @@ from core.ports import Memory
 from core.records.dialogue import Upload as Uploaded
 from core.records.record import Record
 from core.session.source import source_of, written_source
-from web import files, looking, review, sessions, timeline
+from web import choices, files, looking, review, sessions, timeline
 from web.messages import (
     About,
     AddModule,
@@ -483,6 +483,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "export": _command(Export, _export),
     "about": _command(About, _about),
     "address": _command(NewAddress, _address),
+    "models": _command(choices.ListRoles, choices.list_roles),
+    "model.try": _command(choices.TryRole, choices.try_role),
+    "model.choose": _command(choices.ChooseRole, choices.choose_role),
+    "model.forget": _command(choices.ForgetRole, choices.forget_role),
+    "first": _command(choices.ListFirstMessages, choices.list_first_messages),
+    "first.keep": _command(choices.KeepFirstMessage, choices.keep_first_message),
+    "first.forget": _command(choices.ForgetFirstMessage, choices.forget_first_message),
     "examples": _command(ListExamples, _examples),
     "context": _command(ShowContext, _context),
     "variables": _command(ListVariables, _variables),

@@ -23,6 +23,7 @@ from core.session.deletion import Done
 from core.session.effects import Settled
 from core.session.events import Event
 from core.session.index import Hit
+from core.session.models import Tried
 from core.session.review import Row
 from core.session.standing import SessionState, Standing
 from core.session.store import SessionStore
@@ -244,8 +245,61 @@ class Templates(Protocol):
     def read(self, name: str) -> str: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleView:
+    """Which model plays a role. `url`: "" for the embedded one. `key`: whether it has one. `own`: it is chosen for this
+    role, and not the one for all."""
+
+    role: str
+    url: str
+    model: str
+    context: int
+    key: bool
+    own: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleChoice:
+    """What a person wants to play a role. `model`: "" if the endpoint has only one. `context`: None: as for all. `key`:
+    None: the one that is kept, if it is for this address; "": none."""
+
+    role: str
+    url: str
+    model: str = ""
+    context: int | None = None
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstMessage:
+    """What sessions often begin with, kept by a person under a name."""
+
+    name: str
+    text: str
+
+
+class Choices(Protocol):
+    """What a person chooses and the product keeps. What does not say `async` blocks.
+
+    Everything raises UsageError if it can't be done, and then all is as before.
+    """
+
+    def roles(self) -> Sequence[RoleView]: ...
+    async def try_role(self, choice: RoleChoice) -> Tried: ...
+    async def choose_role(self, choice: RoleChoice) -> None: ...
+    async def forget_role(self, name: str) -> None: ...
+    def first_messages(self) -> Sequence[FirstMessage]: ...
+    def keep_first_message(self, message: FirstMessage) -> None: ...
+    def forget_first_message(self, name: str) -> None: ...
+
+
 class Surroundings(Protocol):
     """What the product around the server can tell and make. `checks` and `export` block; nothing raises but as said."""
+
+    @property
+    def choices(self) -> Choices:
+        """What a person chose, to be looked at and changed."""
+        ...
 
     def settings(self) -> Sequence[tuple[str, str]]:
         """The settings in force, as names and values for people; secrets are not among them."""

@@ -34,6 +34,7 @@ from core.records.control import (
     Reword,
     SendNow,
     SetIntent,
+    SetModels,
     SetPolicy,
     StartPlan,
     StopCalls,
@@ -456,6 +457,9 @@ def _done(content: Control) -> str:
             return f"You trust ${variable}" if variable else "You trust what was read here"
         case SetPolicy():
             return "The policy was read anew"
+        case SetModels(models=models):
+            played = ", ".join(f"{role}: {terms.model}" for role, terms in models.items())
+            return f"Other models answer from here on ({played})"
         case StartPlan():
             return "You started this plan"
         case BeginPlan():

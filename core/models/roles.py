@@ -19,13 +19,36 @@ class Models:
     Owns the models: `close` closes each once, also one that plays several roles.
     """
 
-    def __init__(self, models: Mapping[str, Model]) -> None:
-        """Raises UsageError if nobody plays "smart"."""
+    def __init__(self, models: Mapping[str, Model], *, source: Models | None = None) -> None:
+        """`source`: whose models these are, which closes them.
+
+        Raises UsageError if nobody plays "smart".
+        """
         if SMART not in models:
             raise UsageError(
                 f"No model is configured for the role {SMART!r}; set IACT_MODEL or IACT_MODEL_SMART."
             )
         self._models = dict(models)
+        self._source = source
+        self._retired: list[Model] = []
+
+    def view(self) -> Models:
+        """The same models for one session, which goes on with them until it takes those that are chosen by then."""
+        return Models(self._models, source=self)
+
+    @property
+    def newest(self) -> Models:
+        """Of a view: the models that are chosen now."""
+        return self if self._source is None else self._source
+
+    def renew(self) -> None:
+        """Of a view: take the models that are chosen now."""
+        self._models = dict(self.newest._models)
+
+    def replace(self, others: Models) -> None:
+        """Other models play the roles, for each view once it takes them. Until `close` the old ones can be asked."""
+        self._retired += [one for one in self._models.values() if one not in others._models.values()]
+        self._models = dict(others._models)
 
     def roles(self) -> tuple[str, ...]:
         """The roles that have a model of their own."""
@@ -50,5 +73,6 @@ class Models:
                 await model.warm()
 
     async def close(self) -> None:
-        for model in {id(model): model for model in self._models.values()}.values():
+        every = (*self._models.values(), *self._retired)
+        for model in {id(model): model for model in every}.values():
             await model.close()

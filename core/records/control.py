@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from core.ports import JSON
 from core.records.content import Content
 from core.records.mark import OUTCOME, Derived, Mark, Outcome, Since
-from core.records.parts import Listed, PlanTerms
+from core.records.parts import Listed, PlanTerms, RoleTerms
 
 By: TypeAlias = Literal["user"]
 """Who did it."""
@@ -148,6 +148,18 @@ class SetPolicy(Content):
 
     by: Outcome[By]
     policy: Outcome[Mapping[str, JSON]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetModels(Content):
+    """Other models play the roles from here on, as a person chose. No model is writing; dialogues go on with the others."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "models"
+
+    by: Outcome[By]
+    models: Outcome[Mapping[str, RoleTerms]]
+    """All of them, by role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

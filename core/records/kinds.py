@@ -33,6 +33,7 @@ from core.records.control import (
     Reword,
     SendNow,
     SetIntent,
+    SetModels,
     SetPolicy,
     StartPlan,
     StopCalls,
@@ -74,7 +75,7 @@ Dialogue: TypeAlias = Say | Choose | Upload | Turn | Reply | Discard | Spawn | R
 Calls: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
 Plans: TypeAlias = Plan | Extend | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | Ask | Draft | Wake
 Control: TypeAlias = (
-    Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | Declassify | StartPlan | Restore
+    Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | SetModels | Declassify | StartPlan | Restore
     | BeginPlan | EditPlan | RetryStep | SendNow | Reword | Withdraw | StopCalls
     | ApplyChanges | DropChanges | UseOverlay
 )  # fmt: skip

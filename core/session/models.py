@@ -5,9 +5,11 @@ What it takes to reach either is loaded only where it is used: that takes half a
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -16,19 +18,28 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel
 
-from core.errors import UsageError
+from core.errors import ModelError, UsageError
 from core.models import weights
-from core.models.roles import FAST, SMART, Models
+from core.models.roles import FAST, SMART
+from core.models.roles import Models as Models
 from core.models.structured import structured
 from core.models.throttle import Throttle, ThrottledModel
-from core.ports import ChatMessage, Clock, Medium, Model, ModelProfile
+from core.ports import ChatMessage, Clock, Medium, Model, ModelProfile, TextDelta
 from core.rates import Rate
+from core.records.control import SetModels
 from core.session.clock import SystemClock
+from core.tree.roles import Role
+from core.tree.tree import Tree
 
 OPENAI: Final = "https://api.openai.com/v1"
 """Where the OpenAI protocol is spoken if nothing else is said."""
 
 _LISTING_SECONDS: Final = 5.0
+_TRYING_SECONDS: Final = 30.0
+_GREETING: Final = "Reply with one word: ready"
+_FEW: Final = 64
+_SHOWN: Final = 200
+"""Characters of an answer that are told."""
 _NAMED: Final = 8
 """So many models of an endpoint are named to a person who named none."""
 
@@ -155,6 +166,18 @@ class Listing:
     status: int = 0
 
 
+def chosen(tree: Tree, models: Models) -> SetModels | None:
+    """What there is to record before these models go on with a session; None: they are those that it has.
+
+    A role that nobody plays any more is played by "smart".
+    """
+    names = tree.roles.keys() | set(models.roles())
+    roles = {name: Role.of(models.profile(name)) for name in sorted(names)}
+    if roles == tree.roles:
+        return None
+    return SetModels(by="user", models={name: role.terms() for name, role in roles.items()})
+
+
 def list_models(url: str, key: str | None) -> Listing:
     """Ask the endpoint at `url` which models it has; none if its answer can't be understood. Blocks."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -168,6 +191,50 @@ def list_models(url: str, key: str | None) -> Listing:
     except (httpx.HTTPStatusError, ValueError, KeyError, TypeError):
         names = ()
     return Listing(names, refused=refused, status=answer.status_code)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of asking a model for a word. `names`: the models that its endpoint lists; `model`: the one that was
+    asked; `fault`: why there is no answer, in a sentence; `answer`: what it said, and `ms` how long that took."""
+
+    names: tuple[str, ...] = ()
+    model: str = ""
+    answer: str = ""
+    ms: int = 0
+    fault: str = ""
+
+
+async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
+    """Ask a model something short, once, as a session would."""
+    clock = clock or SystemClock()
+    listing = await asyncio.to_thread(list_models, one.url, one.key)
+    names = listing.names
+    name = one.model or (names[0] if len(names) == 1 else "")
+    if listing.fault:
+        return Tried(fault=f"The endpoint {one.url} does not answer: {listing.fault}.")
+    if listing.refused:
+        return Tried(fault=f"The endpoint {one.url} does not take the key (HTTP {listing.status}).")
+    if not name:
+        return Tried(names, fault=f"The endpoint {one.url} lists {len(names) or 'no'} models; choose one.")
+    from core.models.failures import Retries
+    from core.models.openai import OpenAIModel, Timeouts
+
+    model = OpenAIModel(
+        base_url=one.url, key=one.key, profile=ModelProfile(name, one.context), clock=clock, rng=random.Random(),
+        timeouts=Timeouts(first=_TRYING_SECONDS, between=_TRYING_SECONDS), retries=Retries(attempts=1),
+    )  # fmt: skip
+    began, said = clock.monotonic(), ""
+    try:
+        async with aclosing(model.stream([ChatMessage("user", _GREETING)], max_tokens=_FEW)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    said += event.text
+    except ModelError as error:
+        return Tried(names, name, fault=str(error))
+    finally:
+        await model.close()
+    return Tried(names, name, said.strip()[:_SHOWN], round((clock.monotonic() - began) * 1000))
 
 
 @dataclass(frozen=True, slots=True)

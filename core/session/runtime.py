@@ -38,6 +38,7 @@ from core.session.fork import new_session
 from core.session.garbage_collection import collector_paused
 from core.session.listing import SessionInfo
 from core.session.live import Live
+from core.session.models import chosen
 from core.session.monitor import Authorities
 from core.session.policy import read_policies
 from core.session.services import Services
@@ -191,7 +192,7 @@ class Runtime:
                 else self._create(intent, scope or self._scope, workspace or self._workspace)
             )
             files = await open_files(live, self._services)
-            session = Session(live, self._services, files)
+            session = Session(live, replace(self._services, models=self._models.view()), files)
             self._open[session.id] = session
             self._standings.follow(live)
             session.start(self._group)
@@ -263,6 +264,13 @@ class Runtime:
         for session in list(self._open.values()):
             with contextlib.suppress(SandboxError, JournalError):
                 await session.refresh_modules()
+
+    def use_models(self, others: Models) -> None:
+        """Other models play the roles: in new sessions, and in each that is open from its next message on.
+
+        They are this runtime's from now on.
+        """
+        self._models.replace(others)
 
     @property
     def model_label(self) -> str:
@@ -425,12 +433,15 @@ class Runtime:
             live.notice("/", "torn", text)
         self._renew_policy(live)
         known = set(live.tree.roles)
-        for name in self._models.roles():
-            live.tree.roles[name] = live.tree.roles.get(name) or Role.of(self._models.profile(name))
         missing = known - set(self._models.roles())
         if missing:
             text = f"The roles {', '.join(sorted(missing))} of this session are served by “smart” now."
             live.notice("/", "roles", text)
+        # Work that a crash left goes on at once; a session at rest takes them with its next message.
+        if any(agent.active for agent in live.tree.agents.values()):
+            renewed = chosen(live.tree, self._models)
+            if renewed is not None:
+                live.record(renewed, "/")
 
     def _renew_policy(self, live: Live) -> None:
         """What a person wrote into the policy since the session was last open holds from here on."""

@@ -47,6 +47,7 @@ from core.session.files import SessionFiles
 from core.session.function_calls import FunctionCalls
 from core.session.live import Live
 from core.session.memory_actions import MemoryActions
+from core.session.models import chosen
 from core.session.module_loader import ModuleLoader
 from core.session.monitor import Monitor
 from core.session.planning import Planning
@@ -125,8 +126,9 @@ class Session:
 
     @property
     def model_label(self) -> str:
-        """Which model answers, in words for people."""
-        return self._services.models.profile("smart").label or self._services.models.profile("smart").name
+        """Which model answers the next message, in words for people."""
+        profile = self._services.models.newest.profile("smart")
+        return profile.label or profile.name
 
     @property
     def failure(self) -> IactError | None:
@@ -182,6 +184,7 @@ class Session:
             raise UsageError(
                 "The root is at work, so this can't begin as a plan. Wait for its answer, or say it in the mode dialogue."
             )
+        self._renew_models()
         body, kept = _text(text), tuple(self._services.templates.names())
         news = kept if kept != self._live.tree.kept else None
         waits = has_to_wait(self._live.tree)
@@ -190,9 +193,20 @@ class Session:
         self._scheduler.drive("/")
         return await self._live.durable(record)
 
+    def _renew_models(self) -> None:
+        """Nobody is at work: whatever comes now is for the models that a person has chosen by now."""
+        tree = self._live.tree
+        if self._live.failure is not None or any(agent.active for agent in tree.agents.values()):
+            return
+        self._services.models.renew()
+        renewed = chosen(tree, self._services.models)
+        if renewed is not None:
+            self._live.record(renewed, "/")
+
     async def foresee(self, text: str) -> tuple[Way, str]:
         """How `auto` would have a message worked on, and why. What a model says for it counts when that is sent."""
         self._find("/")
+        self._renew_models()
         await self._scheduler.ready.wait()
         choice = await self._routing.foresee(_text(text))
         return choice.way, choice.why
@@ -231,6 +245,7 @@ class Session:
         agent = self._find(path)
         if agent.plan is not None and not agent.active:
             raise UsageError(f"The plan {path} has ended; inject into its caller {agent.caller} instead.")
+        self._renew_models()
         record = self._interrupt(agent, Inject(by="user", mode=mode), text, mode, calls=calls)
         return await self._live.durable(record)
 
@@ -446,6 +461,7 @@ class Session:
         tokens = 0
         if not plan.active:
             tokens = budget.share(live.tree, budget.lender_for(live.tree, plan), plan, waits=False)
+        self._renew_models()
         record = live.record(RetryStep(by="user", node=step, budget=tokens), path)
         self._scheduler.drive(path)
         return await live.durable(record)
@@ -481,6 +497,7 @@ class Session:
         self, text: str, *, name: str = "plan", mode: str = DEFAULT_MODE, plan_first: bool = False
     ) -> Record:
         """Begin a plan that a person wrote or kept, below the root; gives its `control` record."""
+        self._renew_models()
         return await self._begin_plan(text, name, mode, {}, thinks=True, first=plan_first)
 
     async def restore(self, version: str) -> Record:

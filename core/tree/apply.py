@@ -49,6 +49,7 @@ from core.records.control import (
     Reword,
     SendNow,
     SetIntent,
+    SetModels,
     SetPolicy,
     StartPlan,
     StopCalls,
@@ -817,6 +818,8 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             tree.grant = dataclasses.replace(tree.grant, scope=tree.policy.scope())
             tree.forget_registries()
             fold_session.start_afresh(tree)
+        case SetModels():
+            fold_session.set_models(tree, record, said.models)
         case Declassify():
             origin.vouch(tree, agent, said.variable, by=f"person:{tree.grant.user}")
         case Restore():

@@ -79,6 +79,17 @@ def migrate(tree: Tree, record: Record, migrated: Migrate) -> None:
             apply_plan.take_over(tree, agent, record)
 
 
+def set_models(tree: Tree, record: Record, models: Mapping[str, RoleTerms]) -> None:
+    """Other models play the roles. What an agent read and wrote stays, behind the prompt of the model that goes on."""
+    expect(tree, record, tree.roles.keys() <= models.keys(), "leaves out a role that the session has")
+    before, tree.roles = tree.roles, take_roles(tree, record, models)
+    tree.foreseen.clear()
+    for agent in tree.agents.values():
+        known, now = before.get(agent.model), tree.roles.get(agent.model)
+        if now is not None and known is not None and known.static != now.static:
+            agent.context.history = agent.context.history.under(now.static)
+
+
 def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
     """A new agent, which has heard nothing yet."""
     known = tree.roles.get(model) or tree.roles.get("smart")

@@ -12,6 +12,7 @@ from pathlib import Path
 from core.session.policy import read_policies
 from iact import address
 from iact.around import Around
+from iact.choices import Choices
 from iact.opening import open_page
 from iact.settings import Settings
 from iact.wiring import make_data_directory, open_runtime
@@ -43,7 +44,9 @@ async def _serve(
     # A session in a directory of the user's can be given none of the pool.
     pool = settings.pool if workspace is None else 0
     async with open_runtime(settings, workspace, scope=scope, pool=pool) as runtime:
-        server = WebServer(runtime, around=Around(settings), host=host, port=port)
+        server = WebServer(
+            runtime, around=Around(Choices(settings, runtime.use_models)), host=host, port=port
+        )
         await server.start()
         try:
             started = datetime.now(UTC).isoformat(timespec="seconds")

@@ -112,6 +112,7 @@ def test_how_to_add_something_is_short_and_names_where() -> None:
         "An action",
         "A mode of plans",
         "A wire message",
+        "A text of the page",
     ]
     for lines in ways:
         assert len([line for line in lines[1:] if line]) < 10, lines[0]

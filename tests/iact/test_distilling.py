@@ -22,7 +22,7 @@ def distilled(*said: str) -> tuple[str, Endpoint]:
         model = OpenAIModel(
             base_url=url, key=None, profile=profile, clock=TickingClock(), rng=random.Random(1)
         )
-        distill = distiller(Models({"smart": model, "fast": model}).own("fast"))
+        distill = distiller(lambda: Models({"smart": model, "fast": model}).own("fast"))
         assert distill is not None
         try:
             return await distill("Merge: a, b.")
@@ -49,4 +49,4 @@ def test_an_answer_that_is_no_note_is_a_typed_failure() -> None:
 
 
 def test_without_a_fast_model_nothing_is_merged() -> None:
-    assert distiller(Models({"smart": ScriptedModel(replies({}))}).own("fast")) is None
+    assert distiller(lambda: Models({"smart": ScriptedModel(replies({}))}).own("fast")) is None

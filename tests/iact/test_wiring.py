@@ -166,5 +166,5 @@ def test_what_can_not_be_is_told_with_its_name(tmp_path: Path, change: tuple[str
 
 def test_a_key_that_is_not_there_is_told_by_the_name_of_its_variable(tmp_path: Path) -> None:
     (tmp_path / "iact.toml").write_text(TOML)
-    with pytest.raises(UsageError, match="FAST_KEY, which is not set"):
+    with pytest.raises(UsageError, match="FAST_KEY, which is neither"):
         roles_of(load(data=str(tmp_path), environment={}), {})

@@ -24,6 +24,7 @@ from core.session.deletion import Done
 from core.session.effects import Settled
 from core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
 from core.session.index import Hit
+from core.session.models import Tried
 from core.session.review import Row, rows
 from core.session.standing import SessionState, Standing
 from core.session.standings import StandingsWatcher
@@ -34,7 +35,7 @@ from core.tree.pending import PendingChange
 from core.tree.tree import Tree
 from examples import EXAMPLES
 from tests.records import least, raw_record
-from web.ports import Finding, Prices, Recorded
+from web.ports import Finding, FirstMessage, Prices, Recorded, RoleChoice, RoleView
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
 
@@ -471,8 +472,46 @@ class FakeRuntime:
         return self.catalogue[name]
 
 
+class FakeChoices:
+    """What a person chose, in memory; no model can be tried."""
+
+    def __init__(self) -> None:
+        self.played = {
+            name: RoleView(role=name, url="", model="", context=8192, key=False, own=False)
+            for name in ("smart", "fast")
+        }
+        self.kept: dict[str, str] = {}
+
+    def roles(self) -> Sequence[RoleView]:
+        return list(self.played.values())
+
+    async def try_role(self, choice: RoleChoice) -> Tried:
+        return Tried(fault="Nobody is there.")
+
+    async def choose_role(self, choice: RoleChoice) -> None:
+        self.played[choice.role] = RoleView(
+            role=choice.role, url=choice.url, model=choice.model, context=choice.context or 8192,
+            key=bool(choice.key), own=True,
+        )  # fmt: skip
+
+    async def forget_role(self, name: str) -> None:
+        raise UsageError("Nothing is forgotten here.")
+
+    def first_messages(self) -> Sequence[FirstMessage]:
+        return [FirstMessage(name, text) for name, text in sorted(self.kept.items())]
+
+    def keep_first_message(self, message: FirstMessage) -> None:
+        self.kept[message.name] = message.text
+
+    def forget_first_message(self, name: str) -> None:
+        del self.kept[name]
+
+
 class FakeAround:
     """A product around the server in which one thing does not work."""
+
+    def __init__(self) -> None:
+        self.choices = FakeChoices()
 
     def prices(self) -> Prices:
         return Prices(prompt=2.0, cached=0.5, completion=10.0)

@@ -12,6 +12,7 @@ from playwright.async_api import Page, expect
 from core.session.runtime import Runtime
 from core.session.session import Session
 from iact.around import Around
+from iact.choices import Choices
 from iact.settings import Settings
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import Browsing, browsing
@@ -28,10 +29,11 @@ DROP = """([name, text]) => {
 
 def on_stage(data: Path, test: Callable[[Browsing, Runtime, Session], Awaitable[None]]) -> None:
     async def main() -> None:
-        around = Around(Settings(data=data, model="scripted", base_url="http://127.0.0.1:1/v1"))
+        settings = Settings(data=data, model="scripted", base_url="http://127.0.0.1:1/v1")
         async with runtime(data, replies(SCRIPT), chunk=4096) as opened:
             session = await opened.open()
             await session.ask("Hello?")
+            around = Around(Choices(settings, opened.use_models))
             async with browsing(opened, around) as browser:
                 await test(browser, opened, session)
 

@@ -1,11 +1,20 @@
-"""Settings in a browser: how the page looks and speaks, and where they are found."""
+"""Settings in a browser: how the page looks and speaks, which model answers, and where all that is found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from playwright.async_api import Page, expect
 
+from core.records.control import SetModels
+from core.session.replay import replay
+from iact.around import Around
+from iact.choices import Choices
+from iact.settings import load
+from sandbox.secrets import Secrets
+from tests.core.session.fakes import replies, runtime
+from tests.endpoint import Endpoint, Request
 from tests.web.browser import SHARED, browsing
 from tests.web.fake import FakeAround, FakeRuntime
 from web.ports import Finding
@@ -87,3 +96,84 @@ def test_nothing_is_said_to_work_above_what_would_mend_it() -> None:
                 await expect(checks.nth(index).locator(".badge")).to_have_text(badge)
 
     run(test)
+
+
+def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) -> None:
+    """The first answer is one model's, the second another's, in one session and without a restart."""
+    theirs = "# my own notes stay\nlog = 'error' # quiet\n\n[bounds]\nturns = 30\n"
+    (tmp_path / "iact.toml").write_text(theirs, encoding="utf-8")
+    secret = "sk-not-to-be-seen-anywhere"
+
+    async def test() -> None:
+        script = {"/": ["I am the first.", "I am the second.", "I am the first again."]}
+        with Endpoint(answered, api_key=secret, models=["big", "small"]) as endpoint:
+            settings = load(data=str(tmp_path), environment={})
+            async with runtime(tmp_path, replies(script)) as opened:
+                session = await opened.open()
+                await session.ask("Who are you?")
+                around = Around(Choices(settings, opened.use_models))
+                sent: list[str] = []
+                async with browsing(opened, around) as scene:
+                    page = await scene.page(session.id)
+                    page.on(
+                        "websocket",
+                        lambda line: line.on("framereceived", lambda text: sent.append(str(text))),
+                    )
+                    await page.reload()
+                    await page.get_by_role("button", name="Settings").click()
+                    await page.get_by_role("button", name="Change the model for smart").click()
+                    await page.get_by_label("Endpoint").fill(endpoint.url)
+                    await page.get_by_role("button", name="Test").click()
+                    status = page.locator(".role-form [role=status]")
+                    await expect(status).to_contain_text("401")
+                    await page.get_by_label("Key").fill(secret)
+                    await page.get_by_role("button", name="Test").click()
+                    await expect(status).to_contain_text("big, small")
+                    await page.get_by_label("Model", exact=True).fill("big")
+                    await page.get_by_label("Window in tokens").fill("16384")
+                    await page.get_by_role("button", name="Test").click()
+                    await expect(status).to_contain_text("ready")
+                    await page.get_by_role("button", name="Save").click()
+                    row = page.locator("[data-model-role=smart]")
+                    await expect(row).to_contain_text("big")
+                    await expect(row).to_contain_text("key kept")
+                    await expect(page.locator("[data-role=model]")).to_contain_text("big")
+                    await (
+                        page.get_by_role("dialog", name="Settings")
+                        .get_by_role("button", name="Close")
+                        .click()
+                    )
+                    await page.locator("[data-role=text]").fill("And now?")
+                    await page.keyboard.press("Enter")
+                    await expect(page.locator(".entry.reply").last).to_contain_text("the endpoint speaks")
+                    assert session.records()[-1].body == "the endpoint speaks"
+                    models = [
+                        one.content.models for one in session.records() if isinstance(one.content, SetModels)
+                    ]
+                    assert [{name: terms.model for name, terms in one.items()} for one in models] == [
+                        {"smart": "big"}
+                    ]
+                    # What is typed once is told to nobody: not to the page, nor to a journal, nor to the file.
+                    assert sent
+                    assert not any(secret in text for text in sent)
+                    # Another address does not get the key of this one.
+                    await page.get_by_role("button", name="Settings").click()
+                    await page.get_by_role("button", name="Change the model for smart").click()
+                    await page.get_by_label("Endpoint").fill(endpoint.url.replace("127.0.0.1", "localhost"))
+                    await page.get_by_role("button", name="Test").click()
+                    await expect(status).to_contain_text("401")
+                    await page.keyboard.press("Escape")
+                    journal = session.journal
+            written = (tmp_path / "iact.toml").read_text(encoding="utf-8")
+            assert written.startswith(theirs)
+            assert 'model = "big"' in written
+            assert load(data=str(tmp_path), environment={}).models["smart"].context == 16384
+            assert Secrets(tmp_path).of(["MODEL_SMART_KEY"]) == {"MODEL_SMART_KEY": secret}
+            assert secret not in written + journal.read_text(encoding="utf-8")
+            replay(journal, verify=True)
+
+    run(test)
+
+
+def answered(request: Request) -> str:
+    return "ready" if "one word" in request.last else "the endpoint speaks"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from core.gate.gate import Ticket
@@ -87,14 +88,17 @@ def opened(
     policy: str = "",
     memory: Memory | None = None,
     host: FakeHost | None = None,
+    played: str = "scripted",
 ) -> Runtime:
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return Moving()
 
     give_key(data)
+    model = ScriptedModel(script, chunk=10_000)
+    model.profile = replace(model.profile, name=played)
     return Runtime(
         data,
-        Models({"smart": ScriptedModel(script, chunk=10_000)}),
+        Models({"smart": model}),
         host or Street(),
         clock=TickingClock(),
         open_modules=open_modules,
@@ -148,13 +152,13 @@ def everything(data: Path) -> list[Path]:
             await session.refresh_modules()
             host.empty = False
             await session.refresh_modules()
-        async with opened(data, script, policy=POLICY, memory=memory) as it:
+        async with opened(data, script, policy=POLICY, memory=memory, played="another") as it:
             again = await it.open(session.id)
             await again.ask("Are you there?")
             await leave(again, False)
             wanted = [one.n for one in again.records() if one.kind == "turn" and "house.leave" in one.body]
             name = await it.fork(session.id, wanted[-1])
-        async with opened(data, script, policy=POLICY, memory=memory) as it:
+        async with opened(data, script, policy=POLICY, memory=memory, played="another") as it:
             forked = await it.open(name)
             await forked.ask("Better not. Are you there?")
             await leave(forked, True)

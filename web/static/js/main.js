@@ -103,7 +103,7 @@ const memories = lazily("memories-open", "memory", async () => new (await import
 const modules = lazily("modules-open", "modules", async () => new (await import("./modules.js")).ModulesDialog(request), unreachable);
 store.addEventListener("modules", onceAFrame(() => modules.made()?.changed()));
 const review = new ReviewDialog(store, request);
-const settings = lazily("settings-open", "settings", async () => new (await import("./settings.js")).SettingsDialog(request, () => store.session.model), unreachable);
+const settings = lazily("settings-open", "settings", async () => new (await import("./settings.js")).SettingsDialog(request, () => void connection.hello().catch(refused)), unreachable);
 const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), goOn);
 const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);
 

@@ -4,6 +4,7 @@
 import { el, part } from "./dom.js";
 import { facts } from "./facts.js";
 import { heard, language, LANGUAGES, t } from "./language.js";
+import { modelsSection } from "./models.js";
 
 /** @typedef {{check: string, ok: boolean, detail: string, remedy: string}} Check */
 /** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
@@ -17,17 +18,17 @@ export class SettingsDialog {
 
   /**
    * @param {Request} request
-   * @param {() => string} model which model answers, in words
+   * @param {() => void} changed another model answers the next message
    */
-  constructor(request, model) {
+  constructor(request, changed) {
     this.request = request;
-    this.model = model;
+    this.changed = changed;
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
   }
 
   async show() {
     const machine = el("div", {}, el("p", { className: "nothing", role: "status" }, t("Looking at this machine …")));
-    this.#content.replaceChildren(looks(), el("h3", {}, t("Model")), el("p", {}, this.model() || t("No model is known yet.")), machine);
+    this.#content.replaceChildren(looks(), modelsSection(this.request, this.changed), machine);
     if (!this.#dialog.open) this.#dialog.showModal();
     try {
       const { settings, checks } = await this.request("about");

@@ -1,0 +1,254 @@
+"""What a person chooses on the page: models for roles, which stand in the data directory's `iact.toml` beside all that
+they wrote there themselves; and first messages.
+
+A key goes to the stored secrets and is never told again. It is for the endpoint that it was given for: with another
+address it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable, MutableMapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from core.errors import IactError, UsageError
+from core.session.models import OPENAI, Models, RoleModel, Tried, try_model
+from iact.settings import ModelSettings, Settings, load
+from iact.wiring import endpoint_of, models_of, role_of
+from sandbox.secrets import Secrets
+from web.ports import FirstMessage, RoleChoice, RoleView
+
+FILE: Final = "first_messages.json"
+"""Its name in the data directory."""
+_MOST: Final = 200
+
+
+class Choices:
+    """Of one server (`web.ports.Choices`). `use`: has sessions go on with other models."""
+
+    def __init__(self, settings: Settings, use: Callable[[Models], None]) -> None:
+        self.settings = settings
+        self._use = use
+        self._file = settings.data / "iact.toml"
+        self._kept = settings.data / FILE
+        self._secrets = Secrets(settings.data)
+        self._changing = asyncio.Lock()
+
+    # --- models ---------------------------------------------------------------------------------
+
+    def roles(self) -> Sequence[RoleView]:
+        """Those that always are, and those that have a model of their own."""
+        names = ("smart", "fast", *(name for name in self.settings.models if name not in ("smart", "fast")))
+        return [self._view(name) for name in names]
+
+    def _view(self, name: str) -> RoleView:
+        settings, own = self.settings, self.settings.models.get(name)
+        if own is not None:
+            url = own.base_url or settings.base_url or OPENAI
+            elsewhere = own.base_url is not None and own.base_url != settings.base_url
+            return RoleView(
+                role=name,
+                url=url,
+                model=own.model or "" if elsewhere else own.model or settings.model or "",
+                context=own.context or settings.context,
+                key=own.key is not None or (not elsewhere and bool(settings.api_key)),
+                own=True,
+            )
+        endpoint = endpoint_of(settings)
+        if endpoint is None:
+            return RoleView(role=name, url="", model="", context=settings.context, key=False, own=False)
+        model = endpoint.fast if name == "fast" else endpoint.smart
+        return RoleView(
+            role=name, url=endpoint.url, model=model or "", context=endpoint.context, key=bool(endpoint.key), own=False
+        )  # fmt: skip
+
+    async def try_role(self, choice: RoleChoice) -> Tried:
+        """Ask it for a word. A key that is not typed anew is sent only where the kept one is for."""
+        return await try_model(await asyncio.to_thread(self._meant, choice))
+
+    def _meant(self, choice: RoleChoice) -> RoleModel:
+        key = choice.key
+        if key is None and self._same_place(choice):
+            own = self.settings.models.get(choice.role) or ModelSettings()
+            key = role_of(self.settings, choice.role, own).key
+        return RoleModel(
+            url=choice.url,
+            key=key or None,
+            model=choice.model or None,
+            context=choice.context or self.settings.context,
+        )
+
+    def _same_place(self, choice: RoleChoice) -> bool:
+        return self._view(choice.role).url.rstrip("/") == choice.url.rstrip("/")
+
+    async def choose_role(self, choice: RoleChoice) -> None:
+        """From the next message on.
+
+        Raises:
+            UsageError: it can't be written, or other settings come before it; then all is as before.
+        """
+        async with self._changing:
+            await self._change(choice.role, lambda: self._write(choice), choice)
+
+    async def forget_role(self, name: str) -> None:
+        """Likewise, without a model of its own.
+
+        Raises:
+            UsageError: it has none, or no model would be left.
+        """
+        if name not in self.settings.models:
+            raise UsageError(f"The role {name} has no model of its own.")
+        async with self._changing:
+            await self._change(name, lambda: self._remove(name), None)
+
+    async def _change(self, name: str, write: Callable[[], None], choice: RoleChoice | None) -> None:
+        before = await asyncio.to_thread(self._text)
+        secret = secret_of(name)
+        kept = (await asyncio.to_thread(self._secrets.of, (secret,))).get(secret)
+        try:
+            await asyncio.to_thread(write)
+            settings = await asyncio.to_thread(load, data=str(self.settings.data))
+            self._check(settings, name, choice)
+            opened = await asyncio.to_thread(models_of, settings)
+        except (IactError, OSError) as error:
+            await asyncio.to_thread(self._put_back, before, secret, kept)
+            if isinstance(error, OSError):
+                raise UsageError(f"{self._file} can't be written: {error.strerror}.") from error
+            raise
+        self.settings = settings
+        self._use(opened)
+
+    def _check(self, settings: Settings, name: str, choice: RoleChoice | None) -> None:
+        """What was written must be what holds: a file in the working directory comes before it."""
+        own = settings.models.get(name)
+        holds = own is None if choice is None else own is not None and own.base_url == choice.url
+        if not holds:
+            raise UsageError(
+                f"The file {Path('iact.toml').absolute()} says which models there are, and comes before what is "
+                "chosen here; change it there."
+            )
+
+    def _text(self) -> str | None:
+        try:
+            return self._file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"The settings file {self._file} can't be read: {error}.") from error
+
+    def _write(self, choice: RoleChoice) -> None:
+        document, tables = self._document()
+        table = tables.get(choice.role)
+        if not isinstance(table, MutableMapping):
+            table = tables[choice.role] = tomlkit.table()
+        same = self._same_place(choice)
+        table["base_url"] = choice.url
+        for name, value in (("model", choice.model or None), ("context", choice.context)):
+            if value is not None:
+                table[name] = value
+            else:
+                table.pop(name, None)
+        if choice.key:
+            secret = secret_of(choice.role)
+            self._secrets.store(secret, choice.key)
+            table["key"] = secret
+        elif choice.key == "" or not same:
+            # A key is for the endpoint that it was given for.
+            table.pop("key", None)
+            self._drop_key(choice.role)
+        _replace(self._file, tomlkit.dumps(document))
+
+    def _remove(self, name: str) -> None:
+        document, tables = self._document()
+        tables.pop(name, None)
+        self._drop_key(name)
+        _replace(self._file, tomlkit.dumps(document))
+
+    def _document(self) -> tuple[tomlkit.TOMLDocument, MutableMapping[str, object]]:
+        try:
+            document = tomlkit.parse(self._text() or "")
+        except TOMLKitError as error:
+            raise UsageError(f"The settings file {self._file} can't be read: {error}.") from error
+        tables = document.get("models")
+        if not isinstance(tables, MutableMapping):
+            tables = document["models"] = tomlkit.table(is_super_table=True)
+        return document, tables
+
+    def _drop_key(self, role: str) -> None:
+        secret = secret_of(role)
+        if secret in self._secrets.names():
+            self._secrets.remove(secret)
+
+    def _put_back(self, text: str | None, secret: str, value: str | None) -> None:
+        if text is None:
+            self._file.unlink(missing_ok=True)
+        elif text != self._text():
+            _replace(self._file, text)
+        now = self._secrets.of((secret,)).get(secret)
+        if value is not None and now != value:
+            self._secrets.store(secret, value)
+        elif value is None and now is not None:
+            self._secrets.remove(secret)
+
+    # --- first messages -------------------------------------------------------------------------
+
+    def first_messages(self) -> Sequence[FirstMessage]:
+        """By name."""
+        try:
+            held = json.loads(self._kept.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            raise UsageError(f"The first messages in {self._kept} can't be read: {error}.") from error
+        found = held.items() if isinstance(held, dict) else ()
+        return [FirstMessage(str(name), str(text)) for name, text in sorted(found)]
+
+    def keep_first_message(self, message: FirstMessage) -> None:
+        """In place of one of the same name.
+
+        Raises:
+            UsageError: there are too many, or it can't be written.
+        """
+        known = {one.name: one.text for one in self.first_messages()}
+        if message.name not in known and len(known) >= _MOST:
+            raise UsageError(f"There are {_MOST} first messages; forget one first.")
+        self._keep({**known, message.name: message.text})
+
+    def forget_first_message(self, name: str) -> None:
+        """Raises UsageError if there is none of this name, or it can't be written."""
+        known = {one.name: one.text for one in self.first_messages()}
+        if known.pop(name, None) is None:
+            raise UsageError(f"There is no first message {name!r}.")
+        self._keep(known)
+
+    def _keep(self, known: dict[str, str]) -> None:
+        try:
+            _replace(self._kept, json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True))
+        except OSError as error:
+            raise UsageError(f"{self._kept} can't be written: {error.strerror}.") from error
+
+
+def secret_of(role: str) -> str:
+    """Under which name the key of a role is kept."""
+    return f"MODEL_{role.upper().replace('-', '_')}_KEY"
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file whole or not at all; a link stays one."""
+    file = file.resolve()
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
+    ) as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.chmod(stream.name, mode)
+    os.replace(stream.name, file)
