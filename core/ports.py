@@ -293,11 +293,13 @@ class ModuleHost(Protocol):
         secrets: Sequence[str] = (),
         right: Right = "work",
         agent: str = "",
+        copy: str = "",
     ) -> ModuleInstance:
         """Start module `name` for `session`, its workspace mounted; returns when its health service serves.
 
         `right`: whether it may write in the workspace. `agent`: whose alone the instance is; empty: it serves all
-        agents of the session. There is at most one instance for each (session, name, right, agent).
+        agents of the session. `copy`: which copy of the session's workspace `workspace` is; empty: it is that itself.
+        There is at most one instance for each (session, name, right, agent, copy).
 
         `digest`: which version; None: the one in the catalogue. `egress`: "host:port" that it may reach, granted by
         a person. `secrets`: names of those that its process is told. What runs for this session with another version or grant is stopped first.
@@ -319,18 +321,40 @@ class ModuleHost(Protocol):
     async def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of taking over what was changed in a copy. `version`: of the workspace behind it, empty if nothing was.
+
+    `conflicts`: paths that somebody else changed meanwhile, some of them if they are many.
+    """
+
+    version: str
+    conflicts: tuple[str, ...] = ()
+
+
 class Versions(Protocol):
     """Keeps versions of a workspace in a store beside it, which nothing that works in it can reach.
 
     Every method blocks, and raises `WorkspaceError`; one store is used by one caller at a time.
     """
 
-    def keep(self, workspace: Path, store: Path) -> str:
-        """Keep what stands in `workspace` now; gives the version's id, the last one's only if nothing at all was touched."""
+    def keep(self, workspace: Path, store: Path, *, whole: bool = False) -> str:
+        """Keep what stands in `workspace` now; gives the version's id, the last one's only if nothing at all was touched.
+
+        `whole`: refuses if there is a file or folder that no version can hold.
+        """
         ...
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
         """Make `workspace` what it was at `version`; refuses if something would be lost that no version has."""
+        ...
+
+    def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
+        """Change in `workspace` what differs between two versions of a copy, or nothing where somebody else changed it since."""
+        ...
+
+    def forget(self, workspace: Path, store: Path) -> None:
+        """A copy is gone that versions were kept of."""
         ...
 
     def changes(self, store: Path, old: str, new: str) -> str:

@@ -290,7 +290,7 @@ class DockerHost(Host[DockerInstance]):
         if workspace is None or not workspace.is_relative_to(self._data):
             return False
         match workspace.relative_to(self._data).parts:
-            case ("sessions", _, "workspace"):
+            case ("sessions", _, "workspace") | ("sessions", _, "copies", _):
                 return True
             case ("run", name):
                 return name.endswith("-set")
@@ -299,7 +299,7 @@ class DockerHost(Host[DockerInstance]):
     def _name(self, key: Key) -> str:
         """The name of an instance's container: known, so that one whose start failed half-way is found too."""
         plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", key.session)[:40]
-        whose = f"-{hashlib.sha256(key.agent.encode()).hexdigest()[:12]}" if key.agent else ""
+        whose = f"-{hashlib.sha256(key.whose.encode()).hexdigest()[:12]}" if key.whose else ""
         look = "-look" if key.right == "look" else ""
         return f"iact-{owner.data_digest(self._data)}-{plain}-{key.name}{whose}{look}"
 

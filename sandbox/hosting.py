@@ -112,8 +112,9 @@ class Host(ABC, Generic[Running]):
         secrets: Sequence[str] = (),
         right: Right = "work",
         agent: str = "",
+        copy: str = "",
     ) -> Running:
-        """Start module `name`, or give the instance of it that runs in `session` for this right and agent already.
+        """Start module `name`, or give the instance of it that runs in `session` for this right, agent and copy already.
 
         `digest`: which version of it; None: the one in the catalogue. `egress`: exactly these "host:port" that
         a person granted. An instance of another version, or with another grant, is stopped first.
@@ -122,7 +123,7 @@ class Host(ABC, Generic[Running]):
             SandboxUnavailable: there is no engine, no image or no such module; the sentence says what to do.
             ModuleLost: it did not come up, or failed so often that it was withdrawn.
         """
-        key = Key(session, name, right, agent)
+        key = Key(session, name, right, agent, copy)
         async with self._starting.setdefault(key, asyncio.Lock()):
             pooled = await self._pooled(key, digest, workspace, report, plain=not egress and not secrets)
             if pooled is not None:
@@ -140,6 +141,7 @@ class Host(ABC, Generic[Running]):
             egress=egress,
             secrets=secrets,
             agent=agent,
+            copy=copy,
         )
 
     async def _found(
@@ -227,14 +229,14 @@ class Host(ABC, Generic[Running]):
 
         `plain`: it is to be given neither a way out nor secrets.
         """
-        if not plain or digest is None or key in self._running or not self.pool.has(key, digest):
+        if key.copy or not plain or digest is None or key in self._running or not self.pool.has(key, digest):
             return None
         restarts = await self._restart(key, digest, report)
         instance = await self.pool.take(key, digest, workspace)
         if instance is None:
             return None
         held = instance.temporary
-        if held is not None and not self._temporaries.give(held, (key.session, key.name, key.agent)):
+        if held is not None and not self._temporaries.give(held, (key.session, key.name, key.whose)):
             await instance.stop()  # its agent's other instance was not the pool's, and has other files
             return None
         return await self._begun(instance, restarts)
@@ -250,7 +252,7 @@ class Host(ABC, Generic[Running]):
         """The temporary files that viewer and worker share; None for a module that has no viewer."""
         if module.workspace != "write":
             return None
-        return self._temporaries.hold((key.session, key.name, key.agent))
+        return self._temporaries.hold((key.session, key.name, key.whose))
 
     def _new_temporary(self) -> Path:
         return reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}-tmp"

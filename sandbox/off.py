@@ -44,6 +44,7 @@ class OffHost:
         secrets: Sequence[str] = (),
         right: Right = "work",
         agent: str = "",
+        copy: str = "",
     ) -> ModuleInstance:
         raise SandboxUnavailable(self.reason)
 

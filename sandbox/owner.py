@@ -24,12 +24,21 @@ STARTED = "iact.started"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which instance. `right`: whether it is the viewer or the worker; `agent`: whose alone it is, "" for all."""
+    """Which instance. `right`: whether it is the viewer or the worker; `agent`: whose alone it is, "" for all.
+
+    `copy`: the copy of the session's workspace that it works in, "" for that itself.
+    """
 
     session: str
     name: str
     right: Right = "work"
     agent: str = ""
+    copy: str = ""
+
+    @property
+    def whose(self) -> str:
+        """Agent and copy in one."""
+        return f"{self.agent}@{self.copy}" if self.copy else self.agent
 
 
 def data_digest(data: Path) -> str:

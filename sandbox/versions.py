@@ -21,7 +21,7 @@ from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from core.errors import WorkspaceError
-from core.ports import KeptFile, PathStep
+from core.ports import KeptFile, PathStep, Taken
 from sandbox import version_reader
 from sandbox.foreign_store import bring
 from sandbox.git import OBJECTS, OUTPUT, check_objects, run_git
@@ -42,6 +42,8 @@ _TIDY: Final = 200
 _BRANCH: Final = "refs/heads/workspace"
 _LISTED: Final = 64 << 20
 """Bytes of a version's list of files, and of a difference, at most."""
+_CONFLICTS: Final = 100
+"""Paths that are named at most where changes can't be taken over."""
 _EMPTY: Final = version_reader.EMPTY
 """Stands in a folder that holds nothing; a real name never holds a bare percent sign."""
 _DEPTH: Final = 60
@@ -83,18 +85,18 @@ class GitVersions:
     """Implements `core.ports.Versions`. All methods block; one store is used by one caller at a time."""
 
     def __init__(self) -> None:
-        self._known: dict[Path, _Known] = {}
+        self._known: dict[tuple[Path, Path], _Known] = {}
 
-    def keep(self, workspace: Path, store: Path) -> str:
+    def keep(self, workspace: Path, store: Path, *, whole: bool = False) -> str:
         """Keep what stands in `workspace` now; gives the version's id, the last one's if nothing was touched.
 
         Nothing means nothing: whoever relies on an id that stayed the same may rely on no name, content, mode, time or
-        attribute having been written, of what a version can't hold neither.
+        attribute having been written, of what a version can't hold neither. `whole`: all files and folders must be in it.
 
         Raises:
             WorkspaceError: it can't be kept, or holds more than a version can.
         """
-        known = self._known.setdefault(store, _Known())
+        known = self._known.setdefault((workspace, store), _Known())
         looked = time.time_ns()
         try:
             if not os.path.lexists(store):
@@ -119,6 +121,9 @@ class GitVersions:
             known.made += 1
         known.seals, known.looked, known.marks = seals, looked, marks
         known.left_out = frozenset(entry.path for entry in found if not entry.mode)
+        if whole and known.left_out:
+            name = os.fsdecode(min(known.left_out))
+            raise WorkspaceError(f"No version holds {name!r}: it is too large, too deep or not to be read.")
         return known.version
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
@@ -129,25 +134,42 @@ class GitVersions:
         """
         wanted = _tree(store, version)
         now = self._keep_first(workspace, store) if os.listdir(workspace) else {}
-        lost = _in_the_way(self._known[store].left_out, wanted.keys()) if now else []
+        lost = _in_the_way(self._known[workspace, store].left_out, wanted.keys()) if now else []
         if lost:
             raise WorkspaceError(
                 f"No version holds the {os.fsdecode(lost[0])!r} that stands in the workspace now, and restoring "
                 "would replace it; move it away first. Nothing was restored."
             )
-        names = sorted(path for path, entry in wanted.items() if now.get(path) != entry)
-        contents = list(_contents(store, {path: wanted[path][1] for path in names}))
-        try:
-            root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                for path in sorted(now.keys() - wanted.keys(), reverse=True):
-                    _delete(root, path)
-                for path, data in contents:
-                    _write(root, path, wanted[path][0], data)
-            finally:
-                os.close(root)
-        except OSError as error:
-            raise WorkspaceError(f"The workspace can't be written ({error.strerror}).") from error
+        written = {path: entry for path, entry in wanted.items() if now.get(path) != entry}
+        _change(workspace, store, written, now.keys() - wanted.keys())
+
+    def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
+        """Change in `workspace` what differs between the versions `base` and `copy`, or nothing.
+
+        Nothing, if something else was changed there since `base` at one of those paths. What stands there is kept first.
+        Doing it again after a crash is harmless.
+
+        Raises:
+            WorkspaceError: there is no such version, or the workspace can't be kept or written.
+        """
+        old, new = _tree(store, base), _tree(store, copy)
+        now = _tree(store, self.keep(workspace, store))
+        differs = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+        due = {path for path in differs if now.get(path) != new.get(path)}
+        written = {path: new[path] for path in due if path in new}
+        others = {path for path in now.keys() - old.keys() if now[path] != new.get(path)}
+        there = self._known[workspace, store].left_out | others
+        met = {path for path in due if now.get(path) != old.get(path)}
+        met.update(_in_the_way(there, written.keys()))
+        met = {path for path in met if not path.endswith(_EMPTY)}
+        if met:
+            return Taken("", tuple(_shown(path) for path in sorted(met)[:_CONFLICTS]))
+        _change(workspace, store, written, due - new.keys())
+        return Taken(self.keep(workspace, store))
+
+    def forget(self, workspace: Path, store: Path) -> None:
+        """A folder is gone that versions were kept of."""
+        self._known.pop((workspace, store), None)
 
     def _keep_first(self, workspace: Path, store: Path) -> Mapping[bytes, tuple[bytes, bytes]]:
         try:
@@ -319,6 +341,34 @@ def _contents(store: Path, objects: Mapping[bytes, bytes]) -> Iterator[tuple[byt
 
 
 # --- the workspace --------------------------------------------------------------------------------------
+
+
+def _change(
+    workspace: Path, store: Path, written: Mapping[bytes, tuple[bytes, bytes]], gone: Set[bytes]
+) -> None:
+    """Write what these objects hold into the workspace, and take away what is to be gone.
+
+    Raises:
+        WorkspaceError: it can't be written, or an object is lost.
+    """
+    contents = list(_contents(store, {path: written[path][1] for path in sorted(written)}))
+    try:
+        root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            for path in sorted(gone, reverse=True):
+                _delete(root, path)
+            for path, data in contents:
+                _write(root, path, written[path][0], data)
+        finally:
+            os.close(root)
+    except OSError as error:
+        raise WorkspaceError(f"The workspace can't be written ({error.strerror}).") from error
+
+
+def _shown(path: bytes) -> str:
+    """A stored path for people, whatever its bytes are."""
+    name = b"/".join(_parts(path)).decode("utf-8", "replace")
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
 
 
 def _encoded(name: str) -> bytes:

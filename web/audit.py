@@ -15,7 +15,7 @@ from core.ports import JSON
 from core.records.calls import ClearanceAnswer, ClearanceAsk
 from core.records.dialogue import Recall
 from core.records.parts import AttachedValue, Memory
-from core.records.plans import Ask, Extend, Node, Plan, Wake
+from core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
 from web.render import NONE, Known, code_block, markdown, output, plain
 from web.visible import exact
 
@@ -187,6 +187,29 @@ def node_html(node: Node) -> str:
         f'<p class="aside"><span class="function">{plain(node.node)}</span> '
         f'<span class="badge {word}">{plain(node.to.replace("_", " "))}</span> {plain(node.detail)}</p>'
     )
+
+
+def copy_html(copy: MakeCopy) -> str:
+    """A step that races has a copy of the workspace, or takes its turn."""
+    if copy.base:
+        what = "works in a copy of the workspace of its own"
+    else:
+        what = f"takes its turn in the workspace itself, since it can't have a copy: {copy.why.rstrip('.')}"
+    return f'<p class="aside"><span class="function">{plain(copy.node)}</span> {plain(what)}.</p>'
+
+
+def taken_html(taken: TakeOver) -> str:
+    """What became of the copy of a step that came first."""
+    if taken.version:
+        what = "came first: what it wrote in its copy stands in the workspace now"
+    elif taken.conflicts:
+        what = (
+            "came first, but nothing of its copy was put into the workspace, since somebody else changed there meanwhile: "
+            + ", ".join(taken.conflicts)
+        )
+    else:
+        what = f"came first, but its copy could not be put into the workspace: {taken.why.rstrip('.')}"
+    return f'<p class="aside"><span class="function">{plain(taken.node)}</span> {plain(what)}.</p>'
 
 
 def draft_html(text: str) -> str:

@@ -44,19 +44,33 @@ from core.records.control import (
 from core.records.dialogue import Choose, Discard, Generation, Recall, Reply, Say, Spawn, Turn, Upload
 from core.records.kinds import Control
 from core.records.parts import Blob
-from core.records.plans import Ask, Draft, Extend, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust, Wake
+from core.records.plans import (
+    Ask,
+    Draft,
+    Extend,
+    MakeCopy,
+    Node,
+    Plan,
+    ProfileRisk,
+    ProfileRule,
+    ProfileTrust,
+    TakeOver,
+    Wake,
+)
 from core.records.record import Record
 from core.records.session import Adopt, Close, Fork, Module, Notice, Open
 from core.session.text import IsAction, calls, looks_like_action
 from web.audit import (
     answer_html,
     ask_html,
+    copy_html,
     draft_html,
     extend_html,
     node_html,
     plan_html,
     question_html,
     recall_html,
+    taken_html,
     wake_html,
 )
 from web.render import (
@@ -205,6 +219,10 @@ def record_html(
             return extend_html(more)
         case Node() as node:
             return node_html(node)
+        case MakeCopy() as copy:
+            return copy_html(copy)
+        case TakeOver() as taken:
+            return taken_html(taken)
         case Ask() as ask:
             return ask_html(ask, record.body)
         case Draft():

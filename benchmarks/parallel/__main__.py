@@ -41,6 +41,8 @@ def spans(journal: Path) -> Spans:
                 began.setdefault(node, at)
             case Node(node=node, to="executed", t=at):
                 ended[node] = at
+            case Node(node=node, cause="lost_race"):
+                began.pop(node, None)
     lost = sorted(began.keys() - ended.keys())
     if lost:
         raise RuntimeError(f"not every step was executed: {', '.join(lost)}; see {journal}")
@@ -82,6 +84,18 @@ def one_file(folder: Path) -> float:
     return makespan(found)
 
 
+def race(folder: Path) -> float:
+    """Two that write one file and race, each in a copy of the workspace with a container of its own.
+
+    From the end of what both wait for to that of the winner, which sleeps for a second, its changes taken over.
+    """
+    first = shell("s0", "echo a >> log; sleep 60; echo b >> log", "warm")
+    second = shell("s1", "echo a >> log; sleep 1; echo b >> log", "warm")
+    last: Step = {**shell("last", "cat log", "s0", "s1"), "join": "any_of"}
+    found = planned(folder, [first, second, last])
+    return found["s1"][1] - found["warm"][1]
+
+
 def agents(folder: Path) -> float:
     """Eight agents, each of which has its own container run a script of a second."""
 
@@ -106,6 +120,7 @@ WORK: Mapping[str, tuple[Callable[[Path], float], float | None]] = {
     "sixteen sleeps of a second": (lambda folder: sleeps(folder, 16), 2.5),
     "a chain of eight, for each step": (chain, 0.25),
     "two that write one file, a second each": (one_file, None),
+    "two that write one file and race, a second and a minute": (race, None),
     "eight agents, their containers included": (agents, None),
 }
 """What is measured, and the most seconds that it may take."""

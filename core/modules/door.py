@@ -67,6 +67,8 @@ class FunctionCall:
     """Seconds that the module is told it has; None: `timeout`."""
     step: str = ""
     """The name of the plan's step whose state in the module this is (`core.modules.whose`); empty: the agent's."""
+    copy: Path | None = None
+    """The copy of the workspace in which it is made; None: in the workspace itself."""
 
     @property
     def module(self) -> str:
@@ -116,6 +118,8 @@ class Modules(Protocol):
     async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None: ...
 
     async def drop(self, module: str) -> None: ...
+
+    async def leave(self, copy: Path) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -217,7 +221,7 @@ class Door:
             ModuleFault: the module broke the protocol.
         """
         ticket.redeem(call.request)
-        key = key_of(call.module, call.start, ticket.right, call.agent)
+        key = key_of(call.module, call.start, ticket.right, call.agent, call.copy)
         underway = _Underway(key, call.agent, ticket.impact)
 
         async def run() -> Outcome:
@@ -471,6 +475,13 @@ class Door:
             await self._instances.drop(key)
         for whose in [one for one in self._carried if one[0] == module]:
             del self._carried[whose]
+
+    async def leave(self, copy: Path) -> None:
+        """Stop all that works in a copy of the workspace, which goes away."""
+        async with asyncio.TaskGroup() as group:
+            for key in [one for one in self._instances.running if one.copy == copy]:
+                group.create_task(self._instances.give_up(key))
+        self._quotas = {room: quota for room, quota in self._quotas.items() if room.folder != copy}
 
     async def _forget(self, key: Key) -> None:
         """An instance is not there any more."""

@@ -25,11 +25,15 @@ MOST: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One instance of a session: of which module, what it may do, and whose alone it is (empty: everybody's)."""
+    """One instance of a session: of which module, what it may do, and whose alone it is (empty: everybody's).
+
+    `copy`: the copy of the workspace that it works in; None: the workspace itself.
+    """
 
     module: str
     right: Right
     agent: str = ""
+    copy: Path | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -53,9 +57,9 @@ class Running:
         return self.client.fresh or await self.client.serves() or await self.instance.why_lost() is None
 
 
-def key_of(module: str, start: Start, right: Right, agent: str) -> Key:
-    """Which instance of a module serves a call of `agent` with this right."""
-    return Key(module, right if start.views else "work", agent if start.own else "")
+def key_of(module: str, start: Start, right: Right, agent: str, copy: Path | None = None) -> Key:
+    """Which instance of a module serves a call of `agent` with this right, perhaps in a `copy` of the workspace."""
+    return Key(module, right if start.views else "work", agent if start.own else "", copy)
 
 
 @dataclass(slots=True)
@@ -103,13 +107,14 @@ class Instances:
                 instance = await self.host.start(
                     key.module,
                     session=self.session,
-                    workspace=self.workspace,
+                    workspace=key.copy or self.workspace,
                     report=report,
                     digest=start.digest,
                     egress=start.egress,
                     secrets=start.secrets,
                     right=key.right,
                     agent=key.agent,
+                    copy=key.copy.name if key.copy is not None else "",
                 )
             finally:
                 self._begun -= 1

@@ -20,6 +20,12 @@ class StopFiring(NamedTuple):
     node: str
 
 
+class TakeOver(NamedTuple):
+    """What the attempt at a node wrote in its copy of the workspace is to stand in the workspace: then it has succeeded."""
+
+    node: str
+
+
 class AskModel(NamedTuple):
     """Put a question to a model. `pieces`: its answer is to be told piece by piece, too."""
 
@@ -79,5 +85,14 @@ Assessed = Risk | RuleFired | Trust
 """What a mode tells of its judgement of a plan."""
 
 Command = (
-    NodeChange | PlanVersion | PlanExtension | Firing | StopFiring | AskModel | StopAsking | Notice | Assessed
+    NodeChange
+    | PlanVersion
+    | PlanExtension
+    | Firing
+    | StopFiring
+    | TakeOver
+    | AskModel
+    | StopAsking
+    | Notice
+    | Assessed
 )

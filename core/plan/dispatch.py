@@ -47,9 +47,12 @@ class Dispatch:
             run.unadmitted.append(node)
             return
         info = run.info_of(record.node, arguments)
+        race = self._race(record.node, info)
         names = self._exclusive(record.node, info)
-        for name in names:
-            if not self._resources.free((name,)):
+        shared = tuple(one for one in names if one not in record.node.writes) if race else ()
+        names = tuple(one for one in names if one not in shared)
+        for name in (*names, *shared):
+            if not self._resources.free(name, shared=name in shared):
                 self._parked.setdefault(name, []).append(node)
                 return
         wait = self._throttled(record.node, info)
@@ -59,8 +62,9 @@ class Dispatch:
             return
         del self._prepared[node]
         self._resources.take(names, node)
+        self._resources.take(shared, node, shared=True)
         run.emit(node, "dispatched")
-        self.fire(Attempt(record.node, arguments, names))
+        self.fire(Attempt(record.node, arguments, names, shared, race))
 
     def fire(self, attempt: Attempt) -> None:
         """Make an attempt, the first of a dispatch or a further one."""
@@ -73,8 +77,10 @@ class Dispatch:
             inputs = {one: state.outputs[one] for one in node.dependencies if one in state.outputs}
         labels = state.labels_of(node.id) if node.refs else ()
         run.out.append(
-            Firing(state.plan.id, record.version, node, record.attempts, attempt.arguments, labels, inputs)
-        )
+            Firing(
+                state.plan.id, record.version, node, record.attempts, attempt.arguments, labels, inputs, attempt.race
+            )
+        )  # fmt: skip
 
     def take_up(self, node: str) -> None:
         """An attempt of an earlier run goes on outside: wait for its outcome."""
@@ -96,8 +102,8 @@ class Dispatch:
         attempt = self._run.attempts.pop(node)
         self._deadlines.pop(node, None)
         self._left.pop(node, None)
-        if attempt.names:
-            self._free(attempt.names, node)
+        if attempt.names or attempt.shared:
+            self._free((*attempt.names, *attempt.shared), node)
 
     def _free(self, names: Iterable[str], node: str) -> None:
         self._resources.release(names, node)
@@ -153,6 +159,17 @@ class Dispatch:
             if state.any_of(one) and node.id in state.nodes[one].node.after
         ]
         return tuple(dict.fromkeys((*writes, *races)))
+
+    def _race(self, node: Node, info: FunctionInfo | None) -> str:
+        """The node for which it races in a copy of the workspace; empty if it works in the workspace itself.
+
+        Whatever stands behind it but that one needs what it writes, whoever wins.
+        """
+        state = self._run.state
+        serves = state.nodes[node.id].serves
+        if info is None or not info.copies or len(serves) != 1:
+            return ""
+        return serves[0] if node.id in state.nodes[serves[0]].node.candidates else ""
 
     def _throttled(self, node: Node, info: FunctionInfo | None) -> float:
         """Seconds until its endpoint takes another call."""

@@ -21,7 +21,7 @@ from core.plan.model import WORK, Node, Plan, PlanError, PlanExtension, PlanVers
 from core.plan.modes.base import Mode
 from core.plan.recovery import Exhausted, Ladder, LadderBudget, Retry
 from core.plan.schedule import ReadyQueue
-from core.plan.seams import ROLES, Catalogue, Failure, FunctionInfo, Question
+from core.plan.seams import ROLES, Catalogue, Failure, FunctionInfo, Question, Success
 from core.plan.state import NodeChange, PlanEvent, PlanState
 from core.plan.states import TERMINAL, Cause
 from core.ports import JSON
@@ -34,16 +34,21 @@ NEVER: Final = float("inf")
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt that runs. `names`: what it holds alone meanwhile. `judging`: the thought that looks at its output.
+    """One attempt that runs. `names`: what it holds alone meanwhile; `shared`: what it holds with others that race, each
+    in a copy of the workspace. `race`: the node for which it does that. `judging`: the thought that looks at its output.
 
-    `ending`: it is being stopped, because its time was over or because nothing is to come of it.
+    `kept`: what it gave in its copy, which is not taken over yet. `ending`: it is being stopped, because its time was
+    over or because nothing is to come of it.
     """
 
     node: Node
     arguments: Mapping[str, JSON]
     names: tuple[str, ...]
+    shared: tuple[str, ...] = ()
+    race: str = ""
     ending: Literal["", "timeout", "stopped"] = ""
     judging: int = 0
+    kept: Success | None = None
 
 
 class Execution:
@@ -273,9 +278,12 @@ class Execution:
         role = self.limits.roles.get(question.kind) or ROLES[question.kind]
         return replace(question, role=role, shape=question.shape or SHAPES.get(question.kind))
 
-    def try_again(self, node: Node, failure: Failure, arguments: Mapping[str, JSON]) -> Retry | Exhausted:
-        """Rung 1, for an attempt with these arguments."""
-        info, impact = self.info_of(node, arguments), self.impact_of(node, arguments)
+    def try_again(
+        self, node: Node, failure: Failure, arguments: Mapping[str, JSON], *, copied: bool = False
+    ) -> Retry | Exhausted:
+        """Rung 1, for an attempt with these arguments. `copied`: it was made in a copy, so nothing came of it."""
+        info = self.info_of(node, arguments)
+        impact = 0 if copied else self.impact_of(node, arguments)
         idempotent = bool(node.idempotent or (info is not None and info.idempotent))
         return self.ladder.attempt_retry(node.id, failure, impact=impact, idempotent=idempotent)
 

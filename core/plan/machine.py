@@ -18,7 +18,7 @@ from typing import Final
 from core.plan import answers, contracts, questions, revision
 from core.plan.admission import NOT_STARTED
 from core.plan.briefing import NOTHING, Briefing
-from core.plan.commands import AskModel, Command, StopAsking, StopFiring
+from core.plan.commands import AskModel, Command, StopAsking, StopFiring, TakeOver
 from core.plan.deliberation import NO_REPLY, Deliberation
 from core.plan.dispatch import Dispatch
 from core.plan.execution import Attempt, Execution, Timer
@@ -98,6 +98,8 @@ class PlanMachine:
         self._dispatch = Dispatch(self.run)
         self._thoughts: dict[int, _Thought] = {}
         self._counted = 0
+        self._arrived: dict[str, list[str]] = {}
+        """Who came to the end of its copy in a race, in order; the first of them is being taken over."""
         self._waiting: list[int] = []
         """Thoughts whose question is not put while the plan is paused."""
         self._stood = 0.0
@@ -265,13 +267,49 @@ class PlanMachine:
         why = f"The result was judged not to hold: {judgement}"
         self._settle_attempt(attempt, outcome if kept else Failure("contract", why, tokens=outcome.tokens))
 
-    def _settle_attempt(self, attempt: Attempt, outcome: Outcome) -> None:
-        """An attempt has its outcome: another try at once by a rule of the mode, or its node's end."""
+    def uncopied(self, node: str, at: float) -> None:
+        """An attempt that races can have no copy: it works in the workspace itself, in turn with the others."""
+        self.run.at = at
+        if node in self.run.attempts:
+            self.run.attempts[node].race = ""
+
+    def taken_over(self, node: str, failure: Failure | None, at: float) -> None:
+        """What an attempt wrote in its copy stands in the workspace now, or can't: `failure`."""
+        run = self.run
+        run.at = at
+        attempt = run.attempts[node]
+        kept, arrived = attempt.kept, self._arrived[attempt.race]
+        assert kept is not None
+        self._settle_attempt(attempt, failure or kept, final=True)
+        self._stop_stopped()  # who lost the race by this is not taken over
+        arrived.remove(node)
+        if arrived:
+            run.out.append(TakeOver(arrived[0]))
+        else:
+            del self._arrived[attempt.race]
+        self._turn()
+
+    def _arrive(self, attempt: Attempt, success: Success) -> None:
+        """An attempt came to the end of its copy. It has won if nobody did before and its changes can be taken over."""
+        attempt.kept = success
+        arrived = self._arrived.setdefault(attempt.race, [])
+        arrived.append(attempt.node.id)
+        if len(arrived) == 1:
+            self.run.out.append(TakeOver(attempt.node.id))
+
+    def _settle_attempt(self, attempt: Attempt, outcome: Outcome, *, final: bool = False) -> None:
+        """An attempt has its outcome: another try at once by a rule of the mode, or its node's end.
+
+        `final`: what it wrote in a copy has been dealt with.
+        """
         run, node = self.run, attempt.node
+        if isinstance(outcome, Success) and attempt.race and not attempt.ending and not final:
+            self._arrive(attempt, outcome)
+            return
         if isinstance(outcome, Failure) and not attempt.ending and not run.concluded:
             again = run.mode.recover(run.state, node.id, outcome, dict(attempt.arguments))
             if again is not None:
-                attempt.arguments = again
+                attempt.arguments, attempt.kept = again, None
                 self._dispatch.fire(attempt)
                 return
         self._dispatch.over(node.id)
@@ -287,7 +325,7 @@ class PlanMachine:
 
     def _failed(self, attempt: Attempt, failure: Failure) -> None:
         run, node = self.run, attempt.node
-        rung = run.try_again(node, failure, attempt.arguments)
+        rung = run.try_again(node, failure, attempt.arguments, copied=bool(attempt.race))
         if isinstance(rung, Exhausted) or run.concluded:
             why = f" ({rung.why})" if isinstance(rung, Exhausted) and failure.transient else ""
             run.emit(node.id, "broke", detail=f"{failure.message}{why}")
@@ -320,6 +358,11 @@ class PlanMachine:
             self._drop(attempt.judging)
             attempt.judging = 0
             self._settle_attempt(attempt, self._overtime(attempt))
+        elif attempt.kept is not None:
+            arrived = self._arrived[attempt.race]
+            if arrived[0] != attempt.node.id:  # what is being taken over comes to its end
+                arrived.remove(attempt.node.id)
+                self._settle_attempt(attempt, self._overtime(attempt), final=True)
         elif not told:
             self.run.out.append(StopFiring(attempt.node.id))
 

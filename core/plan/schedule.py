@@ -58,19 +58,30 @@ class ReadyQueue:
 
 
 class Resources:
-    """Who writes what. Two writers of one resource never run at the same time."""
+    """Who writes what. Two writers of one resource never run at the same time, but those that share it may: what
+    each of them writes is in a copy of its own.
+    """
 
     def __init__(self) -> None:
         self._held: dict[str, str] = {}
+        self._shared: dict[str, set[str]] = {}
 
-    def free(self, names: Iterable[str]) -> bool:
-        return not any(name in self._held for name in names)
+    def free(self, name: str, *, shared: bool = False) -> bool:
+        """Whether a node may take it now, alone or `shared`."""
+        return name not in self._held and (shared or name not in self._shared)
 
-    def take(self, names: Iterable[str], node: str) -> None:
+    def take(self, names: Iterable[str], node: str, *, shared: bool = False) -> None:
         for name in names:
-            self._held[name] = node
+            if shared:
+                self._shared.setdefault(name, set()).add(node)
+            else:
+                self._held[name] = node
 
     def release(self, names: Iterable[str], node: str) -> None:
         for name in names:
             if self._held.get(name) == node:
                 del self._held[name]
+            sharing = self._shared.get(name, set())
+            sharing.discard(node)
+            if not sharing:
+                self._shared.pop(name, None)

@@ -27,11 +27,14 @@ class Success:
     tokens: int = 0
 
 
-FailureKind = Literal["raised", "incomplete", "unavailable", "timeout", "contract", "crashed", "interrupted"]
+FailureKind = Literal[
+    "raised", "incomplete", "unavailable", "timeout", "contract", "crashed", "interrupted", "conflict"
+]
 """raised: the tool's own error. incomplete: denied or unreachable, which look alike and are never retried.
-unavailable: overloaded or not there yet (transient). crashed: our own runner raised."""
+unavailable: overloaded or not there yet (transient). crashed: our own runner raised. conflict: what it wrote in a copy
+could not be taken over, because the workspace had changed there meanwhile (transient: the next copy is made anew)."""
 
-TRANSIENT: frozenset[FailureKind] = frozenset({"unavailable", "timeout", "interrupted"})
+TRANSIENT: frozenset[FailureKind] = frozenset({"unavailable", "timeout", "interrupted", "conflict"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,8 @@ Decision = Literal["approved", "denied", "expired"]
 class Firing(NamedTuple):
     """One attempt at one node. `arguments`: with every ref resolved. `labels`: where they come from.
 
-    `inputs`: for an agent node, the outputs of what it stands behind, by id.
+    `inputs`: for an agent node, the outputs of what it stands behind, by id. `race`: the node for which it races in a
+    copy of the workspace; empty: it works in the workspace itself.
     """
 
     plan: str
@@ -68,6 +72,7 @@ class Firing(NamedTuple):
     arguments: Mapping[str, JSON]
     labels: tuple[str, ...]
     inputs: Mapping[str, JSON]
+    race: str = ""
 
 
 # --- asking models ---------------------------------------------------------------------------------
@@ -123,6 +128,8 @@ class FunctionInfo:
     resolves: Mapping[str, str] | None = None
     """Auto-resolution rules: parameter → expression, see `profile`."""
     body: str = ""
+    copies: bool = False
+    """Of a very call: all that it writes is in the workspace, so that it can be made in a copy of that."""
 
 
 class Catalogue(Protocol):

@@ -222,7 +222,7 @@ class PlanState:
                 record.started = change.at
         elif change.cause == "retried":
             record.retries += 1
-        if change.detail:
+        if change.detail or change.cause == "lost_race":
             record.error = change.detail
         if target in TERMINAL:
             if target == "failed":

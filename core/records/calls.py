@@ -161,6 +161,8 @@ class Result(Content):
     """The version of the workspace behind a call that may have written."""
     beside: Annotated[Derived[tuple[int, ...]], Since("1.2")] = ()
     """The other calls that may have written since the version before: what they had done by then is in this one, too."""
+    copied: Annotated[Derived[bool], Since("1.2")] = False
+    """It was made in a copy of the workspace, and `version` is of that."""
     unkept: Outcome[bool] = False
     """It may have written, and no version could be kept."""
     unchanged: Outcome[int] = 0

@@ -46,11 +46,13 @@ from core.records.plans import (
     Draft,
     Extend,
     Fire,
+    MakeCopy,
     Node,
     Plan,
     ProfileRisk,
     ProfileRule,
     ProfileTrust,
+    TakeOver,
     Wake,
 )
 from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
@@ -67,13 +69,15 @@ Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "close",
-    "effects", "settle", "draft", "wake", "choose", "profile", "extend",
+    "effects", "settle", "draft", "wake", "choose", "profile", "extend", "copy",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 
 Dialogue: TypeAlias = Say | Choose | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
 Calls: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
-Plans: TypeAlias = Plan | Extend | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | Ask | Draft | Wake
+Plans: TypeAlias = (
+    Plan | Extend | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | MakeCopy | TakeOver | Ask | Draft | Wake
+)  # fmt: skip
 Control: TypeAlias = (
     Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | SetModels | Declassify | StartPlan | Restore
     | BeginPlan | EditPlan | RetryStep | SendNow | Reword | Withdraw | StopCalls

@@ -164,6 +164,53 @@ class Fire(Content):
     """What it calls."""
     to: Derived[str] = ""
     """The child that it calls."""
+    race: Annotated[Derived[str], Since("1.2")] = ""
+    """The step for which it races in a copy of the workspace; empty: it works in the workspace itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeCopy(Content):
+    """A step that races has a copy of the workspace, or there can be none."""
+
+    KIND: ClassVar[str] = "copy"
+    OP: ClassVar[str] = "make"
+
+    node: Derived[str]
+    """The step."""
+    action: Derived[int]
+    """The firing that works in it."""
+    base: Outcome[str] = ""
+    """The version of the workspace that it is made of."""
+    why: Outcome[str] = ""
+    """Why there is none: the steps of the race take turns in the workspace itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeOver(Content):
+    """What a step wrote in its copy of the workspace was taken over into the workspace, or could not be.
+
+    It is all that differs between `base` and `copy`, or nothing.
+    """
+
+    KIND: ClassVar[str] = "copy"
+    OP: ClassVar[str] = "take"
+
+    node: Derived[str]
+    """The step, which has won the race by this."""
+    call: Derived[int]
+    """The record of its call."""
+    base: Derived[str]
+    """The version that its copy was made of."""
+    copy: Derived[str]
+    """The version of its copy behind its call."""
+    version: Outcome[str] = ""
+    """The version of the workspace behind this; empty: nothing was taken over."""
+    beside: Derived[tuple[int, ...]] = ()
+    """The calls that may have written in the workspace since the version before: what they had done is in this one, too."""
+    conflicts: Outcome[tuple[str, ...]] = ()
+    """What somebody else changed in the workspace meanwhile, and what kept it from being taken over."""
+    why: Outcome[str] = ""
+    """What else kept it from that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from core.errors import UsageError, WorkspaceError
 from core.ports import FileType, KeptFile, PathStep, Versions
 from core.records.calls import Result
 from core.records.control import Restore
+from core.records.plans import TakeOver
 from core.records.record import Record
 from core.session.fork import STORE
 from core.session.workspace import is_unkept, version_of
@@ -261,6 +262,8 @@ def _what(record: Record) -> str:
     match record.content:
         case Result(function=function):
             return function
+        case TakeOver(node=node):
+            return f"the copy of {node}"
         case Restore(OP=op):
             return op
     return ""

@@ -33,6 +33,7 @@ from core.journal.seal import Sealer
 from core.ports import Versions
 from core.records.calls import Result
 from core.records.control import Restore
+from core.records.plans import TakeOver
 from core.records.record import Record, blobs_of, timestamp
 from core.records.session import Adopt, Open
 from core.records.session import Fork as ForkContent
@@ -130,7 +131,9 @@ class _Shared:
         if record.agent == "/":
             self.step = record.step
         match record.content:
-            case Result() | Restore() as said if said.version:
+            case Result(copied=True):
+                pass  # a version of a copy is none of the workspace's
+            case Result() | Restore() | TakeOver() as said if said.version:
                 self.version, self.unkept = said.version, False
             case Result(unkept=True):
                 self.unkept = True

@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final, Literal
 
 from core.errors import (
@@ -33,6 +34,7 @@ from core.modules.registry import Start
 from core.modules.whose import step_of
 from core.records.calls import Call, Result, State
 from core.records.parts import Artifact, Blob
+from core.session.copies import Copies
 from core.session.effects import Underway
 from core.session.events import Notice, Output
 from core.session.files import SessionFiles
@@ -65,6 +67,7 @@ class FunctionCalls:
         monitor: Monitor,
         loader: ModuleLoader,
         files: SessionFiles,
+        copies: Copies,
     ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
@@ -72,6 +75,7 @@ class FunctionCalls:
         self._monitor = monitor
         self._loader = loader
         self._files = files
+        self._copies = copies
         self._unkept: set[str] = set()
         """Why files were not kept, as people were told."""
 
@@ -150,6 +154,7 @@ class FunctionCalls:
         start = loaded.start if loaded is not None else Start()
         writes = ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write"
         function = loaded.manifest.function(pending.spec.name.split(".", 1)[1]) if loaded else None
+        copy = self._copies.of(agent, pending)
         call = FunctionCall(
             agent.path,
             pending.spec.name,
@@ -159,18 +164,20 @@ class FunctionCalls:
             timeout,
             start,
             told=told,
-            fills=self._room() if writes else None,
+            fills=self._room(copy) if writes else None,
             exclusive=function is not None and function.exclusive,
             states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
-            on_state=partial(self._on_state, agent, pending.spec, pending.step),
+            # What a call leaves in a module that works in a copy goes away with it.
+            on_state=partial(self._on_state, agent, pending.spec, pending.step) if copy is None else None,
             step=pending.step,
+            copy=copy,
         )
         live.printed[pending.call] = ""
         with Spool(live.journal.directory) as spool:
             await underway.begin()
             outcome = await self._invoke(agent, pending, ticket, call, spool)
             took = round((live.clock.monotonic() - started) * 1000)
-            version, unkept = await self._keep_files(agent) if writes else ("", False)
+            version, unkept = await self._keep_files(agent, copy) if writes else ("", False)
             unchanged = await underway.end(agent.path)
             if outcome != "cancelled":
                 taken, lost = live.clock.monotonic() - decided, outcome == "incomplete"
@@ -189,8 +196,10 @@ class FunctionCalls:
             printed[call] = _bounded(printed[call] + text)
         self._live.publish(Output(agent.path, call, text))
 
-    def _room(self) -> Room | None:
+    def _room(self, copy: Path | None) -> Room | None:
         """What calls that write fill, and may only so far; what becomes of the user's own disk is their business."""
+        if copy is not None:
+            return Room(copy)
         if self._live.tree.workspace == "scratch":
             return Room(self._files.workspace.folder)
         return self._files.effects.room
@@ -212,10 +221,11 @@ class FunctionCalls:
             said = State(function=spec.name, state=module_state(change), node=step_of(step))
             self._live.record(said, agent.path)
 
-    async def _keep_files(self, agent: Agent) -> tuple[str, bool]:
-        """The version of the workspace after a call that may have written, and whether none could be kept."""
+    async def _keep_files(self, agent: Agent, copy: Path | None) -> tuple[str, bool]:
+        """The version of the workspace, or of a copy, after a call that may have written, and whether none could be kept."""
+        workspace = self._files.workspace
         try:
-            version = await self._files.workspace.keep()
+            version = await (workspace.keep() if copy is None else workspace.keep_copy(copy))
         except WorkspaceError as error:
             if str(error) not in self._unkept:  # once, though each call that writes fails alike
                 self._unkept.add(str(error))

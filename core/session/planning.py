@@ -35,13 +35,14 @@ from core.records.plans import Draft, Wake
 from core.records.record import Record
 from core.session.actions import ActionExecutor
 from core.session.asking import ModelCall
+from core.session.copies import Copies
 from core.session.events import Delta
 from core.session.results import record_result, result_of, settle
 from core.session.scheduler import Scheduler
 from core.tree import budget
 from core.tree.agent import Agent, Pending
 from core.tree.apply_plan import answer_to, conclusion, role_of
-from core.tree.plan_run import Asking, PlanRun
+from core.tree.plan_run import Asking, Copied, PlanRun
 
 _LOG: Final = logging.getLogger(__name__)
 _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})
@@ -54,11 +55,12 @@ class Planning:
     While the session is closing, nothing that ends has an outcome.
     """
 
-    def __init__(self, scheduler: Scheduler, models: Models, actions: ActionExecutor) -> None:
+    def __init__(self, scheduler: Scheduler, models: Models, actions: ActionExecutor, copies: Copies) -> None:
         self.live = scheduler.live
         self.scheduler = scheduler
         self.models = models
         self.actions = actions
+        self.copies = copies
         self._running: dict[str, _Running] = {}
         agents = self.live.tree.agents.values()
         self._stopped = {one.path for one in agents if one.plan is not None and one.active}
@@ -128,6 +130,10 @@ class _Running:
         self._begun: set[int] = set()
         """Steps whose task has begun; one that has not would never see that it is cancelled."""
         self._asking: dict[int, asyncio.Task[None]] = {}
+        self._taking: dict[str, asyncio.Task[None]] = {}
+        """What is being taken over into the workspace. It comes to its end, whatever becomes of the plan."""
+        self._turns: dict[str, asyncio.Lock] = {}
+        """Whose turn it is among steps of one race that have no copies."""
         self._alarm: tuple[float, asyncio.Task[None]] | None = None
 
     async def to_its_end(self) -> None:
@@ -157,6 +163,9 @@ class _Running:
                 self._stop(pending)
             elif pending.index not in self._steps:
                 self._steps[pending.index] = self._group.create_task(self._carry_out(pending))
+        for node, copied in self._run.taking.items():
+            if node not in self._taking:
+                self._taking[node] = self._group.create_task(self._take_over(node, copied))
         latched = self._live.tree.latched(self._plan.path)
         for thought, task in list(self._asking.items()):
             if latched or thought not in self._run.asking:
@@ -190,18 +199,22 @@ class _Running:
     async def _carry_out(self, pending: Pending) -> None:
         """Carry out one step: its call through the gate, or a dialogue with a child agent."""
         self._begun.add(pending.index)
-        actions, plan = self._planning.actions, self._plan
+        actions, plan, copies = self._planning.actions, self._plan, self._planning.copies
         try:
             if pending.child:
                 if not pending.call:
                     await actions.act(plan, pending)
                 self._planning.scheduler.drive(pending.child)
-                return
-            while pending in plan.actions:
-                # Where a latch closed while it waited for leave, it is decided when that opens.
-                while self._live.tree.halted(plan, pending):
-                    await self._live.moved()
-                await actions.act(plan, pending)
+            elif pending.race:
+                try:
+                    await copies.make(plan, pending)
+                    alone = contextlib.nullcontext() if pending.base else self._turn(pending.race)
+                    async with alone:
+                        await self._call(pending)
+                finally:
+                    copies.let_go(plan, pending)
+            else:
+                await self._call(pending)
         except asyncio.CancelledError:
             if not self._planning.scheduler.closing:
                 self._abandon(pending)
@@ -211,6 +224,28 @@ class _Running:
         except Exception as error:
             _LOG.exception("A step of the plan %s met a bug.", plan.path)
             self._crashed(pending, error)
+
+    async def _call(self, pending: Pending) -> None:
+        """Make a step's call, until it has its outcome."""
+        while pending in self._plan.actions:
+            # Where a latch closed while it waited for leave, it is decided when that opens.
+            while self._live.tree.halted(self._plan, pending):
+                await self._live.moved()
+            await self._planning.actions.act(self._plan, pending)
+
+    def _turn(self, race: str) -> asyncio.Lock:
+        return self._turns.setdefault(race, asyncio.Lock())
+
+    async def _take_over(self, node: str, copied: Copied) -> None:
+        """Have what a step wrote in its copy of the workspace stand there; not while nothing may happen."""
+        try:
+            tree = self._live.tree
+            while self._plan.active and (tree.latched(self._plan.path) or tree.lockdown):
+                await self._live.moved()
+            await self._planning.copies.take_over(self._plan, self._run, node, copied)
+        finally:
+            del self._taking[node]
+            self.stirred.set()
 
     def _stop(self, pending: Pending) -> None:
         """A step is to end; it is abandoned once what it does has been stopped."""

@@ -13,7 +13,12 @@ from core.tree.agent import Agent, Pending
 def result_of(agent: Agent, pending: Pending, status: ResultStatus) -> Result:
     """The outcome of an action, as far as it is only this."""
     return Result(
-        turn=agent.turn, action=pending.index, function=pending.spec.name, call=pending.call, status=status
+        turn=agent.turn,
+        action=pending.index,
+        function=pending.spec.name,
+        call=pending.call,
+        copied=bool(pending.base),
+        status=status,
     )
 
 

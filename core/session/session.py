@@ -43,6 +43,7 @@ from core.records.record import Record
 from core.records.ways import WAYS, Way
 from core.session.actions import ActionExecutor
 from core.session.child_calls import ChildCalls
+from core.session.copies import Copies
 from core.session.files import SessionFiles
 from core.session.function_calls import FunctionCalls
 from core.session.live import Live
@@ -91,13 +92,14 @@ class Session:
         memory = SessionMemory(live, services.memory)
         self._monitor = Monitor(live, services.authorities)
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
-        functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loader, files)
+        self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)
+        functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loader, files, copies)
         actions = ActionExecutor(
             ChildCalls(live, services.experience, services.templates),
             MemoryActions(live, scheduler, memory),
             functions,
         )
-        self._planning = Planning(scheduler, services.models, actions)
+        self._planning = Planning(scheduler, services.models, actions, copies)
         turns = Turns(scheduler, services.models, memory)
         self._routing = Routing(scheduler, services.models)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing)
@@ -658,6 +660,7 @@ class Session:
         """Stop everything and release the journal; the session can be opened again and goes on."""
         await self._scheduler.close()
         await self._modules.close()
+        await self._copies.close()
         await self.effects.close()
         with contextlib.suppress(JournalUnwritable):
             self._live.end()
@@ -684,6 +687,7 @@ class Session:
     async def _load_modules(self) -> None:
         """Make the functions of the catalogue known; agents begin when this is done."""
         try:
+            await self._copies.open()
             await self.effects.recover()
             await self._loader.refresh()
         except SandboxError as error:

@@ -20,6 +20,7 @@ from core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
 from core.ports import Clock, Happening, OpenLive, Versions
 from core.records.calls import Result
 from core.records.control import Restore
+from core.records.plans import TakeOver
 from core.records.record import Record
 from core.session.about import About, read_about, title_of, write_about
 from core.session.adopt import Adopted, Terms, adopt
@@ -331,6 +332,8 @@ class SessionStore:
             match record.content:
                 case Result(function=what, version=version) as result:
                     calls = tuple(sorted({result.call, *result.beside}))
+                case TakeOver(version=version) as taken:
+                    what, calls = f"the copy of {taken.node}", tuple(sorted({taken.call, *taken.beside}))
                 case Restore(OP=what, version=version):
                     calls = ()
                 case _:

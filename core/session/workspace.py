@@ -1,27 +1,38 @@
-"""The files of one session, and the versions that are kept of them: one after each call that wrote.
+"""The files of one session, the versions that are kept of them (one after each call that wrote), and copies of them.
 
 A version's id stands in the record of the call's result; where none could be kept, the record says `unkept`. What is kept lies beside the workspace, in the
 session's directory, where nothing that works in the workspace can reach it. A directory of the user's own
 has no versions: it is theirs, and how much is at stake there is the gate's business.
+
+A copy is a folder beside the workspace in which one step of a race works. All that outlasts it is its versions.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from core.errors import UsageError, WorkspaceError
 from core.journal.file import Journal
 from core.journal.seal import Sealer
-from core.ports import Versions
+from core.ports import Taken, Versions
 from core.records.calls import Result
 from core.records.control import Restore
+from core.records.plans import TakeOver
 from core.records.record import Record, timestamp
 from core.session.fork import STORE
 from core.tree.apply import read_tree
+
+COPIES: Final = "copies"
+"""The name, in a session's directory, of the folder that its copies are in."""
+_Found = TypeVar("_Found")
 
 
 class Workspace:
@@ -30,6 +41,7 @@ class Workspace:
     def __init__(self, folder: Path, directory: Path, versions: Versions | None) -> None:
         self.folder: Final = folder
         self._store: Final = directory / STORE
+        self._copies: Final = directory / COPIES
         self._versions = versions
         self._using = asyncio.Lock()
         self._asked = 0
@@ -52,7 +64,7 @@ class Workspace:
         async with self._using:
             if self._kept[0] < asked:
                 until = self._asked
-                version = await asyncio.to_thread(self._versions.keep, self.folder, self._store)
+                version = await _whole(partial(self._versions.keep, self.folder, self._store))
                 self._kept = until, version
             return self._kept[1]
 
@@ -62,11 +74,99 @@ class Workspace:
         Raises:
             WorkspaceError: there are no versions, or it can't be done.
         """
-        if self._versions is None:
-            raise WorkspaceError("No versions are kept of this workspace.")
+        versions = self._needed()
         async with self._using:
             self._kept = 0, ""
-            await asyncio.to_thread(self._versions.restore, self.folder, self._store, version)
+            await _whole(partial(versions.restore, self.folder, self._store, version))
+
+    # --- copies ---------------------------------------------------------------------------------
+
+    def copy(self, name: str) -> Path:
+        """Where the copy of a name is, if it is there."""
+        return self._copies / name
+
+    async def make_copy(self, copy: Path, base: str = "") -> str:
+        """Make a copy of what stands there now, or stood at the version `base`; gives the version.
+
+        Raises:
+            WorkspaceError: it can't be made, or would lack something.
+        """
+        versions = self._needed()
+
+        def make() -> str:
+            version = base or versions.keep(self.folder, self._store, whole=True)
+            try:
+                _make_like(copy, self.folder)
+            except OSError as error:
+                raise WorkspaceError(f"No copy of the workspace can be made ({error.strerror}).") from error
+            versions.restore(copy, self._store, version)
+            return version
+
+        return await self._in_turn(make)
+
+    async def keep_copy(self, copy: Path) -> str:
+        """Keep what stands in a copy now.
+
+        Raises:
+            WorkspaceError: not all of it can be kept.
+        """
+        versions = self._needed()
+        return await self._in_turn(lambda: versions.keep(copy, self._store, whole=True))
+
+    async def take_over(self, base: str, version: str) -> Taken:
+        """Change in the workspace what was changed in a copy, from `base` to `version`.
+
+        Raises:
+            WorkspaceError: it can't be done.
+        """
+        versions = self._needed()
+        return await self._in_turn(lambda: versions.take_over(self.folder, self._store, base, version))
+
+    async def remove_copy(self, copy: Path) -> None:
+        """Let go of a copy, whether it is there or not."""
+
+        def remove() -> None:
+            shutil.rmtree(copy, ignore_errors=True)
+            if self._versions is not None:
+                self._versions.forget(copy, self._store)
+
+        await self._in_turn(remove)
+
+    async def remove_copies(self) -> None:
+        """Let go of all copies."""
+        await self._in_turn(lambda: shutil.rmtree(self._copies, ignore_errors=True))
+
+    def _needed(self) -> Versions:
+        if self._versions is None:
+            raise WorkspaceError("No versions are kept of this workspace.")
+        return self._versions
+
+    async def _in_turn(self, work: Callable[[], _Found]) -> _Found:
+        """Do blocking work on the store, where one works at a time."""
+        async with self._using:
+            return await _whole(work)
+
+
+async def _whole(work: Callable[[], _Found]) -> _Found:
+    """Do blocking work, and stay until it is done: whoever leaves before lets the next begin beside it."""
+    thread = asyncio.get_running_loop().run_in_executor(None, work)
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        await asyncio.wait([thread])
+        thread.exception()
+        raise
+
+
+def _make_like(folder: Path, workspace: Path) -> None:
+    """Make an empty folder that belongs to whom the workspace belongs to; what stands there goes."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir()
+    status = workspace.stat()
+    if os.geteuid() == 0:
+        os.chown(folder, status.st_uid, status.st_gid)
+    folder.chmod(stat.S_IMODE(status.st_mode))
 
 
 def versions_of(records: Iterable[Record]) -> list[Record]:
@@ -75,14 +175,16 @@ def versions_of(records: Iterable[Record]) -> list[Record]:
 
 
 def version_of(record: Record) -> str:
-    """The version of the workspace that a record names; empty if it names none."""
-    content = record.content
-    return content.version if isinstance(content, Result | Restore) else ""
+    """The version of the workspace that a record names; empty if it names none, or one of a copy."""
+    match record.content:
+        case Result(copied=False) | Restore() | TakeOver() as content:
+            return content.version
+    return ""
 
 
 def is_unkept(record: Record) -> bool:
     """Whether it is the result of a call that may have written, behind which the files could not be kept."""
-    return isinstance(record.content, Result) and record.content.unkept
+    return isinstance(record.content, Result) and record.content.unkept and not record.content.copied
 
 
 def find_version(records: Iterable[Record], wanted: str) -> str:

@@ -81,6 +81,7 @@ def _come_to_rest(tree: Tree, agent: Agent) -> None:
         agent.active, agent.rest = False, "cancelled"
     if agent.plan is not None:
         agent.plan.rest()
+        agent.plan.taking.clear()
     agent.forked = agent.stopped = False
     agent.mail.forget_recalled()
     agent.guards, agent.account, agent.paused, agent.directory = Guards(), Account(), False, ""

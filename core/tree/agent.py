@@ -47,7 +47,9 @@ class Pending:
     `node`: the step of a plan that it is a firing of; `step`: the name under which it calls its module, if not the
     plan's own (`core.modules.whose`); `limit`: seconds that the step allows it, from when its module has it;
     `stopped`: it is not to begin any more, or the plan wants nothing of it. `forked`: the session was forked here, and it is not to be
-    carried out.
+    carried out. `race`: the step for which it races in a copy of the workspace;
+    `copied`: number of the record that says what became of that copy, else 0; `base`: the version of the workspace that
+    it was made of, empty if there is none; `puts`: labels of what it writes there.
     """
 
     index: int
@@ -73,6 +75,10 @@ class Pending:
     limit: float | None = None
     stopped: bool = False
     forked: bool = False
+    race: str = ""
+    copied: int = 0
+    base: str = ""
+    puts: Labels = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

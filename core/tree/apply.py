@@ -63,15 +63,18 @@ from core.records.plans import (
     Draft,
     Extend,
     Fire,
+    MakeCopy,
     Node,
     Plan,
     ProfileRisk,
     ProfileRule,
     ProfileTrust,
+    TakeOver,
     Wake,
 )
 from core.records.record import Record
 from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
+from core.tree import apply_copies as copies
 from core.tree import apply_gate as fold_gate
 from core.tree import apply_plan as plan_fold
 from core.tree import apply_session as fold_session
@@ -222,6 +225,10 @@ def _take(tree: Tree, record: Record) -> None:
             plan_fold.answered(tree, plan, record, ask)
         case Draft() as draft:
             plan_fold.drafted(tree, agent_of(tree, record), record, draft)
+        case MakeCopy() as copy:
+            copies.make(tree, agent_of(tree, record), record, copy)
+        case TakeOver() as taken:
+            copies.take_over(tree, agent_of(tree, record), record, taken)
         case Wake() as wake:
             plan_fold.woken(tree, agent_of(tree, record), record, wake)
         case ClearanceAsk() as question:
@@ -530,6 +537,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
     same = digest_of(pending.bound) == call.args and pending.child == call.to
     expect(tree, record, same, f"calls {call.function} other than its turn says")
     if is_gated(pending.spec):
+        expect(tree, record, bool(pending.copied) == bool(pending.race), "races without a copy of its own")
         fold_gate.use(tree, pending, record, call)
         effects.begin(tree, agent, pending, record, call)
         fold_shared.begin(tree, agent, pending, record, call)
@@ -602,6 +610,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     expect(tree, record, result.call == pending.call, "names another call than its own")
     dropped = (result.status == "forked") == pending.forked
     expect(tree, record, dropped, "is dropped, or carried out, other than the fork says")
+    expect(tree, record, result.copied == bool(pending.base), "was made elsewhere than its step says")
     expect(tree, record, _kept(result) == _to_keep(pending, result), "remembers other than its action says")
     if tree.format == FORMAT:
         named = result.beside == fold_shared.beside(tree, pending, result.version)

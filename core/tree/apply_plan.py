@@ -20,7 +20,17 @@ from core.language.actions import Registry
 from core.language.labels import shorten
 from core.language.variables import Value, mentions, rename, text_value
 from core.modules.reading import exit_status
-from core.plan.commands import AskModel, Assessed, Notice, Risk, RuleFired, StopAsking, StopFiring, Trust
+from core.plan.commands import (
+    AskModel,
+    Assessed,
+    Notice,
+    Risk,
+    RuleFired,
+    StopAsking,
+    StopFiring,
+    TakeOver,
+    Trust,
+)
 from core.plan.forms import node_to_json, read_plan
 from core.plan.limits import Limits
 from core.plan.machine import PlanMachine
@@ -54,16 +64,17 @@ from core.tree.checking import expect, expect_said
 from core.tree.interpret import has_output, result_value
 from core.tree.mail import Incoming
 from core.tree.mismatch import mismatch
-from core.tree.plan_aim import Functions, judge_in
+from core.tree.plan_aim import Functions, copied_in, judge_in
 from core.tree.plan_firing import fire
 from core.tree.plan_report import answer_of, diagnosis_of, ending_from, ending_of, reply_of, report
-from core.tree.plan_run import BUG, Asking, Owed, PlanRun, Settled, seconds, variable_of
+from core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, Settled, seconds, variable_of
 from core.tree.plan_telling import briefing_of, read_of_briefing
 from core.tree.tree import Tree
 
 _NEVER: Final = float("inf")
 _BY_USER: Final = "The user cancelled this work."
 _STEP_BY_USER: Final = "The user cancelled this step."
+_UNKEPT: Final = "What it wrote in its copy of the workspace could not be kept, so nothing of it was put into the workspace."
 _LARGEST_JSON: Final = 1 << 20
 _PRINTED: Final = 2_000
 """Characters of what a step had printed that are told with its failure."""
@@ -143,7 +154,7 @@ def take_over(tree: Tree, plan: Agent, record: Record) -> None:
         for pending in plan.actions:
             pending.stopped = pending.stopped or pending.node not in run.machine.run.attempts
         heard, plan.mail.inbox = plan.mail.inbox, []
-        with _telling(tree, plan, run):
+        with telling(tree, plan, run):
             for message in heard:
                 run.machine.interject(message.text, run.machine.run.at)
 
@@ -172,7 +183,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
         return
     run.epoch = run.heard - machine.began
     run.machine = machine
-    with _telling(tree, plan, run, going_on=bool(past.events)):
+    with telling(tree, plan, run, going_on=bool(past.events)):
         machine.begin(machine.began)
         if tree.latched(plan.path):
             machine.pause(machine.began)
@@ -233,7 +244,8 @@ class _Catalogue:
         if registry is not self._registry:
             self._registry = registry
             rates = self._tree.bounds.plans.rates or {}
-            self._functions = Functions(registry, rates, partial(judge_in, self._tree))
+            judge, copied = partial(judge_in, self._tree), partial(copied_in, self._tree)
+            self._functions = Functions(registry, rates, judge, copied)
         return self._functions
 
 
@@ -255,7 +267,7 @@ def _machine_of(plan: Agent, record: Record) -> tuple[PlanRun, PlanMachine]:
 
 
 @contextmanager
-def _telling(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool = False) -> Iterator[None]:
+def telling(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool = False) -> Iterator[None]:
     """The machine is told something within; behind it, what it wants is noted.
 
     A bug of ours in it ends the plan and nothing else (law 10): the record that it was told of is in the journal, and
@@ -346,7 +358,7 @@ def _fired(
 def _other(
     plan: Agent,
     run: PlanRun,
-    command: PlanVersion | PlanExtension | StopFiring | AskModel | StopAsking | Notice | Assessed,
+    command: PlanVersion | PlanExtension | StopFiring | TakeOver | AskModel | StopAsking | Notice | Assessed,
 ) -> None:
     """The commands that are seldom."""
     match command:
@@ -370,6 +382,10 @@ def _other(
         case StopFiring(node):
             for pending in plan.actions:
                 pending.stopped = pending.stopped or pending.node == node
+        case TakeOver(node):
+            copied = run.latest[node].copied
+            assert copied is not None, f"{node} worked in no copy"
+            run.taking[node] = copied
         case AskModel(thought, question, pieces):
             run.asking[thought] = Asking(question, pieces)
         case StopAsking(thought):
@@ -516,7 +532,7 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
     at = run.at(record.at)
     rest = _rest_of(asking, record) if asking.pieces and not failed else ""
     run.asking.pop(thought)
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         if rest:
             machine.piece(thought, rest, at)
         machine.answered(thought, None if failed else record.body, failed, at)
@@ -552,7 +568,7 @@ def drafted(tree: Tree, plan: Agent, record: Record, draft: said.Draft) -> None:
     if not asking.pieces:
         raise mismatch(record, "is a part of an answer that is read as a whole")
     asking.read += record.body
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         machine.piece(draft.thought, record.body, run.at(record.at))
 
 
@@ -578,7 +594,7 @@ def cut_off(tree: Tree, plan: Agent, record: Record, discard: Discard) -> None:
     if again != (discard.thought in run.asking) or (discard.thought and not again):
         raise mismatch(record, "stops an answer that is asked for, or asks for one that is not")
     if again:
-        with _telling(tree, plan, run):
+        with telling(tree, plan, run):
             _cut_off(run, run.running, discard.thought, run.at(record.at))
 
 
@@ -593,7 +609,7 @@ def woken(tree: Tree, plan: Agent, record: Record, wake: said.Wake) -> None:
     since, at = run.heard - run.epoch, run.at(record.at)
     on_time = wake.reopened or (machine.due is not None and machine.due <= at)
     expect(tree, record, on_time, "comes before anything is due")
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         if not wake.reopened:
             machine.wake(at)
             return
@@ -607,7 +623,7 @@ def paused(tree: Tree, plan: Agent, record: Record) -> None:
     run = plan.plan
     if run is None or run.running is None or not plan.active:
         return
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         (run.running.pause if tree.latched(plan.path) else run.running.resume)(run.at(record.at))
 
 
@@ -620,7 +636,7 @@ def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
     node, at = cancel.node, run.at(record.at)
     if node:
         _step_of(run, record, node, "cancels")
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         if node:
             machine.cancel_node(node, at, reason=_STEP_BY_USER)
         else:
@@ -631,7 +647,7 @@ def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
 def started(tree: Tree, plan: Agent, record: Record) -> None:
     """A person has looked at the plan, and it may begin."""
     run, machine = _machine_of(plan, record)
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         machine.start(run.at(record.at))
 
 
@@ -643,7 +659,7 @@ def edited(tree: Tree, plan: Agent, record: Record) -> None:
         machine.edited(wanted)
     except PlanError as error:
         raise mismatch(record, f"changes the plan as it can't be: {error}") from error
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         machine.edit(wanted, run.at(record.at))
 
 
@@ -656,7 +672,7 @@ def retried(tree: Tree, plan: Agent, record: Record, node: str) -> None:
     except PlanError as error:
         raise mismatch(record, f"tries a step again that can't be: {error}") from error
     run.ending = None
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         machine.retry(node, run.at(record.at))
 
 
@@ -671,7 +687,7 @@ def paused_step(tree: Tree, plan: Agent, record: Record, node: str, *, closes: b
         spans.append((record.at, ""))
     else:
         spans[-1] = (spans[-1][0], record.at)
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         (machine.pause_node if closes else machine.resume_node)(node, run.at(record.at))
     for pending in plan.actions:
         if pending.node == node and pending.child in tree.agents:
@@ -688,7 +704,7 @@ def _step_of(run: PlanRun, record: Record, node: str, does: str) -> NodeRecord:
 def interjected(tree: Tree, plan: Agent, record: Record, *, at_once: bool) -> None:
     """A person says something to the running plan."""
     run, machine = _machine_of(plan, record)
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         machine.interject(record.body, run.at(record.at), at_once=at_once)
 
 
@@ -701,7 +717,7 @@ def told_step(tree: Tree, plan: Agent, record: Record, said: Inject) -> Agent | 
     run, machine = _machine_of(plan, record)
     step = _step_of(run, record, said.node, "is about")
     if step.node.kind != "agent":
-        with _telling(tree, plan, run):
+        with telling(tree, plan, run):
             text = f"About the step {said.node}: {record.body}"
             machine.interject(text, run.at(record.at), at_once=said.mode == "interrupt")
         return None
@@ -740,7 +756,7 @@ def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
     if machine is None:
         return
     at, answer = run.at(record.at), pending.answer
-    with _telling(tree, plan, run):
+    with telling(tree, plan, run):
         if answer is None:
             machine.waits_for_person(pending.node, at)
         elif isinstance(record.content, ClearanceAnswer) and record.content.by == "time":
@@ -764,7 +780,13 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: 
         value = result_value(tree, plan, pending, record, result)
     elif result.status == "error" or has_output(record, result):
         run_of(plan, record).failures |= origin.of_call(tree, plan, pending)
-    _settle(tree, plan, pending, record, _outcome(plan, pending, record, result, value), value)
+    outcome = _outcome(plan, pending, record, result, value)
+    copied = (
+        Copied(pending.call, record.n, pending.base, result.version, pending.puts) if pending.base else None
+    )
+    if copied is not None and not copied.version and isinstance(outcome, Success):
+        outcome, value = Failure("raised", _UNKEPT), None
+    _settle(tree, plan, pending, record, outcome, value, copied=copied)
 
 
 def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: Incoming) -> None:
@@ -804,17 +826,19 @@ def _settle(
     outcome: Outcome,
     value: Value | None,
     brought: tuple[str, ...] = (),
+    copied: Copied | None = None,
 ) -> None:
     run = run_of(plan, record)
     run.firing.pop(pending.node, None)
     attempt = run.state.nodes[pending.node].attempts
-    settled = Settled(pending.node, attempt, record.n, outcome, value, brought)
+    settled = Settled(pending.node, attempt, record.n, outcome, value, brought, copied)
     run.settled[pending.index] = run.latest[pending.node] = settled
+    tree.stirred.add(plan.path)  # also where a bug ended it: this may have been the last that it waited for
     machine = run.running
     if machine is not None and plan.active and pending.node in machine.run.attempts:
         # What was stopped has no outcome, unless one came before it could be.
         stopped = machine.run.attempts[pending.node].ending and _is_cancelled(record)
-        with _telling(tree, plan, run):
+        with telling(tree, plan, run):
             machine.attempt_ended(pending.node, None if stopped else outcome, run.at(record.at))
 
 

@@ -159,6 +159,8 @@ def _come_to_rest(tree: Tree) -> None:
     """
     for agent in tree.agents.values():
         agent.forked = agent.active and agent.caller != "user"
+        if agent.plan is not None:
+            agent.plan.taking.clear()
         for pending in agent.actions:
             pending.forked = True
     root = tree.root

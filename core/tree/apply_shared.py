@@ -43,7 +43,9 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
     holder = origin.holder_of(tree, spec.module or "", agent)
     if holder is not None:
         shared.held[holder] = shared.held.get(holder, NOTHING) | put
-    if (call.impact or 0) > 0 and _may_write(tree, spec):
+    if pending.base:
+        pending.puts = put
+    elif (call.impact or 0) > 0 and _may_write(tree, spec):
         shared.writing[record.n] = put
         shared.since.add(record.n)
         pending.files_before = shared.version
@@ -52,6 +54,8 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
 def end(tree: Tree, agent: Agent, pending: Pending, result: Result) -> None:
     """A call has its outcome. What it touched carries its labels from here on."""
     shared = tree.shared
+    if pending.base:  # its copy is nobody else's, and goes away
+        return
     if result.state is not None:
         move(tree, agent, pending.spec.name, result.state, pending.step)
     before, after = pending.files_before, result.version
@@ -70,7 +74,18 @@ def end(tree: Tree, agent: Agent, pending: Pending, result: Result) -> None:
 
 def beside(tree: Tree, pending: Pending, version: str) -> tuple[int, ...]:
     """The other calls of which something may be in the version that was kept behind this one."""
-    return tuple(sorted(tree.shared.since - {pending.call})) if version else ()
+    return tuple(sorted(tree.shared.since - {pending.call})) if version and not pending.base else ()
+
+
+def written_since(tree: Tree) -> tuple[int, ...]:
+    """The calls of which something may be in a version that is kept now, and in none before."""
+    return tuple(sorted(tree.shared.since))
+
+
+def take_over(tree: Tree, version: str, put: Labels) -> None:
+    """What a call wrote in a copy of the workspace stands in the workspace, of which a version was kept behind it."""
+    tree.shared.version, tree.shared.since = version, set(tree.shared.writing)
+    origin.touch_files(tree, put)
 
 
 def move(tree: Tree, agent: Agent, function: str, state: ModuleState, step: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from core.errors import UsageError
+from core.gate.impact import RUNS_ON
 from core.gate.judge import judge_call
 from core.gate.writes import paths_written
 from core.language.actions import ActionSpec, Registry
@@ -26,6 +27,8 @@ DEFAULT_MODE: Final = "static"
 
 Judge = Callable[[ActionSpec, Mapping[str, JSON]], float]
 """How much a call of a function with these arguments would do."""
+IsCopied = Callable[[ActionSpec, Mapping[str, JSON]], bool]
+"""Whether all that such a call writes is in the workspace."""
 
 
 def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> float:
@@ -35,17 +38,43 @@ def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> flo
     return judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy).level
 
 
+def copied_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> bool:
+    """Whether all that a call writes is in the session's own workspace, so that it can be made in a copy of that.
+
+    Of a module that does not ship with the product nobody knows that, and what reaches outside has no way back. A job
+    that runs on, or a call that needs what another left in its module, has no place in a copy, which goes away.
+    """
+    loaded = tree.modules.get(spec.module or "")
+    if tree.workspace != "scratch" or loaded is None or loaded.origin != "shipped":
+        return False
+    manifest = loaded.manifest
+    if manifest.needs.workspace != "write" or loaded.egress or loaded.secrets:
+        return False
+    if arguments.get(RUNS_ON.get(spec.name, ""), False) is not False:
+        return False
+    known = manifest.function(spec.name.split(".", 1)[1])
+    return known is not None and (not known.states or manifest.states[0].name in known.states)
+
+
 class Functions:
     """The functions of a registry, as the plan engine looks them up."""
 
-    def __init__(self, registry: Registry, rated: Collection[str] = (), judge: Judge | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        rated: Collection[str] = (),
+        judge: Judge | None = None,
+        copied: IsCopied | None = None,
+    ) -> None:
         """`rated`: functions whose calls have a rate of their own; the others have their module's, if any.
 
-        `judge`: how much a call would do here; None: what its function declares counts.
+        `judge`: how much a call would do here; None: what its function declares counts. `copied`: whether it can be
+        made in a copy of the workspace; None: none can.
         """
         self._registry = registry
         self._rated = rated
         self._judge = judge
+        self._copied = copied
 
     def find(self, name: str) -> FunctionInfo | None:
         """A function by its name or alias; actions of the core are not among them."""
@@ -64,6 +93,7 @@ class Functions:
             impact=impact,
             idempotent=spec.idempotent or impact == 0,
             writes=tuple(f"file:{one}" for one in files),
+            copies=0 < impact < 2 and self._copied is not None and self._copied(spec, arguments),
         )
 
     def all(self) -> Sequence[FunctionInfo]:

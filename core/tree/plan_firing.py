@@ -45,6 +45,7 @@ def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending
         action=index,
         function=made.spec.name,
         to=made.child,
+        race=made.race,
     )
     return made, Owed(content, _body(run, firing))
 
@@ -73,7 +74,9 @@ def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> 
     provenance = {name: _of_ref(run, plan, node, name) for name in node.refs}
     bound = _bound(spec, node, arguments, provenance, run.given)
     step = of_step(plan.path, _begun_by(tree, run, node)) if _keeps(tree, spec.name) else ""
-    return Pending(index, spec.name, "", "", spec, bound, node=node.id, step=step, limit=node.timeout)
+    return Pending(
+        index, spec.name, "", "", spec, bound, node=node.id, step=step, limit=node.timeout, race=firing.race
+    )
 
 
 def _keeps(tree: Tree, function: str) -> bool:

@@ -35,10 +35,22 @@ _UNFIT: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
+class Copied:
+    """What a call wrote in a copy of the workspace. `call`, `result`: its records; `base`, `version`: what the copy was before and behind it; `labels`: of what was written."""
+
+    call: int
+    result: int
+    base: str
+    version: str
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """What came of one firing, in attempt `attempt` at its step. `n`: the record that says so; `value`: what succeeded with, None for nothing.
 
-    `brought`: names, in the plan's table, of the variables that an agent's reply mentions.
+    `brought`: names, in the plan's table, of the variables that an agent's reply mentions. `copied`: it worked in a copy
+    of the workspace.
     """
 
     node: str
@@ -47,6 +59,7 @@ class Settled:
     outcome: Outcome
     value: Value | None = None
     brought: tuple[str, ...] = ()
+    copied: Copied | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +104,7 @@ class PlanRun:
     `owed`: records to be written. `asking`: open questions, by the number of the thought. `asked`: answers so far.
     `fired`: firings so far; `firing`: node → action of its firing that has no outcome yet. `settled`: what came of
     them, by action; `latest`: of each node, the newest. `failures`: labels of what was said of those that failed.
-    `holds`: of steps that a person paused, from when to when, the last one open ("") while it is. `notes`: what a
+    `taking`: steps whose copies of the workspace are to be taken over. `holds`: of steps that a person paused, from when to when, the last one open ("") while it is. `notes`: what a
     person says to agent steps that have not called anybody yet. `cancelled`: why somebody ended it. `fault`: the bug of ours that ended it, for the log.
     `epoch`: the time, in seconds, from which the plan's own is counted; `heard`: the time of the last record about it.
     """
@@ -120,6 +133,7 @@ class PlanRun:
     settled: dict[int, Settled] = field(default_factory=dict)
     latest: dict[str, Settled] = field(default_factory=dict)
     failures: Labels = NOTHING
+    taking: dict[str, Copied] = field(default_factory=dict)
     holds: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     notes: dict[str, list[Incoming]] = field(default_factory=dict)
     ending: Ending | None = None

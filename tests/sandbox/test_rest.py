@@ -58,6 +58,7 @@ class Starts(DockerHost):
         secrets: Sequence[str] = (),
         right: Right = "work",
         agent: str = "",
+        copy: str = "",
     ) -> DockerInstance:
         instance = await super().start(
             name,
@@ -67,6 +68,7 @@ class Starts(DockerHost):
             digest=digest,
             right=right,
             agent=agent,
+            copy=copy,
         )
         self.started.append(instance)
         return instance

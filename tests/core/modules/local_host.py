@@ -94,6 +94,7 @@ class LocalHost:
         secrets: Sequence[str] = (),
         right: Right = "work",
         agent: str = "",
+        copy: str = "",
     ) -> LocalInstance:
         if name not in self._make:
             raise SandboxError(f"There is no module {name!r}.")

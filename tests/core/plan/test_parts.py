@@ -79,12 +79,27 @@ def test_a_queue_gives_the_smallest_once_and_not_what_was_removed() -> None:
 def test_a_resource_is_its_holders_until_that_lets_it_go() -> None:
     held = Resources()
     held.take(("x", "y"), "a")
-    assert not held.free(("z", "x"))
+    assert held.free("z")
+    assert not held.free("x")
     held.release(("x",), "b")
-    assert not held.free(("x",)), "it is another's"
+    assert not held.free("x"), "it is another's"
     held.release(("x", "z"), "a")
-    assert held.free(("x", "z"))
-    assert not held.free(("y",))
+    assert held.free("x")
+    assert not held.free("y")
+
+
+def test_those_that_share_a_resource_keep_others_from_it() -> None:
+    held = Resources()
+    held.take(("x",), "a", shared=True)
+    assert not held.free("x")
+    assert held.free("x", shared=True)
+    held.take(("x",), "b", shared=True)
+    held.release(("x",), "a")
+    assert not held.free("x"), "the other has it still"
+    held.release(("x",), "b")
+    assert held.free("x")
+    held.take(("x",), "c")
+    assert not held.free("x", shared=True)
 
 
 def test_what_a_node_waits_for_and_what_may_begin() -> None:

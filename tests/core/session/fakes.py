@@ -266,6 +266,9 @@ class FakeModules:
     async def drop(self, module: str) -> None:
         return None
 
+    async def leave(self, copy: Path) -> None:
+        return None
+
     async def close(self) -> None:
         return None
 
@@ -306,6 +309,7 @@ class FakeHost:
         secrets: Sequence[str] = (),
         right: Right = "work",
         agent: str = "",
+        copy: str = "",
     ) -> ModuleInstance:
         raise AssertionError("the fake modules start nothing")
 

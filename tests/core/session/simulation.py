@@ -28,6 +28,7 @@ from core.session.runtime import Runtime
 from core.session.session import Session
 from tests.core.plan.fakes import VirtualClock, VirtualLoop
 from tests.core.session.fakes import FakeHost, FakeModules, World, replies
+from tests.core.session.kept_files import KeptFiles
 from tests.core.session.plan_scenes import Answers, Thinker
 
 _T = TypeVar("_T")
@@ -62,6 +63,7 @@ class Scenario:
     """A session in which a plan is run. `agents`: replies by path; `answers`: to questions about the plan.
 
     `asks`: calls of `t.write` wait for a person. `fails`: share of the model's answers about the plan that fail.
+    `writes`: calls of `t.write` make a file of the name that they are given, and versions are kept of the files.
     """
 
     plan: str
@@ -70,6 +72,7 @@ class Scenario:
     answers: Answers = field(default_factory=dict)
     asks: bool = False
     fails: float = 0.0
+    writes: bool = False
 
 
 class _Model(Thinker):
@@ -104,9 +107,11 @@ class _Model(Thinker):
 class _Modules(FakeModules):
     """Calls take their time before and after what they do."""
 
-    def __init__(self, world: World, dice: random.Random) -> None:
+    def __init__(self, world: World, dice: random.Random, workspace: Path | None) -> None:
+        """`workspace`: where calls write; None: nowhere."""
         super().__init__(world)
         self._dice = dice
+        self._workspace = workspace
 
     async def call(
         self,
@@ -120,6 +125,8 @@ class _Modules(FakeModules):
         try:
             async with asyncio.timeout(call.timeout):
                 await asyncio.sleep(self._dice.uniform(0, 4))
+                if self._workspace is not None and call.function == "t.write":
+                    ((call.copy or self._workspace) / str(call.arguments["text"])).write_text(str(call.call))
                 outcome = await super().call(
                     ticket, call, on_output=on_output, on_artifact=on_artifact, report=report
                 )
@@ -177,6 +184,8 @@ def explore(data: Path, scenario: Scenario, seed: int) -> list[Record]:
     world = World()
     found = replay(play(data, scenario, seed, world), verify=True)
     _check(found.tree.agents, world, list(found.records))
+    if scenario.writes:
+        _check_copies(found.tree.agents, list(found.records), data)
     return list(found.records)
 
 
@@ -185,14 +194,16 @@ def play(data: Path, scenario: Scenario, seed: int, world: World) -> Path:
     dice = random.Random(seed)
     policy = '[scope.default]\nfunctions = ["*"]\nclearance = ["t.write"]' if scenario.asks else ""
 
+    versions = KeptFiles() if scenario.writes else None
+
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
-        return _Modules(world, dice)
+        return _Modules(world, dice, workspace if versions is not None else None)
 
     def runtime() -> Runtime:
         models = Models({"smart": _Model(scenario, dice)})
         return Runtime(
             data, models, FakeHost(), clock=VirtualClock(), bounds=Bounds(), open_modules=open_modules,
-            policies=lambda: Policies.from_toml(policy),
+            policies=lambda: Policies.from_toml(policy), versions=versions,
         )  # fmt: skip
 
     async def main() -> Path:
@@ -234,3 +245,26 @@ def _check(agents: Mapping[str, Any], world: World, records: Sequence[Record]) -
     opened = {one.n for one in records if one.kind == "call" and one.text("function").startswith("t.")}
     closed = {one.number("call") for one in records if one.kind == "result"}
     assert opened <= closed, f"calls without an outcome: {opened - closed}"
+
+
+def _check_copies(agents: Mapping[str, Any], records: Sequence[Record], data: Path) -> None:
+    """Of what was written in copies, there is what was taken over, and nothing else; and that is done first."""
+    place = next((data / "sessions").iterdir())
+    there = {one.name: one.read_text() for one in (place / "workspace").iterdir()}
+    raced = {one.text("node"): one for one in records if one.kind == "fire" and one.text("race")}
+    taken = {
+        one.text("node"): one
+        for one in records
+        if one.kind == "copy" and one.text("op") == "take" and one.text("version")
+    }
+    for node in raced:
+        file = f"by-{node}"
+        assert (file in there) == (node in taken), f"{node}: {there}"
+        if node in taken:
+            assert there[file] == str(taken[node].number("call"))
+    run = agents["/p"].plan if "/p" in agents else None
+    if run is not None:
+        done = {one for one in raced if run.state.nodes[one].state == "executed"}
+        assert done <= taken.keys()
+        assert not run.taking
+    assert not (place / "copies").exists()

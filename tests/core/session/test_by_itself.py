@@ -77,6 +77,7 @@ class Host(FakeHost):
         secrets: Sequence[str] = (),
         right: Right = "work",
         agent: str = "",
+        copy: str = "",
     ) -> ModuleInstance:
         return Instance(f"unix:{self._socket}")
 

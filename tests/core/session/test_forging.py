@@ -20,7 +20,7 @@ from core.records.kinds import CLASSES, FORMAT
 from core.records.record import Record
 from core.session.session import Session
 from core.tree.apply import migrated_at
-from tests.core.session import lives, test_effects, test_verify_gate
+from tests.core.session import lives, test_copies, test_effects, test_verify_gate
 from tests.core.session.forging import Blobs, forged, named
 from tests.core.session.live_fakes import does
 from tests.journals.record import PLACE
@@ -87,6 +87,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
         made(tmp_path_factory.mktemp(name)).parent for name, made in sorted(test_verify_gate.SESSIONS.items())
     ]
     places.append(_live(tmp_path_factory.mktemp("live")))
+    places += [test_copies.raced(tmp_path_factory.mktemp(one), one) for one in ("turns", "meets")]
     places += lives.everything(tmp_path_factory.mktemp("everything"))
     places.append(lives.stopped(tmp_path_factory.mktemp("stopped")))
     places.append(lives.adopted(tmp_path_factory.mktemp("adopted")))

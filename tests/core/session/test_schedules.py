@@ -39,6 +39,13 @@ steps:
   - {id: b, call: t.read, params: {text: two}}
   - {id: c, call: t.write, after: [a, b], join: any_of, refs: {text: {step: "*"}}}
 """
+COPIES = """\
+steps:
+  - {id: a, call: t.write, params: {text: by-a}}
+  - {id: b, call: t.write, params: {text: by-b}}
+  - {id: c, call: t.fail, params: {text: by-c}}
+  - {id: d, call: t.write, params: {text: last}, after: [a, b, c], join: any_of}
+"""
 FAILING = """\
 steps:
   - {id: a, call: t.fail, params: {text: one}}
@@ -88,6 +95,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     "diamond": Scenario(DIAMOND, agents=PEOPLE, answers=JUDGING),
     "wide": Scenario(WIDE, agents=PEOPLE, answers=JUDGING),
     "race": Scenario(RACE, agents=PEOPLE, answers=JUDGING),
+    "copies": Scenario(COPIES, agents=PEOPLE, answers=GAVE_UP, writes=True),
+    "copies, approved": Scenario(COPIES, agents=PEOPLE, answers=GAVE_UP, writes=True, asks=True),
     "patched": Scenario(FAILING, agents=PEOPLE, answers=PATCHED),
     "given up": Scenario(FAILING, agents=PEOPLE, answers=GAVE_UP),
     "timed": Scenario(TIMED, agents=PEOPLE, answers=GAVE_UP),

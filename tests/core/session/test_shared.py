@@ -17,7 +17,7 @@ from core.models.roles import Models
 from core.modules.approval import Approvals
 from core.modules.client import OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
-from core.ports import KeptFile, ModelProfile, ModuleHost, PathStep, Report
+from core.ports import KeptFile, ModelProfile, ModuleHost, PathStep, Report, Taken
 from core.records.record import Record
 from core.records.session import Fork
 from core.session.monitor import Authorities
@@ -39,10 +39,16 @@ class Files:
         self.texts: list[str] = []
         self.frozen = False
 
-    def keep(self, workspace: Path, store: Path) -> str:
+    def keep(self, workspace: Path, store: Path, *, whole: bool = False) -> str:
         return f"{len(self.texts) + 1:040x}"
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
+        return None
+
+    def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
+        raise AssertionError("nothing races here")
+
+    def forget(self, workspace: Path, store: Path) -> None:
         return None
 
     def changes(self, store: Path, old: str, new: str) -> str:

@@ -125,7 +125,7 @@ export class PlanView {
         el("span", { className: `badge ${word}` }, readable(word)),
         el("span", { className: "facts" }, [readable(step.kind), step.what, (state?.attempt ?? 0) > 1 && t("attempt {attempt}", { attempt: state?.attempt ?? 0 }), state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
       if (state) button.addEventListener("click", () => this.#reveal(state.n));
-      const lines = [state?.detail, waiting(step, state, states, facts, paused), ...diagnosis(step, version, states)].filter(Boolean);
+      const lines = [state?.detail, waiting(step, state, states, facts, paused), race(step, version, states, facts), ...diagnosis(step, version, states)].filter(Boolean);
       return el("li", {}, button, ...lines.map((line) => el("p", { className: "facts" }, String(line))), ...(live ? this.#controls(path, step, state, facts, paused) : []));
     }));
   }
@@ -281,6 +281,27 @@ function waiting(step, state, states, facts, paused) {
   if (now === "pending" && needs.length) return t("It waits for {steps}.", { steps: joined(needs, step.any ? "or" : "and") });
   if (now === "ready") return facts.paused ? t("The plan is paused.") : t("It waits for a free place, or for what another step holds.");
   return "";
+}
+
+/**
+ * How it goes with a step that races, or went: `any_of` steps behind it take the first that succeeds.
+ * @param {Step} step
+ * @param {Version} version
+ * @param {Map<string, StepState>} states
+ * @param {PlanFacts} facts
+ */
+function race(step, version, states, facts) {
+  const rivals = new Set([...version.steps.values()].filter((one) => one.any && one.needs.includes(step.id)).flatMap((one) => one.needs));
+  if (!rivals.delete(step.id)) return "";
+  const copied = facts.copies.has(step.id), cause = states.get(step.id)?.cause ?? "";
+  if (cause === "lost_race") {
+    const won = [...rivals].find((one) => states.get(one)?.state === "executed") ?? "?";
+    return copied ? t("It lost the race to {step}; its copy of the workspace is gone.", { step: won }) : t("It lost the race to {step}.", { step: won });
+  }
+  if (cause === "succeeded" && [...rivals].some((one) => states.get(one)?.cause === "lost_race")) {
+    return copied ? t("It won the race: what it wrote in its copy stands in the workspace.") : t("It won the race.");
+  }
+  return copied && !ENDED.has(states.get(step.id)?.state ?? "") ? t("It races in a copy of the workspace.") : "";
 }
 
 /**

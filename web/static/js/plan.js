@@ -41,6 +41,7 @@ import { t } from "./language.js";
  * @property {Set<string>} held steps that a person has paused
  * @property {Answer[]} answers
  * @property {{status: string, shortfall: string, confidence: number|null, bound: string, missing: [string, string][], notes: string[]}|null} ending
+ * @property {Set<string>} copies steps that raced in a copy of the workspace
  * @property {[string, string][]} profile what is told of a plan that was profiled, by names
  *
  * @typedef {object} Version
@@ -89,13 +90,15 @@ export function readPlan(records) {
  * @returns {PlanFacts}
  */
 export function factsOfPlan(records) {
-  /** @type {PlanFacts} */ const facts = { mode: "", chosen: "", options: "", awaited: false, paused: false, held: new Set(), answers: [], ending: null, profile: [] };
+  /** @type {PlanFacts} */ const facts = { mode: "", chosen: "", options: "", awaited: false, paused: false, held: new Set(), answers: [], ending: null, copies: new Set(), profile: [] };
   for (const record of records) {
     const fields = /** @type {any} */ (record);
     if (record.kind === "spawn" && typeof fields.plan === "object" && fields.plan) {
       const { mode, chosen, options, first } = fields.plan;
       Object.assign(facts, { mode: String(mode ?? ""), chosen: String(chosen ?? ""), awaited: first === true,
         options: Object.entries(options ?? {}).map(([name, value]) => `${name} ${value}`).join(", ") });
+    } else if (record.kind === "copy" && fields.op === "make") {
+      if (fields.base) facts.copies.add(String(fields.node));
     } else if (record.kind === "ask") {
       const { prompt = 0, cached = 0, completion = 0 } = fields.usage ?? {};
       facts.answers.push({ question: String(fields.question ?? ""), model: String(fields.model ?? ""), role: String(fields.role ?? ""),

@@ -350,6 +350,7 @@
  * @property {number|null} [ms] Milliseconds that it took.
  * @property {string} [version] The version of the workspace behind a call that may have written.
  * @property {(number)[]} [beside] The other calls that may have written since the version before: what they had done by then is in this one, too.
+ * @property {boolean} [copied] It was made in a copy of the workspace, and `version` is of that.
  * @property {boolean} [unkept] It may have written, and no version could be kept.
  * @property {number} [unchanged] The last record before a look at the overlay that saw nothing new.
  * @property {"ok"|"error"|"incomplete"|"cancelled"|"skipped"|"interrupted"|"forked"} status How it ended.
@@ -474,6 +475,29 @@
  * @property {number} action The firing; its gate, call and result name the same.
  * @property {string} function What it calls.
  * @property {string} [to] The child that it calls.
+ * @property {string} [race] The step for which it races in a copy of the workspace; empty: it works in the workspace itself.
+ *
+ * A step that races has a copy of the workspace, or there can be none.
+ * @typedef {object} MakeCopyRecord
+ * @property {"copy"} kind
+ * @property {"make"} op
+ * @property {string} node The step.
+ * @property {number} action The firing that works in it.
+ * @property {string} [base] The version of the workspace that it is made of.
+ * @property {string} [why] Why there is none: the steps of the race take turns in the workspace itself.
+ *
+ * What a step wrote in its copy of the workspace was taken over into the workspace, or could not be. It is all that differs between `base` and `copy`, or nothing.
+ * @typedef {object} TakeOverRecord
+ * @property {"copy"} kind
+ * @property {"take"} op
+ * @property {string} node The step, which has won the race by this.
+ * @property {number} call The record of its call.
+ * @property {string} base The version that its copy was made of.
+ * @property {string} copy The version of its copy behind its call.
+ * @property {string} [version] The version of the workspace behind this; empty: nothing was taken over.
+ * @property {(number)[]} [beside] The calls that may have written in the workspace since the version before: what they had done is in this one, too.
+ * @property {(string)[]} [conflicts] What somebody else changed in the workspace meanwhile, and what kept it from being taken over.
+ * @property {string} [why] What else kept it from that.
  *
  * A model answered a question about a plan, or could not. The body is the answer.
  * @typedef {object} AskRecord
@@ -712,7 +736,7 @@
  * @typedef {object} CloseRecord
  * @property {"close"} kind
  *
- * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
  */
 
 export {};

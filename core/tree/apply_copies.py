@@ -1,0 +1,83 @@
+"""How steps of a race that write work in copies of the workspace, and what becomes of the copy of the one that wins.
+
+The machine of a plan says which steps race, and whose changes are to be taken over (`core.plan.machine`). That the
+copy is there, and what came of taking it over, only the world can say: that is what the records here tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from core.plan.seams import Failure
+from core.records.plans import MakeCopy, TakeOver
+from core.records.record import Record
+from core.tree import apply_shared as shared
+from core.tree.agent import Agent
+from core.tree.apply_plan import run_of, telling
+from core.tree.checking import expect, expect_content
+from core.tree.mismatch import mismatch
+from core.tree.plan_run import Copied
+from core.tree.tree import Tree
+
+_NAMED: Final = 3
+"""So many names stand in a sentence."""
+
+
+def make(tree: Tree, plan: Agent, record: Record, said: MakeCopy) -> None:
+    """A firing has the copy in which it works, or there can be none."""
+    found = (one for one in plan.actions if one.index == said.action and one.node == said.node)
+    pending = next(found, None)
+    due = pending is not None and pending.race != "" and not pending.copied and not pending.call
+    expect(tree, record, due, f"makes a copy for {said.node!r}, which needs none")
+    expect(
+        tree,
+        record,
+        bool(said.base) != bool(said.why),
+        "says of a copy neither what it is made of nor why not",
+    )
+    if pending is not None and due:
+        pending.copied, pending.base = record.n, said.base
+        run = run_of(plan, record)
+        if said.why and run.running is not None:
+            run.running.uncopied(said.node, run.at(record.at))
+
+
+def wanted(tree: Tree, node: str, copied: Copied) -> TakeOver:
+    """What the record says by which a copy is taken over, but for what only the world can say."""
+    return TakeOver(
+        node=node, call=copied.call, base=copied.base, copy=copied.version, beside=shared.written_since(tree)
+    )
+
+
+def take_over(tree: Tree, plan: Agent, record: Record, said: TakeOver) -> None:
+    """What a step wrote in its copy stands in the workspace, or can't."""
+    run = run_of(plan, record)
+    copied = run.taking.pop(said.node, None)
+    if copied is None:
+        raise mismatch(record, f"takes over what {said.node!r} wrote, which is not to be")
+    came = replace(
+        wanted(tree, said.node, copied), version=said.version, conflicts=said.conflicts, why=said.why
+    )
+    expect_content(tree, record, came)
+    told = bool(said.version) != bool(said.conflicts or said.why)
+    expect(tree, record, told, "says neither what came of it nor why nothing did")
+    if said.version:
+        shared.take_over(tree, said.version, copied.labels)
+    machine = run.running
+    if machine is not None and plan.active and said.node in machine.run.attempts:
+        failure = None if said.version else _failure(said)
+        with telling(tree, plan, run):
+            machine.taken_over(said.node, failure, run.at(record.at))
+
+
+def _failure(said: TakeOver) -> Failure:
+    if said.why:
+        return Failure("raised", f"What it wrote could not be put into the workspace: {said.why}")
+    named = ", ".join(said.conflicts[:_NAMED])
+    rest = len(said.conflicts) - _NAMED
+    more = f" and {rest} more" if rest > 0 else ""
+    return Failure(
+        "conflict",
+        f"What it wrote was not put into the workspace, since somebody else changed {named}{more} there meanwhile.",
+    )
