@@ -192,24 +192,22 @@ def node_html(node: Node) -> str:
 def copy_html(copy: MakeCopy) -> str:
     """A step that races has a copy of the workspace, or takes its turn."""
     if copy.base:
-        what = "works in a copy of the workspace of its own"
+        what = f"{copy.node} works in a copy of the workspace of its own."
     else:
-        what = f"takes its turn in the workspace itself, since it can't have a copy: {copy.why.rstrip('.')}"
-    return f'<p class="aside"><span class="function">{plain(copy.node)}</span> {plain(what)}.</p>'
+        what = f"{copy.node} takes its turn in the workspace itself, since it can't have a copy: {copy.why}"
+    return f'<p class="aside t">{plain(what)}</p>'
 
 
 def taken_html(taken: TakeOver) -> str:
     """What became of the copy of a step that came first."""
     if taken.version:
-        what = "came first: what it wrote in its copy stands in the workspace now"
+        what = f"{taken.node} came first: what it wrote in its copy stands in the workspace now."
     elif taken.conflicts:
-        what = (
-            "came first, but nothing of its copy was put into the workspace, since somebody else changed there meanwhile: "
-            + ", ".join(taken.conflicts)
-        )
+        named = ", ".join(taken.conflicts)
+        what = f"{taken.node} came first, but nothing of its copy was put into the workspace, where somebody else changed this meanwhile: {named}."
     else:
-        what = f"came first, but its copy could not be put into the workspace: {taken.why.rstrip('.')}"
-    return f'<p class="aside"><span class="function">{plain(taken.node)}</span> {plain(what)}.</p>'
+        what = f"{taken.node} came first, but its copy could not be put into the workspace: {taken.why}"
+    return f'<p class="aside t">{plain(what)}</p>'
 
 
 def draft_html(text: str) -> str:
