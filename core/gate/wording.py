@@ -42,6 +42,16 @@ def wrote(said: str, value: str) -> bool:
     return any(_stands(said, form) for form in _amounts(bare))
 
 
+def could_have(lower: str, value: str) -> bool:
+    """Whether it is worth asking `wrote` of any text of those that `lower` holds, in lower case: a cheap look at all of them."""
+    bare = value.strip().rstrip(".,;:!?")
+    if not bare or _ISO.fullmatch(bare):
+        return True
+    if address := _SCHEME.match(bare):
+        return bare[address.end() :].rstrip("/").lower() in lower
+    return bare.lower() in lower or any(form in lower for form in _amounts(bare))
+
+
 def _stands(said: str, text: str, more: str = "") -> bool:
     """Whether `text` stands there as a whole. `more`: what may not stand around it either."""
     if not text or text.lower() not in said.lower():

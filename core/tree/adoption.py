@@ -28,6 +28,7 @@ from core.tree.checking import expect
 from core.tree.guards import Guards
 from core.tree.inputs import heard, show
 from core.tree.pending import LiveFolder
+from core.tree.said import Said
 from core.tree.shared import Shared
 from core.tree.tree import Tree
 
@@ -51,7 +52,7 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     tree.grant = Grant.of(adopted.grant)
     tree.policy = policy_from_json(dict(adopted.policy))
     tree.lockdown, tree.tally, tree.remembered = False, Tally(), Remembered()
-    tree.said, tree.shared = [], Shared(_FROM_ELSEWHERE)
+    tree.said, tree.shared = Said(), Shared(_FROM_ELSEWHERE)
     tree.calibrations, tree.catalogues = {}, {}
     tree.foreseen.clear()
     tree.outdated = False

@@ -745,7 +745,7 @@ def _change_queued(tree: Tree, agent: Agent, record: Record, said: SendNow | Rew
             agent.mail.task = found.text
         case Reword():
             agent.mail.inbox[place] = dataclasses.replace(found, text=record.body)
-            tree.said = [record.body if one == found.text else one for one in tree.said]
+            tree.said.change(found.text, record.body)
         case Withdraw():
             del agent.mail.inbox[place]
             if found.text in tree.said:

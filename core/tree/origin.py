@@ -26,7 +26,6 @@ from core.gate.provenance import (
     untrusted,
 )
 from core.gate.rules import texts_of
-from core.gate.wording import wrote
 from core.language.actions import ActionSpec
 from core.language.grammar import Bound
 from core.ports import JSON
@@ -62,7 +61,7 @@ def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
 def _written(tree: Tree, agent: Agent, value: JSON) -> Labels:
     texts = texts_of(value)
     short = len(texts) <= _FEW and sum(map(len, texts)) <= _SHORT
-    users = short and texts and all(any(wrote(said, text) for said in tree.said) for text in texts)
+    users = short and texts and all(map(tree.said.holds, texts))
     return WRITTEN if users else by(agent)
 
 

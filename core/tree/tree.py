@@ -24,6 +24,7 @@ from core.tree.agent import Act, Agent, AgentState, ChooseWay, End, Execute, Pen
 from core.tree.pending import LiveFolder, PendingChange
 from core.tree.prepared import Foreseen, Stamp
 from core.tree.roles import Role
+from core.tree.said import Said
 from core.tree.shared import Shared
 
 
@@ -56,7 +57,7 @@ class Tree:
         self.lockdown = False
         self.tally = Tally()
         self.remembered = Remembered()
-        self.said: list[str] = []
+        self.said = Said()
         self.kept: tuple[str, ...] = ()
         """The names of the plans that people kept, as agents are told with the documentation of PLAN."""
         self.shared = Shared()

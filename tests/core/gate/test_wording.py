@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.gate.wording import identifiers, wrote
+from core.gate.wording import could_have, identifiers, wrote
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,7 @@ from core.gate.wording import identifiers, wrote
 )
 def test_what_the_user_wrote(said: str, value: str) -> None:
     assert wrote(said, value)
+    assert could_have(f"before\n{said.lower()}\nafter", value)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,8 @@ def test_what_the_user_did_not_write(said: str, value: str) -> None:
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_text_breaks_it(said: str, value: str) -> None:
     assert wrote(f"a {value} b", value) or value.strip() != value or not value.isalnum()
-    wrote(said, value)
+    if wrote(said, value):
+        assert could_have(said.lower(), value)
     identifiers(said)
 
 

@@ -140,7 +140,7 @@ def test_an_adopted_session_has_the_words_and_nothing_of_the_say(tmp_path: Path)
     assert tree.grant.intent == 0
     assert "files.*" in tree.policy.functions
     assert not tree.policy.trusted
-    assert tree.said == []
+    assert list(tree.said) == []
     assert tree.modules == {}
     assert all("foreign" in agent.labels for agent in tree.agents.values())
     assert all("foreign" in value.labels for agent in tree.agents.values() for value in agent.table.values())

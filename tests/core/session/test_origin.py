@@ -61,7 +61,7 @@ def test_what_the_user_wrote_is_the_users(tmp_path: Path) -> None:
     _, played = play(tmp_path, {"/": ["Hello."]}, "Look\n\n```python\nx = 1\n```")
     assert labels(played.tree, "/", "code_1") == {"user"}
     assert played.tree.root.labels == frozenset()
-    assert played.tree.said == ["Look\n\n```python\nx = 1\n```"]
+    assert list(played.tree.said) == ["Look\n\n```python\nx = 1\n```"]
 
 
 def test_what_an_agent_writes_carries_what_it_has_read(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def test_a_waiting_message_is_reworded_and_another_taken_back(tmp_path: Path) ->
         await it.session.withdraw("/", third.n)
         with pytest.raises(UsageError, match="does not wait for / any more"):
             await it.session.withdraw("/", third.n)
-        assert it.session.state.said == ["one", "two"], "what was taken back was not said"
+        assert list(it.session.state.said) == ["one", "two"], "what was taken back was not said"
         await it.replied(2)
         with pytest.raises(UsageError, match="it was read, or taken back"):
             await it.session.reword("/", second.n, "late")
