@@ -128,6 +128,8 @@ export class Connection {
     this.handlers.state(this.#failures > 1 ? "offline" : "connecting");
     if (!opened && (await refused())) {
       this.handlers.state("refused");
+      // Another tab may sign in, which lets this one in, too.
+      this.#timer = setTimeout(() => this.#lost(false), LONGEST_WAIT);
       return;
     }
     const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(10, this.#failures - 1));
