@@ -1,4 +1,4 @@
-"""Chromium, which the tests of the page drive; the product itself needs only the person's own browser."""
+"""Chromium and Firefox, which the tests of the page drive; the product itself needs only the person's own browser."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ def find() -> str | None:
 
 
 def ensure() -> Missing | None:
-    """Leave with a Chromium, or say what a person must do."""
-    wanted = ["chromium"]
-    if find() or packages.install(wanted, why="the page's tests drive a real browser"):
+    """Leave with a Chromium and a Firefox, or say what a person must do."""
+    there = {"chromium": find(), "firefox-esr": shutil.which("firefox-esr") or shutil.which("firefox")}
+    wanted = [name for name, path in there.items() if path is None]
+    if not wanted or packages.install(wanted, why="the page's tests drive real browsers"):
         return None
-    return Missing("There is no Chromium", "the tests of the page will fail", packages.remedy(wanted))
+    named = " and no ".join({"chromium": "Chromium", "firefox-esr": "Firefox"}[name] for name in wanted)
+    return Missing(f"There is no {named}", "the tests of the page will fail", packages.remedy(wanted))
