@@ -177,3 +177,35 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
 
 def answered(request: Request) -> str:
     return "ready" if "one word" in request.last else "the endpoint speaks"
+
+
+def test_first_messages_are_kept_offered_and_forgotten(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with runtime(tmp_path, replies({"/": ["Yes."]})) as opened:
+            around = Around(Choices(load(data=str(tmp_path), environment={}), opened.use_models))
+            async with browsing(opened, around) as scene:
+                page = await scene.page()
+                field = page.locator("[data-role=text]")
+                await field.fill("Look at the *log* of today\nand tell me what is new.")
+                await page.keyboard.press("Control+k")
+                await page.keyboard.type("keep what is in the message")
+                await page.keyboard.press("Enter")
+                await expect(page.locator("[data-role=news]")).to_contain_text("kept")
+                # It is the server that keeps it: another browser has it, too.
+                other = await scene.page(width=390)
+                await other.get_by_role("button", name="Look at the log of today", exact=True).click()
+                await expect(other.locator("[data-role=text]")).to_have_value(
+                    "Look at the *log* of today\nand tell me what is new."
+                )
+                await page.keyboard.press("Control+k")
+                await page.keyboard.type("begin with look")
+                await page.keyboard.press("Enter")
+                await expect(field).to_be_focused()
+                await other.get_by_role("button", name="Forget the first message").click()
+                await expect(other.locator(".kept")).to_have_count(0)
+                assert (
+                    Choices(load(data=str(tmp_path), environment={}), opened.use_models).first_messages()
+                    == []
+                )
+
+    run(test)

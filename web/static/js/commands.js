@@ -28,6 +28,7 @@ import { t } from "./language.js";
  * @property {() => void} exportPage
  * @property {string[]} plans names of the plans that were kept
  * @property {(name: string) => void} runPlan
+ * @property {(text: string) => void} keepFirst
  */
 
 const INTENTS = [t("Observe: agents may look, but change nothing"), t("Operate: agents may change things in the sandbox"), t("Override: agents may do what can't be undone")];
@@ -60,6 +61,11 @@ export function commandsOf(page) {
       { name: t("Intervene in {name}", { name }), keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
       { name: t("Cancel {name} and all below it", { name }), run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
     ] : []),
+    { name: t("Keep what is in the message field as a first message"), run: () => page.keepFirst(page.composer.text), when: () => Boolean(page.composer.text.trim()) },
+    ...store.kept.map(({ name: first, text }) => ({ name: t("Begin with: {name}", { name: first }), run: () => {
+      if (store.session.id !== null) page.open(null);
+      page.composer.put(text);
+    } })),
     ...page.plans.map((plan) => ({ name: t("Run the plan {plan}, after a look at it", { plan }), run: () => page.runPlan(plan), when: () => !store.past })),
     ...INTENTS.map((words, value) => ({ name: t("Intent {words}", { words }), run: () => page.setIntent(value), when: live })),
     ...TABS.map(([tab, label]) => ({ name: t("Details: {label}", { label }), run: () => page.inspector.reach(tab) })),

@@ -63,6 +63,11 @@ export class Composer {
     this.#text.focus();
   }
 
+  /** What stands in the field. */
+  get text() {
+    return this.#text.value;
+  }
+
   /** @param {string} text */
   put(text) {
     this.#text.value = text;

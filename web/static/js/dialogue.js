@@ -34,7 +34,7 @@ export class Dialogue {
 
   /**
    * @param {Store} store
-   * @param {Parameters<typeof welcome>[2] & {choose: (path: string) => void}} actions
+   * @param {Parameters<typeof welcome>[3] & {choose: (path: string) => void}} actions
    * @param {(record: JournalRecord) => void} amend asks for another wording of what was said
    * @param {import("./pictures.js").Pictures} pictures
    * @param {(body: Element, n: number) => void} mark makes files of what is named in a text
@@ -269,15 +269,15 @@ export class Dialogue {
   #showEmpty() {
     const blank = !this.#list.querySelector(".entry") && !this.#drafts.childElementCount;
     const { id, model } = this.store.session;
-    const { examples } = this.store;
+    const { examples, kept } = this.store;
     const shown = this.#list.querySelector(".empty");
     if (!blank || id !== null) shown?.remove();
     else if (!shown) this.#list.append(this.#welcome());
-    else if ((model && !shown.querySelector(".aside")) || (examples.length && !shown.querySelector(".examples"))) shown.replaceWith(this.#welcome());
+    else if ((model && !shown.querySelector(".aside")) || (examples.length && !shown.querySelector(".examples")) || kept.length !== shown.querySelectorAll(".kept").length) shown.replaceWith(this.#welcome());
   }
 
   #welcome() {
-    return welcome(this.store.session.model, this.store.examples, this.actions);
+    return welcome(this.store.session.model, this.store.examples, this.store.kept, this.actions);
   }
 
   #scrolled() {

@@ -8,7 +8,7 @@ import { Connection } from "./connection.js";
 import { controls } from "./controls.js";
 import { Dialogue } from "./dialogue.js";
 import { icon, onceAFrame, part, setText } from "./dom.js";
-import { agentName } from "./format.js";
+import { agentName, snippet } from "./format.js";
 import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
 import { heard, t } from "./language.js";
@@ -66,7 +66,7 @@ store.fetchHtml = (numbers) => connection.request("render", { numbers });
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
 const pictures = new Pictures(ask, () => store.session.id);
 const openExample = (/** @type {string} */ id) => openSession(id, true);
-const dialogue = new Dialogue(store, { suggest: (text) => composer.put(text), explain: () => settings.show(), open: openExample, choose }, (record) => {
+const dialogue = new Dialogue(store, { suggest: (text) => composer.put(text), explain: () => settings.show(), open: openExample, forget: (name) => attempt(changeFirst("first.forget", { name })), choose }, (record) => {
   store.move(record.n - 1);
   composer.put(record.said ?? "");
 }, pictures, mark);
@@ -121,6 +121,7 @@ new Palette(() => commandsOf({
   setIntent: (value) => attempt(connection.request("intent", { value })),
   exportPage: () => fetchFile("export", {}),
   plans: kept,
+  keepFirst: (text) => attempt(changeFirst("first.keep", { name: snippet(text) || text.trim().slice(0, 60), text }).then(() => composer.say(t("It is kept, and offered where a session begins.")))),
   runPlan: (name) => attempt(runPlan(name)),
 }), askForPlans);
 
@@ -150,6 +151,16 @@ function mention(path) {
 async function runPlan(name) {
   const { path } = await connection.request("plan.run", { name, plan_first: true });
   choose(path);
+}
+
+/**
+ * Keep or forget what sessions begin with.
+ * @param {string} type
+ * @param {Record<string, unknown>} fields
+ */
+async function changeFirst(type, fields) {
+  await connection.request(type, fields);
+  store.keep((await connection.request("first")).list);
 }
 
 /** Ask which plans are kept. */
@@ -300,6 +311,7 @@ store.addEventListener("session", () => {
 store.addEventListener("selected", writeAddress);
 // A server without the product around it has none, and says so.
 store.addEventListener("session", () => connection.request("examples").then(({ list }) => store.offer(list), () => undefined), { once: true });
+store.addEventListener("session", () => connection.request("first").then(({ list }) => store.keep(list), () => undefined), { once: true });
 part("unlock").addEventListener("click", () => attempt(connection.request("lockdown", { value: false })));
 const showLock = onceAFrame(() => {
   part("lockdown").hidden = !store.locked;

@@ -40,6 +40,7 @@ export class Store extends EventTarget {
   /** With which record each agent began. @type {Map<string, JournalRecord>} */ #births = new Map();
   /** @type {SessionInfo[]} */ sessions = [];
   /** Recorded sessions that come with the product. @type {import("./welcome.js").Example[]} */ examples = [];
+  /** First messages that a person kept. @type {import("./welcome.js").FirstMessage[]} */ kept = [];
   /** Text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
   /** What models think before they reply, by agent. @type {Map<string, string>} */ thoughts = new Map();
   /** What models do now, or what keeps them, by agent. @type {Map<string, import("./types.js").Activity>} */ activities = new Map();
@@ -180,6 +181,12 @@ export class Store extends EventTarget {
     this.#awaited = { id, readonly };
     this.session = { ...this.session, id, since: 0, journal: "", last: 0, readonly };
     this.#tell("session");
+  }
+
+  /** What a person begins sessions with. @param {import("./welcome.js").FirstMessage[]} list */
+  keep(list) {
+    this.kept = list;
+    this.#tell("examples");
   }
 
   /** @param {import("./welcome.js").Example[]} list */

@@ -4,6 +4,7 @@ import { el } from "./dom.js";
 import { t } from "./language.js";
 
 /** @typedef {{id: string, title: string, about: string}} Example */
+/** What a person begins sessions with, under a name of theirs. @typedef {{name: string, text: string}} FirstMessage */
 
 const SUGGESTIONS = [
   t("Show me the disk usage of /tmp in your sandbox"),
@@ -14,16 +15,25 @@ const SUGGESTIONS = [
 /**
  * @param {string} model which model answers, in words; "" if that is not known yet
  * @param {Example[]} examples
- * @param {{suggest: (text: string) => void, explain: () => void, open: (id: string) => void}} actions `suggest` puts a
- *   text into the composer, `explain` shows what works on this machine, `open` an example
+ * @param {FirstMessage[]} kept
+ * @param {{suggest: (text: string) => void, explain: () => void, open: (id: string) => void, forget: (name: string) => void}} actions
+ *   `suggest` puts a text into the composer, `explain` shows what works on this machine, `open` an example, `forget` drops
+ *   what was kept
  * @returns {HTMLElement}
  */
-export function welcome(model, examples, { suggest, explain, open }) {
+export function welcome(model, examples, kept, { suggest, explain, open, forget }) {
   const more = el("button", { className: "link", type: "button" }, t("Check this machine, choose a model"));
   more.addEventListener("click", () => explain());
   return el("div", { className: "empty" }, el("h3", {}, t("What do you want done?")),
     el("p", {}, t("The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree.")),
     ...(model ? [el("p", { className: "aside" }, t("Model: {model}", { model }))] : []), el("p", {}, more),
+    ...kept.map(({ name, text }) => {
+      const button = el("button", { className: "suggestion", type: "button", title: text }, name);
+      const drop = el("button", { className: "link", type: "button", "aria-label": t("Forget the first message {name}", { name }) }, t("Forget"));
+      button.addEventListener("click", () => suggest(text));
+      drop.addEventListener("click", () => forget(name));
+      return el("div", { className: "kept" }, button, drop);
+    }),
     ...SUGGESTIONS.map((text) => {
       const button = el("button", { className: "suggestion", type: "button" }, text);
       button.addEventListener("click", () => suggest(text));
