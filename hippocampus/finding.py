@@ -5,6 +5,7 @@ Blocking; runs in a thread of its own, so that what is written never makes a tur
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,12 +53,26 @@ class Finding:
         return found
 
     def search(self, asked: Asked, limit: int, session: str) -> list[Recalled]:
-        """The best for who asked: no floor, superseded ones behind the current; `session`: the one asked from."""
+        """What a person is told of, the best first, superseded ones behind the current; `session`: the one asked from.
+
+        Not what only noise brings near: none of its words were asked for, and its meaning is no nearer than any.
+        """
         query = Query.of(asked.text, asked.now)
-        scored = ranking.rank(self.candidates(asked), query, self._weights)
+        near = [
+            one
+            for one in self.candidates(asked)
+            if one.lexical or ranking.stands_out(one, self._floor, self._weights)
+        ]
+        scored = ranking.rank(near, query, self._weights)
         scored.sort(key=lambda one: bool(one.fragment.superseded_by))
         chosen = ranking.choose(scored, self._weights, fits=lambda one: True, limit=limit)
         return [ranking.recalled(one, session, asked.now) for one in chosen]
+
+    def newest(self, scopes: Sequence[Scope], limit: int, now: datetime) -> list[Recalled]:
+        """What was remembered last, without a question."""
+        every = (hit.fragment for scope in scopes for hit in self._store.all(Shelf(scope, self._embedder)))
+        found = heapq.nlargest(limit, every, key=lambda one: (one.at, one.record))
+        return [ranking.recalled(Scored(Candidate(one, 0.0), 0.0, 0.0, ""), "", now) for one in found]
 
     def recall(self, ask: Ask, asked: Asked, goals: Sequence[Fragment]) -> list[Recalled]:
         """What an agent is shown: the goal for the deep ones, then what is relevant, within the budget."""

@@ -233,7 +233,9 @@ class Hippocampus:
     ) -> list[Recalled]:
         """Everything of the user's, or only what one project and session can see."""
         opened = await self._upkeep.ready(_PATIENCE)
-        (vector,) = await self._embedder.embed([query])
+        vector: Sequence[float] = ()
+        if query.strip():
+            (vector,) = await self._embedder.embed([query])
         narrow = project is not None or session is not None
         try:
             return await self._reader.run(
@@ -258,6 +260,8 @@ class Hippocampus:
             scopes = tuple(shelf.scope for shelf in opened.writing.shelves(user))
         for scope in scopes:
             opened.indexes.build(opened.writing.shelf(scope))
+        if not query.strip():
+            return opened.finding.newest(scopes, limit, self._clock.now())
         return opened.finding.search(Asked(query, vector, scopes, self._clock.now()), limit, session or "")
 
     async def show(self, user: str, identity: str) -> Fragment | None:
@@ -354,7 +358,7 @@ class UserMemory:
     async def search(
         self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None
     ) -> Sequence[Recalled]:
-        """All that memory holds about `query`; only what `project` and `session` can see, if one is given.
+        """All that memory holds about `query`, or the newest without one; only what `project` and `session` can see, if one is given.
 
         Raises:
             MemoryUnavailable: memory can't answer.

@@ -337,13 +337,13 @@ class SetIntent(Message):
 
 
 class SearchMemory(Message):
-    """What the user's memory holds about `query`.
+    """What the user's memory holds about `query`; without one, what was remembered last.
 
     The `ok` has `results`, best first, each with `id`, `text`, `kind`, `score`, `at`, `session`, `agent`,
     `why`, `untrusted`, `contradicts`, and `current`: false for what something newer has replaced.
     """
 
-    query: Annotated[str, StringConstraints(pattern=r"\S", max_length=4096)]
+    query: Annotated[str, StringConstraints(max_length=4096)] = ""
     limit: int = Field(default=20, ge=1, le=200)
 
 

@@ -101,7 +101,8 @@ def test_users_are_separated(tmp_path: Path) -> None:
             bob = opened.of("bob")
             bob.remember(say("s9", 2, "My cat is called Pixel."))
             await opened.settled()
-            assert [row.text for row in await bob.search("server port")] == ["My cat is called Pixel."]
+            assert await bob.search("server port") == []
+            assert [row.text for row in await bob.search("")] == ["My cat is called Pixel."]
             assert (await bob.recall(ask("Which port does my server listen on?"))).rows == ()
             assert await bob.forget(["s1/2"]) == 0
             assert await opened.of("anna").rebuild([say("s1", 2, "My server listens on port 9000.")]) == 1
@@ -225,7 +226,7 @@ def test_a_damaged_store_is_replaced_and_filled_from_the_journals(tmp_path: Path
             tmp_path, say("s1", 3, "The canteen is on the second floor."), journals=stored
         ) as opened:
             memory = opened.of("anna")
-            assert len(await memory.search("office")) == 2
+            assert len(await memory.search("")) == 2
             first = await memory.recall(ask("When does the office close?"))
             assert "was damaged" in first.notice
             assert [row.text for row in first.rows] == ["The office closes at six on weekdays."]
@@ -329,5 +330,22 @@ def test_a_model_that_answers_nonsense_merges_nothing(tmp_path: Path) -> None:
         async with run(tmp_path, *stored) as opened:
             assert await opened.of("anna").consolidate(distill) == 0
             assert all(row.current for row in await opened.of("anna").search("nightly backup"))
+
+    asyncio.run(scene())
+
+
+def test_a_search_finds_nothing_in_what_is_about_something_else_and_without_words_the_newest(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        stored = [
+            say("s1", 2, "The coffee machine on the third floor is broken.", days=30),
+            say("s1", 4, "Postgres keeps the billing database.", days=1),
+            say("s1", 6, "Anna likes tulips in spring.", days=20),
+        ]
+        async with run(tmp_path, *stored) as opened:
+            memory = opened.of("anna")
+            assert [row.id for row in await memory.search("billing database")] == ["s1/4"]
+            assert [row.id for row in await memory.search("", limit=2)] == ["s1/4", "s1/6"]
 
     asyncio.run(scene())

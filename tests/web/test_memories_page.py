@@ -35,7 +35,7 @@ class Shelf(FakeMemory):
     async def search(
         self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None
     ) -> Sequence[Recalled]:
-        return self.rows if query == "cheese" else ()
+        return self.rows if query == "cheese" else self.rows[:1] if not query else ()
 
     async def forget(self, ids: Sequence[str]) -> int:
         self.rows = tuple(row for row in self.rows if row.id not in ids)
@@ -52,9 +52,11 @@ def test_memory_is_searched_and_forgotten() -> None:
             dialog = page.get_by_role("dialog", name="Memory")
             field = dialog.get_by_role("searchbox")
             await expect(field).to_be_focused()
+            rows = dialog.locator("[data-role=memories-list] > li")
+            await expect(rows).to_have_count(1)
+            await expect(dialog.get_by_role("status")).to_contain_text("last")
             await page.keyboard.type("cheese")
             await page.keyboard.press("Enter")
-            rows = dialog.locator("[data-role=memories-list] > li")
             await expect(rows).to_have_count(2)
             await expect(rows.first).to_contain_text("The moon is of <b>cheese</b> ‹U+202E›yllaer.")
             await expect(rows.first).to_contain_text("from tool:web.fetch")

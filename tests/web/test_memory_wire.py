@@ -66,7 +66,7 @@ def test_an_edit_gives_what_the_memory_reads_now() -> None:
     ("message", "code"),
     [
         ({"type": "memory", "query": "x"}, "failed"),
-        ({"type": "memory", "query": " "}, "invalid"),
+        ({"type": "memory", "query": 5}, "invalid"),
         ({"type": "memory.forget", "memories": []}, "invalid"),
         ({"type": "memory.edit", "memory": "s/1", "text": " "}, "invalid"),
         ({"type": "memory.edit", "memory": "s/1", "text": "x"}, "failed"),

@@ -38,16 +38,16 @@ export class MemoriesDialog {
   show() {
     if (!this.#dialog.open) this.#dialog.showModal();
     this.#field.focus();
+    this.#search();
   }
 
   async #search() {
     const query = this.#field.value.trim();
-    if (!query) return;
     setText(this.#news, t("Searching …"));
     try {
       const { results } = await this.request("memory", { query, limit: 50 });
       this.#list.replaceChildren(...results.map((/** @type {Fragment} */ one) => this.#row(one)));
-      setText(this.#news, results.length ? t("{count} found, the nearest first.", { count: results.length }) : t("Memory holds nothing about that."));
+      setText(this.#news, found(query, results.length));
     } catch (error) {
       this.#list.replaceChildren();
       this.#say(error);
@@ -56,11 +56,11 @@ export class MemoriesDialog {
 
   /** @param {Fragment} one */
   #row(one) {
-    const words = [t(one.kind), one.why, one.agent && t("by {agent}", { agent: one.agent }), one.session && t("in session {session}", { session: one.session }), dateTime(one.at)];
+    const words = [t(one.kind), matched(one), one.agent && t("by {agent}", { agent: one.agent }), one.session && t("in session {session}", { session: one.session }), dateTime(one.at)];
     const forget = el("button", { type: "button", "aria-label": t("Forget: {text}", { text: one.text.slice(0, 60) }) }, t("Forget"));
     const edit = el("button", { type: "button", "aria-label": t("Edit: {text}", { text: one.text.slice(0, 60) }) }, t("Edit"));
     const text = el("p", { dir: "auto" }, one.text);
-    const row = el("li", {}, text, el("p", { className: "facts" }, words.filter(Boolean).join(" · "), ...marks(one)), edit, forget);
+    const row = el("li", {}, text, el("p", { className: "facts", title: one.why }, words.filter(Boolean).join(" · "), ...marks(one)), edit, forget);
     edit.addEventListener("click", () => this.#edit(one, row, text, edit));
     forget.addEventListener("click", () => {
       if (forget.classList.contains("sure")) this.#forget(one, row);
@@ -135,6 +135,20 @@ export class MemoriesDialog {
   #say(error) {
     setText(this.#news, error instanceof Error ? error.message : String(error));
   }
+}
+
+/**
+ * @param {string} query
+ * @param {number} count
+ */
+function found(query, count) {
+  if (!query) return count ? t("What was remembered last.") : t("Nothing is remembered yet.");
+  return count ? t("{count} found, the nearest first.", { count }) : t("Memory holds nothing about that.");
+}
+
+/** How well it fits what was asked, in a word; the figures are in the title. @param {Fragment} one */
+function matched({ score, why }) {
+  return why && (score >= 0.5 ? t("good match") : t("match"));
 }
 
 /** What should be known before it is believed. @param {Fragment} one */
