@@ -1,7 +1,7 @@
 """Ten steps in six rounds: a bug is looked for, two mends race, the tests run, the documentation follows.
 
 The worked example of Graph Harness, section 3.6: searches and readings run side by side, either of two mends is enough
-(`any_of`), and the one that fails after the other has succeeded is not tried again.
+(`any_of`): each works in a copy of the workspace, and only what the first of them changed becomes real.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ Sessions last an hour again.
 
 - The fault was in `utils.py`: `minutes` did not turn minutes into seconds. One line is changed.
 - The test passes, and `docs/sessions.md` says how long a session lasts.
-- A patch of `auth.py` was tried beside it and could not be applied; it was not needed.
+- A patch of `auth.py` raced with it in a copy of the files; it came second, and nothing of it was kept.
 """
 
 SCRIPT: Final = {"/": [PLAN, ANSWER], "/logout/analyst": [FAULT], "/logout/reporter": [REPORT]}
