@@ -21,7 +21,7 @@ import { t } from "./language.js";
  * @property {import("./files.js").Files} files
  * @property {{show: () => unknown}} modules
  * @property {{show: () => unknown}} memories
- * @property {import("./review.js").ReviewDialog} review
+ * @property {import("./review_bar.js").ReviewBar} review
  * @property {(value: boolean) => void} lock
  * @property {(id: string|null, readonly?: boolean) => void} open
  * @property {(value: number) => void} setIntent

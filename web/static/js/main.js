@@ -18,7 +18,7 @@ import { showLevels } from "./levels.js";
 import { Palette } from "./palette.js";
 import { Pictures } from "./pictures.js";
 import { Replay } from "./replay.js";
-import { ReviewDialog } from "./review.js";
+import { ReviewBar } from "./review_bar.js";
 import { Sessions } from "./sessions.js";
 import { Store } from "./store.js";
 import { Tree } from "./tree.js";
@@ -102,7 +102,7 @@ const unreachable = () => composer.say(t("Not connected; try again in a moment."
 const memories = lazily("memories-open", "memory", async () => new (await import("./memories.js")).MemoriesDialog(request), unreachable);
 const modules = lazily("modules-open", "modules", async () => new (await import("./modules.js")).ModulesDialog(request), unreachable);
 store.addEventListener("modules", onceAFrame(() => modules.made()?.changed()));
-const review = new ReviewDialog(store, request);
+const review = new ReviewBar(store, request, unreachable);
 const settings = lazily("settings-open", "settings", async () => new (await import("./settings.js")).SettingsDialog(request, () => void connection.hello().catch(refused)), unreachable);
 const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), goOn);
 const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);

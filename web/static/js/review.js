@@ -37,7 +37,6 @@ const SIGNS = { add: "A", modify: "M", delete: "D" };
 
 export class ReviewDialog {
   #dialog = /** @type {HTMLDialogElement} */ (part("review-dialog"));
-  #bar = part("review-bar");
   #all = /** @type {HTMLInputElement} */ (part("review-all"));
   #news = part("review-news");
   #sure = part("review-sure");
@@ -54,16 +53,15 @@ export class ReviewDialog {
   #loads = 0;
 
   /**
-   * @param {import("./store.js").Store} store
    * @param {Request} request
+   * @param {(total: number) => void} tell says how many changes wait
    */
-  constructor(store, request) {
-    this.store = store;
+  constructor(request, tell) {
     this.request = request;
+    this.tell = tell;
     /** @type {Rows<Change>} */
     this.rows = new Rows(part("review-rows"), HEIGHT, (change) => this.#row(change), t("Changes that wait"));
     part("review-rows").append(this.rows.list);
-    part("review-open").addEventListener("click", () => this.show());
     for (const op of /** @type {const} */ (["apply", "drop"])) part(`review-${op}`).addEventListener("click", () => this.#ask(op));
     part("review-yes").addEventListener("click", (event) => event.isTrusted && this.#do());
     part("review-no").addEventListener("click", () => this.#leave());
@@ -74,13 +72,6 @@ export class ReviewDialog {
       event.preventDefault();
       this.#leave();
     });
-    const look = onceAFrame(() => this.#look());
-    for (const what of ["review", "session", "reset", "moved"]) store.addEventListener(what, look);
-  }
-
-  /** How many changes wait, as far as is known. */
-  get waiting() {
-    return this.#bar.hidden ? 0 : Number(this.#bar.dataset.total);
   }
 
   async show() {
@@ -92,26 +83,8 @@ export class ReviewDialog {
   }
 
   /** Something may wait, or may not any more. */
-  async #look() {
-    const { session, past } = this.store;
-    if (session.id === null || session.readonly || past) {
-      this.#tell(0);
-      return;
-    }
-    try {
-      const { total } = await this.request("pending", { count: 0 });
-      this.#tell(total);
-      if (this.#dialog.open && !this.#busy) await this.#load();
-    } catch {
-      this.#tell(0);
-    }
-  }
-
-  /** @param {number} total */
-  #tell(total) {
-    this.#bar.hidden = total === 0;
-    this.#bar.dataset.total = String(total);
-    setText(part("review-count"), plural(total, "1 change in your directory waits for your review.", "{count} changes in your directory wait for your review."));
+  async changed() {
+    if (this.#dialog.open && !this.#busy) await this.#load();
   }
 
   async #load() {
@@ -145,7 +118,7 @@ export class ReviewDialog {
     this.#current = Math.max(0, this.#changes.findIndex((one) => one.path === before));
     this.rows.clear();
     this.rows.show(this.#changes);
-    this.#tell(found.length);
+    this.tell(found.length);
     this.#count();
     await this.#open();
   }
