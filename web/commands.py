@@ -59,6 +59,7 @@ from web.messages import (
     ShowContext,
     ShowMemory,
     ShowPlan,
+    ShowSource,
     ShowVariable,
     StartPlan,
     StopCalls,
@@ -90,6 +91,10 @@ class Client(Protocol):
 
     def past(self) -> Past:
         """What the watched session was at any record."""
+        ...
+
+    def source(self, n: int) -> str:
+        """What a record of the watched session says, as it was written."""
         ...
 
     async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
@@ -269,6 +274,10 @@ async def _intent(client: Client, message: SetIntent) -> Fields:
 async def _clear(client: Client, message: Clear) -> Fields:
     session = await client.session()
     remember = message.remember
+    asked = [one.agent for one in session.records(message.call - 1)[:1]]
+    if message.why is not None and not message.allow and asked:
+        # Before the answer: it must be there when the agent goes on. What it reads is a message, not a verdict.
+        await session.inject(asked[0], message.why, "deliver")
     record = await session.clear(
         message.call,
         message.allow,
@@ -299,6 +308,10 @@ async def _open(client: Client, message: Open) -> Fields:
 
 async def _render(client: Client, message: Render) -> Fields:
     return {"list": [*await client.render(message.numbers)]}
+
+
+async def _source(client: Client, message: ShowSource) -> Fields:
+    return {"text": client.source(message.n)}
 
 
 async def _seek(client: Client, message: Seek) -> Fields:
@@ -475,6 +488,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "open": _command(Open, _open),
     "seek": _command(Seek, _seek),
     "render": _command(Render, _render),
+    "source": _command(ShowSource, _source),
     "fork": _command(Fork, _fork),
     "adopt": _command(Adopt, _adopt),
     "upload": _command(Upload, _upload),

@@ -239,6 +239,17 @@ class Connection:
             raise UsageError("No session is watched; say hello to one, or open one, first.")
         return self._past
 
+    def source(self, n: int) -> str:
+        """What a record of the watched session says, as it was written.
+
+        Raises:
+            UsageError: there is none.
+        """
+        records = self._session.records() if self._session is not None else ()
+        if n > len(records):
+            raise UsageError(f"There is no record {n} here.")
+        return records[n - 1].body
+
     async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
         """The HTML of records of the watched session; none if none is watched."""
         return (

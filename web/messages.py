@@ -47,6 +47,12 @@ class Hello(Message):
     lazy: bool = False
 
 
+class ShowSource(Message):
+    """`source`: what record `n` of the watched session says, as it was written. The `ok` has `text`."""
+
+    n: int = Field(ge=1)
+
+
 class Render(Message):
     """The HTML of some records of the watched session.
 
@@ -299,11 +305,13 @@ class Clear(Message):
     """Answer the call that waits for clearance since record `call`.
 
     `remember`: of a yes, "call" for exactly this call from now on, or a rule; null: it is good for this once.
+    `why`: of a no, what the agent that asked is told in the user's words, as by `inject`.
     """
 
     call: int = Field(ge=1)
     allow: bool
     remember: Literal["call"] | Remember | None = None
+    why: Text | None = None
 
 
 class Lockdown(Message):

@@ -72,6 +72,7 @@ def add_controls(commands: Commands) -> None:
     verdict = one.add_mutually_exclusive_group(required=True)
     verdict.add_argument("--allow", action="store_true")
     verdict.add_argument("--deny", action="store_true")
+    one.add_argument("--why", metavar="TEXT", help="with --deny: what the agent that asked is told")
     one.add_argument(
         "--remember", action="store_true", help="with --allow: exactly this call needs no clearance any more"
     )
@@ -153,6 +154,10 @@ def _clear(chosen: argparse.Namespace, settings: Settings) -> int:
         "allow": chosen.allow,
         "remember": remember,
     }
+    if chosen.why:
+        if chosen.allow:
+            raise UsageError("--why tells an agent why it may not; it goes with --deny.")
+        frame["why"] = chosen.why
     return remote.control(settings, chosen.session, frame, as_json=chosen.json)
 
 

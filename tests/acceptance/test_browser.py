@@ -266,7 +266,7 @@ def test_two_people_watch_a_plan_and_one_lets_it_go_on(stage: Stage, tmp_path: P
             expect(theirs).to_contain_text("1 of 2")
             theirs.get_by_role("button", name="Approve").click()
             expect(bar).not_to_contain_text("of 2")
-            bar.get_by_label("and remember:").select_option("function")
+            bar.get_by_label("Ask again:").select_option("function")
             bar.get_by_role("button", name="Approve").click()
             # The third step is covered by what is remembered.
             choose(one, "/")

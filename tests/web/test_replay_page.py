@@ -104,7 +104,7 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         # Say it differently, in a fork.
         await seek(page, stage.last)
         await page.locator(".entry.incoming").first.hover()
-        await page.get_by_role("button", name="Edit in a fork").click()
+        await page.get_by_role("button", name="Edit", exact=True).click()
         await expect(page.locator("[data-role=text]")).to_have_value("Is 2025 an outlier?")
         said = stage.number("say")
         await expect(slider).to_have_value(str(said - 1))

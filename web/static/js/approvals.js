@@ -4,7 +4,7 @@
 
 import { el, insert, onceAFrame, part, setText } from "./dom.js";
 import { agentName } from "./format.js";
-import { t } from "./language.js";
+import { plural, t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
@@ -12,9 +12,11 @@ import { t } from "./language.js";
 
 /** Milliseconds for which a question that just came can't be answered: a click was meant for what stood there. */
 const REST = 400;
+/** Pixels of a line of a call, about. */
+const LINE = 19;
 
 /** @type {[string, string][]} */
-const CHOICES = [["once", t("this once")], ["call", t("always, for exactly this call")], ["function", t("always, for every call of this function")]];
+const CHOICES = [["once", t("every time")], ["call", t("not for exactly this call")], ["function", t("not for any call of this function")]];
 
 export class Approvals {
   #bar = part("approvals");
@@ -25,6 +27,9 @@ export class Approvals {
   #allow = /** @type {HTMLButtonElement} */ (part("approve"));
   #deny = /** @type {HTMLButtonElement} */ (part("deny"));
   #keep = /** @type {HTMLSelectElement} */ (part("approvals-keep"));
+  #why = /** @type {HTMLInputElement} */ (part("approvals-why"));
+  #left = part("approvals-left");
+  #more = part("approvals-more");
   #next = part("approvals-next");
   #news = part("approvals-news");
   /** What follows the bar where it stands without a dialog. */ #home = this.#bar.nextElementSibling;
@@ -34,7 +39,7 @@ export class Approvals {
 
   /**
    * @param {Store} store
-   * @param {(call: number, allow: boolean, remember: Remember) => Promise<unknown>} clear
+   * @param {(call: number, allow: boolean, remember: Remember, why: string) => Promise<unknown>} clear
    * @param {(path: string) => void} choose shows an agent
    */
   constructor(store, clear, choose) {
@@ -46,6 +51,14 @@ export class Approvals {
     this.#allow.addEventListener("click", (event) => this.#answer(true, event));
     this.#deny.addEventListener("click", (event) => this.#answer(false, event));
     this.#next.addEventListener("click", () => this.#step());
+    this.#why.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault();
+      void this.#answer(false, event);
+    });
+    this.#call.addEventListener("scroll", () => this.#tellMore(), { passive: true });
+    new ResizeObserver(() => this.#tellMore()).observe(this.#call);
+    setInterval(() => this.#tellLeft(), 1000);
     this.#path.addEventListener("click", () => {
       for (const dialog of [...this.#dialogs]) dialog.close();
       choose(this.#path.textContent || "/");
@@ -101,12 +114,14 @@ export class Approvals {
     this.#shown = n;
     this.#keep.value = "once";
     setText(this.#news, "");
-    setText(this.#who, chain(record.agent));
+    this.#why.value = "";
+    setText(this.#who, t("{agent} asks to run {function}", { agent: chain(record.agent), function: record.function ?? "" }));
+    this.#tellLeft();
     setText(this.#path, record.agent);
     this.#fill();
     this.#arm(false);
     setTimeout(() => this.#shown === n && this.#arm(true), REST);
-    setText(part("live"), t("{agent} asks for leave to call {function}.", { agent: agentName(record.agent), function: record.function }));
+    setText(part("live"), t("{agent} asks to run {function}.", { agent: agentName(record.agent), function: record.function }));
   }
 
   #fill() {
@@ -114,6 +129,24 @@ export class Approvals {
     this.#filled = this.store.rendered(record);
     this.#call.replaceChildren();
     if (record && this.#filled) insert(this.#call, record.html ?? "");
+    this.#tellMore();
+  }
+
+  /** Say how much of the call is out of sight. */
+  #tellMore() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#call;
+    const below = Math.round((scrollHeight - scrollTop - clientHeight) / LINE);
+    this.#more.hidden = below < 1;
+    setText(this.#more, plural(below, "One more line below: scroll to read it", "{count} more lines below: scroll to read them"));
+  }
+
+  /** Say how long there is to answer. */
+  #tellLeft() {
+    const record = this.store.asked.get(this.#shown);
+    const left = record?.seconds ? Math.ceil(Date.parse(record.at) / 1000 + record.seconds - Date.now() / 1000) : 0;
+    this.#left.hidden = left <= 0;
+    const time = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+    setText(this.#left, left > 0 ? t("{time} left, then it is denied", { time }) : "");
   }
 
   /** @param {boolean} armed */
@@ -131,7 +164,7 @@ export class Approvals {
     if (!record || !event.isTrusted || !this.#filled) return;
     this.#arm(false);
     try {
-      await this.clear(record.n, allow, allow ? this.#remember(record) : null);
+      await this.clear(record.n, allow, allow ? this.#remember(record) : null, allow ? "" : this.#why.value.trim());
     } catch (error) {
       setText(this.#news, error instanceof Error ? error.message : String(error));
     } finally {

@@ -36,10 +36,11 @@ export class Dialogue {
    * @param {Store} store
    * @param {Parameters<typeof welcome>[3] & {choose: (path: string) => void}} actions
    * @param {(record: JournalRecord) => void} amend asks for another wording of what was said
+   * @param {import("./tools.js").Means} means what a message's tools do
    * @param {import("./pictures.js").Pictures} pictures
    * @param {(body: Element, n: number) => void} mark makes files of what is named in a text
    */
-  constructor(store, actions, amend, pictures, mark) {
+  constructor(store, actions, amend, pictures, mark, means) {
     this.store = store;
     this.actions = actions;
     this.amend = amend;
@@ -84,6 +85,12 @@ export class Dialogue {
     });
     for (const part of [this.#list, this.#drafts, this.#scroll]) settle.observe(part);
     this.#toEnd.addEventListener("click", () => this.#follow());
+    // Nobody needs tools before they point at something, so they are not part of the page's start.
+    const reach = (/** @type {Event} */ event) => {
+      const entry = event.target instanceof Element ? event.target.closest(".dialogue > .entry") : null;
+      if (entry) void import("./tools.js").then(({ equip }) => equip(/** @type {HTMLElement} */ (entry), store, means, event.type));
+    };
+    for (const what of ["pointerover", "focusin", "pointerdown"]) this.#list.addEventListener(what, reach, { passive: true });
     rebuild();
   }
 
@@ -173,6 +180,7 @@ export class Dialogue {
     if (record.kind === "say" && record.said !== undefined) head.insertBefore(this.#amending(record), when);
     const made = el("article", { className: `entry ${entry.look}`, "data-n": record.n, "data-kind": record.kind, "aria-label": [entry.from || Dialogue.#name(record), timeOfDay(record.at)].join(", ") }, head, body);
     made.dataset.agent = record.agent;
+    if (entry.look !== "minor") made.tabIndex = 0;
     return made;
   }
 
@@ -207,7 +215,7 @@ export class Dialogue {
 
   /** @param {JournalRecord} record */
   #amending(record) {
-    const button = el("button", { type: "button", className: "amend", title: t("Say something else here, in a fork of this session") }, t("Edit in a fork"));
+    const button = el("button", { type: "button", className: "amend", title: t("Say something else here, in a fork of this session") }, t("Edit"));
     button.addEventListener("click", () => this.amend(record));
     return button;
   }

@@ -69,7 +69,14 @@ const openExample = (/** @type {string} */ id) => openSession(id, true);
 const dialogue = new Dialogue(store, { suggest: (text) => composer.put(text), explain: () => settings.show(), open: openExample, forget: (name) => attempt(changeFirst("first.forget", { name })), choose }, (record) => {
   store.move(record.n - 1);
   composer.put(record.said ?? "");
-}, pictures, mark);
+}, pictures, mark, {
+  source: (n) => connection.request("source", { n }).then(({ text }) => text),
+  again: (record) => {
+    store.move(record.n - 1);
+    attempt(fork(record.said ?? ""));
+  },
+  open: (path, n) => attempt(openResult(path, n)),
+});
 const fetchFile = (/** @type {string} */ type, /** @type {Record<string, unknown>} */ fields) =>
   attempt(ask(type, fields).then(({ href }) => download(href)));
 const variable = new VariableDialog(ask, (path, name) => fetchFile("download", { path, name }),
@@ -90,7 +97,7 @@ const inspector = new Inspector(store, ask, (n) => {
   if (record) choose(record.agent);
   requestAnimationFrame(() => requestAnimationFrame(() => dialogue.reveal(n)));
 }, (path, name) => variable.show(path, name), { open: openFile, fetch: fetchFile });
-const approvals = new Approvals(store, (call, allow, remember) => connection.request("clear", { call, allow, remember }), choose);
+const approvals = new Approvals(store, (call, allow, remember, why) => connection.request("clear", { call, allow, remember, ...(why && { why }) }), choose);
 part("replay-open").append(icon("history"));
 part("palette-open").append(icon("commands"));
 part("more-open").append(icon("more"));
@@ -167,6 +174,19 @@ async function changeFirst(type, fields) {
 async function askForPlans() {
   const { list } = await connection.request("plans");
   kept.splice(0, kept.length, ...list);
+}
+
+/**
+ * Show the variable that holds the result of record `n`.
+ * @param {string} path
+ * @param {number} n
+ */
+async function openResult(path, n) {
+  const { list } = await connection.request("variables", { path, at: n });
+  const made = store.record(n)?.function;
+  const found = list.find((/** @type {import("./types.js").Variable} */ one) => one.origin === made);
+  if (found) await variable.show(path, found.name);
+  else composer.say(t("It is no variable."), true);
 }
 
 /**
