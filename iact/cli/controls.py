@@ -147,17 +147,16 @@ def _control(chosen: argparse.Namespace, settings: Settings) -> int:
 def _clear(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import remote
 
+    if chosen.why and chosen.allow:
+        raise UsageError("--why tells an agent why it may not; it goes with --deny.")
     remember = "call" if chosen.remember else None
     frame: remote.Frame = {
         "type": "clear",
         "call": chosen.call,
         "allow": chosen.allow,
         "remember": remember,
+        **({"why": chosen.why} if chosen.why else {}),
     }
-    if chosen.why:
-        if chosen.allow:
-            raise UsageError("--why tells an agent why it may not; it goes with --deny.")
-        frame["why"] = chosen.why
     return remote.control(settings, chosen.session, frame, as_json=chosen.json)
 
 

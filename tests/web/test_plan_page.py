@@ -262,3 +262,45 @@ def test_what_a_plan_came_to_is_said_and_nothing_can_be_done_in_the_past() -> No
             await expect(pane.get_by_role("button", name="Pause step report")).to_be_hidden()
 
     run(test)
+
+
+CROSSED = """svg => {
+    const boxes = [...svg.querySelectorAll(".step")].map((one) => {
+        const {e, f} = one.transform.baseVal[0].matrix, rect = one.querySelector("rect");
+        return {id: one.dataset.step, x: e, y: f, r: e + rect.width.baseVal.value, b: f + rect.height.baseVal.value};
+    });
+    const crossed = new Set();
+    for (const line of svg.querySelectorAll(".edge")) {
+        for (let at = 0; at <= line.getTotalLength(); at += 1) {
+            const {x, y} = line.getPointAtLength(at);
+            for (const one of boxes) if (x > one.x && x < one.r && y > one.y + 0.5 && y < one.b - 0.5) crossed.add(one.id);
+        }
+    }
+    return [...crossed];
+}"""
+"""The steps through whose box a line is drawn."""
+
+
+def test_no_line_of_a_plan_is_drawn_through_a_step() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        session.append("say", body="Is the machine well?")
+        session.append("spawn", "/audit", caller="/", plan=True)
+        # What looked like disk → cves → review: each line here passes layers in which others stand.
+        add: list[JSON] = [
+            step("kernel"),
+            step("disk"),
+            step("ports"),
+            step("cves", "kernel"),
+            step("review", "cves", "disk"),
+            step("report", "review", "ports", "kernel"),
+        ]
+        version(session, 1, "as written", add, [])
+        session.show(node("/", "waiting"), replace(node("/audit", "acting"), kind="plan"))
+        async with stage(session) as scene:
+            page = await scene.page("s/audit")
+            drawing = page.get_by_role("tabpanel").locator("svg.graph")
+            await expect(drawing.locator(".edge")).to_have_count(6)
+            assert await drawing.evaluate(CROSSED) == []
+
+    run(test)

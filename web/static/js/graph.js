@@ -3,7 +3,7 @@
 
 import { el, part, setText, visible } from "./dom.js";
 import { joined, plural, t } from "./language.js";
-import { layered } from "./layers.js";
+import { layered, routeOf } from "./layers.js";
 import { cost } from "./facts.js";
 import { tokens } from "./format.js";
 import { factsOfPlan, readPlan, statesOf } from "./plan.js";
@@ -28,6 +28,8 @@ const WIDTH = 136;
 const HEIGHT = 38;
 const BESIDE = 18;
 const BETWEEN = 46;
+/** What a line takes of a layer that it passes. */
+const SLIM = 8;
 const LETTERS = 19;
 
 export class PlanView {
@@ -407,20 +409,24 @@ function summary(version, states, large) {
  * @returns {Element}
  */
 function drawing(version, states, reveal) {
-  const { at, layers } = layered(version.steps);
-  const widest = Math.max(1, ...layers.map((layer) => layer.length));
-  const width = widest * (WIDTH + BESIDE) + BESIDE;
+  const { at, layers, routes } = layered(version.steps);
+  const broad = (/** @type {string} */ id) => (version.steps.has(id) ? WIDTH : SLIM);
+  const rows = layers.map((layer) => layer.reduce((sum, id) => sum + broad(id) + BESIDE, BESIDE));
+  const width = Math.max(WIDTH + 2 * BESIDE, ...rows);
   const height = layers.length * (HEIGHT + BETWEEN) - BETWEEN + 2 * BESIDE;
   const where = (/** @type {string} */ id) => {
     const { layer, place } = at.get(id) ?? { layer: 0, place: 0 };
-    const free = width - (layers[layer]?.length ?? 1) * (WIDTH + BESIDE) + BESIDE;
-    return { x: free / 2 + place * (WIDTH + BESIDE), y: BESIDE + layer * (HEIGHT + BETWEEN) };
+    const before = (layers[layer] ?? []).slice(0, place).reduce((sum, one) => sum + broad(one) + BESIDE, BESIDE);
+    return { x: (width - (rows[layer] ?? width)) / 2 + before, y: BESIDE + layer * (HEIGHT + BETWEEN), width: broad(id) };
   };
   const picture = shape("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
     "aria-label": t("The plan's {steps} steps in {layers} layers; the list below says the same.", { steps: version.steps.size, layers: layers.length }) });
   for (const step of version.steps.values()) {
     const to = where(step.id);
-    for (const need of step.needs) if (at.has(need)) picture.append(edge(where(need), to, states.get(need)?.state ?? "", step.any));
+    for (const need of step.needs) {
+      const passed = routes.get(routeOf(need, step.id)) ?? [];
+      if (at.has(need)) picture.append(edge([where(need), ...passed.map(where), to], states.get(need)?.state ?? "", step.any));
+    }
   }
   for (const step of version.steps.values()) {
     const { x, y } = where(step.id);
@@ -437,15 +443,23 @@ function drawing(version, states, reveal) {
 }
 
 /**
- * @param {{x: number, y: number}} from
- * @param {{x: number, y: number}} to
+ * A line from a step to one that needs it. It bends only between layers, and goes straight through its places in them.
+ * @param {{x: number, y: number, width: number}[]} places
  * @param {string} state of the step that it leads from
  * @param {boolean} any
  */
-function edge(from, to, state, any) {
-  const [x, y, u, v] = [from.x + WIDTH / 2, from.y + HEIGHT, to.x + WIDTH / 2, to.y];
-  const bend = Math.max(16, (v - y) / 2);
-  return shape("path", { class: `edge ${state}${any ? " any" : ""}`, d: `M${x} ${y}C${x} ${y + bend} ${u} ${v - bend} ${u} ${v}` });
+function edge(places, state, any) {
+  const [first, ...rest] = places.map(({ x, y, width }) => ({ x: x + width / 2, y }));
+  const parts = [`M${first.x} ${first.y + HEIGHT}`];
+  let at = first;
+  rest.forEach((next, index) => {
+    const from = at.y + HEIGHT;
+    const bend = Math.max(16, (next.y - from) / 2);
+    parts.push(`C${at.x} ${from + bend} ${next.x} ${next.y - bend} ${next.x} ${next.y}`);
+    if (index < rest.length - 1) parts.push(`V${next.y + HEIGHT}`);
+    at = next;
+  });
+  return shape("path", { class: `edge ${state}${any ? " any" : ""}`, d: parts.join("") });
 }
 
 /**

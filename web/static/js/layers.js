@@ -1,13 +1,24 @@
 // Where the steps of a plan stand when it is drawn: in layers, each step below all that it needs, with few
-// crossings. After Sugiyama, Tagawa and Toda (1981): longest paths make the layers, barycentres their order.
+// crossings. After Sugiyama, Tagawa and Toda (1981): longest paths make the layers, barycentres their order, and a line
+// that passes a layer has a place of its own in it, so that none is drawn through a step that it has nothing to do with.
 
 const SWEEPS = 6;
 
 /**
  * @typedef {object} Placed
  * @property {Map<string, {layer: number, place: number}>} at `place` counts from 0 in the layer
- * @property {string[][]} layers
+ * @property {string[][]} layers also the places of lines that pass
+ * @property {Map<string, string[]>} routes the places that a line passes, by `routeOf`
  */
+
+/**
+ * The name of the line between two steps.
+ * @param {string} need
+ * @param {string} id
+ */
+export function routeOf(need, id) {
+  return `${need}\0${id}`;
+}
 
 /**
  * @param {Map<string, {needs: string[]}>} steps
@@ -20,13 +31,21 @@ export function layered(steps) {
     const layer = depth.get(id) ?? 0;
     (layers[layer] ??= []).push(id);
   }
+  /** @type {Map<string, string[]>} */ const routes = new Map();
   /** @type {Map<string, string[]>} */ const above = new Map();
   /** @type {Map<string, string[]>} */ const below = new Map();
   for (const [id, { needs }] of steps) {
     for (const need of needs) {
       if (!steps.has(need)) continue;
-      above.set(id, [...(above.get(id) ?? []), need]);
-      below.set(need, [...(below.get(need) ?? []), id]);
+      const [from, to] = [depth.get(need) ?? 0, depth.get(id) ?? 0];
+      const passed = Array.from({ length: Math.max(0, to - from - 1) }, (_, index) => `${routeOf(need, id)}\0${index}`);
+      passed.forEach((place, index) => layers[from + 1 + index].push(place));
+      if (passed.length) routes.set(routeOf(need, id), passed);
+      const chain = [need, ...passed, id];
+      for (let index = 1; index < chain.length; index += 1) {
+        above.set(chain[index], [...(above.get(chain[index]) ?? []), chain[index - 1]]);
+        below.set(chain[index - 1], [...(below.get(chain[index - 1]) ?? []), chain[index]]);
+      }
     }
   }
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
@@ -40,7 +59,7 @@ export function layered(steps) {
     }
   }
   const at = new Map(layers.flatMap((layer, number) => layer.map((id, place) => [id, { layer: number, place }])));
-  return { at, layers };
+  return { at, layers, routes };
 }
 
 /** @param {string[][]} layers */
