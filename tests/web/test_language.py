@@ -28,7 +28,7 @@ _UNSAID: Final = re.compile(
     # What is no text for people: names of classes, elements, events, keys and modules; faults of our own.
     r"(className|id|type|dateTime|class|d|viewBox|keys): $"
     r"|className: [^,]*$"
-    r"|\b(part|querySelector(All)?|closest|matches|addEventListener|Event|Error|getItem|fetch|includes|import)\($"
+    r"|\b(part|querySelector(All)?|closest|matches|addEventListener|Event|Error|getItem|fetch|includes|import|matchMedia)\($"
     r"|(===|!==) $|\bfrom $|\bimport $|\bkeys: $|classList\.\w+\(.*$|look: .*$"
 )
 _WORDS: Final = re.compile(r"[A-Za-z]{2,}[ ,.:;…]+[A-Za-z]{2}|^[A-Z][a-z]+")

@@ -291,3 +291,41 @@ def test_a_question_says_all_that_a_command_does_and_a_no_can_say_why() -> None:
             ]
 
     run(test)
+
+
+SMALL = """least => [...document.querySelectorAll("button, select, textarea, .segmented label, input[type=text], input[type=search]")]
+    .filter((one) => one.checkVisibility({opacityProperty: true, visibilityProperty: true}) && !one.matches(".chip, .link, .sr, .sr *"))
+    .map((one) => [one, one.getBoundingClientRect()])
+    .filter(([, {width, height, left}]) => width && left >= 0 && left < innerWidth && (height < least || width < 24))
+    .map(([one, {width, height}]) => `${one.dataset.role || one.className} ${one.textContent.trim().slice(0, 20)} ${width.toFixed()}×${height.toFixed()}`)"""
+"""What can be pressed and is too small for a finger (44) or a pointer (24)."""
+
+
+def test_on_a_phone_fingers_hit_and_enter_begins_a_line() -> None:
+    async def test() -> None:
+        session = read_session()
+        async with browsing(FakeRuntime(session), FakeAround()) as scene:
+            desk = await scene.page("mine")
+            await expect(desk.locator(".entry.reply math").first).to_be_visible()
+            assert await desk.evaluate(SMALL, 24) == []
+            context = await scene.browser.new_context(
+                viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+            )
+            await context.request.get(scene.server.url)
+            page = await context.new_page()
+            await page.goto(f"http://127.0.0.1:{scene.server.port}/#mine")
+            await expect(page.locator(".entry.reply math").first).to_be_visible()
+            assert await page.evaluate(SMALL, 44) == []
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            field = page.locator("[data-role=text]")
+            await field.tap()
+            await page.keyboard.type("one")
+            await page.keyboard.press("Enter")
+            await page.keyboard.type("two")
+            await expect(field).to_have_value("one\ntwo")
+            assert session.calls == []
+            await page.get_by_role("button", name="Send", exact=True).tap()
+            await expect(field).to_have_value("")
+            assert session.calls == [("say", "one\ntwo")]
+
+    run(test)

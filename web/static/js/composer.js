@@ -17,6 +17,9 @@ const MODES = {
   fork: [t("Fork"), t("A new session that begins with all up to here and goes on with this")],
 };
 
+/** Whether the text is typed on a screen. */
+const GLASS = matchMedia("(hover: none) and (pointer: coarse)");
+
 export class Composer {
   #form = part("composer");
   #text = /** @type {HTMLTextAreaElement} */ (part("text"));
@@ -50,7 +53,8 @@ export class Composer {
       ways.written(this.#text.value);
     });
     this.#text.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      // A keyboard of glass has no Shift to begin a line with: there, the button sends.
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !GLASS.matches) {
         event.preventDefault();
         this.#submit();
       }

@@ -1,11 +1,9 @@
 // The right pane: everything about the selected agent, in tabs. Only the tab that is shown does any work.
 
-import { contextView } from "./context.js";
 import { el, insert, onceAFrame, part } from "./dom.js";
 import { factsOf } from "./facts.js";
 import { t } from "./language.js";
 import { Rows } from "./rows.js";
-import { variableList } from "./variables.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
@@ -234,6 +232,7 @@ export class Inspector {
       this.#turn = record;
       this.#update();
     };
+    const { contextView } = await import("./context.js");
     return [contextView(seen, this.store.record(seen.record), {
       earlier: turns[place - 1] ?? 0, later: turns[place + 1] ?? 0, go, reveal: this.reveal,
     })];
@@ -242,6 +241,7 @@ export class Inspector {
   async #variables() {
     const path = this.store.selected;
     const { list } = await this.ask("variables", { path });
+    const { variableList } = await import("./variables.js");
     return [variableList(list, (name) => this.open(path, name))];
   }
 
@@ -290,7 +290,9 @@ export class Inspector {
 
   /** @param {JournalRecord} record */
   #row(record) {
-    const words = [record.function, record.op, record.status, record.body].filter(Boolean).join(" · ");
+    const what = record.name && [record.name, record.version].filter(Boolean).join(" ");
+    const words = [record.function, what, record.file, record.node, record.op, record.status ?? (record.kind === "node" ? record.to : ""),
+      record.kind === "module" ? record.state : record.body].filter(Boolean).join(" · ");
     const row = this.#button(record, "", el("span", { className: "n" }, String(record.n)), el("span", {}, record.kind), el("span", {}, words));
     row.title = words;
     return row;

@@ -22,7 +22,6 @@ import { ReviewBar } from "./review_bar.js";
 import { Sessions } from "./sessions.js";
 import { Store } from "./store.js";
 import { Tree } from "./tree.js";
-import { VariableDialog } from "./variables.js";
 import { Ways } from "./ways.js";
 
 const LINE_WORDS = { connecting: t("connecting"), open: t("connected"), offline: t("offline, trying again"), refused: t("signed out") };
@@ -79,8 +78,15 @@ const dialogue = new Dialogue(store, { suggest: (text) => composer.put(text), ex
 });
 const fetchFile = (/** @type {string} */ type, /** @type {Record<string, unknown>} */ fields) =>
   attempt(ask(type, fields).then(({ href }) => download(href)));
-const variable = new VariableDialog(ask, (path, name) => fetchFile("download", { path, name }),
-  (path, name) => connection.request("declassify", { path, name }), pictures);
+/** Most visits look into no variable. @type {Promise<import("./variables.js").VariableDialog>|undefined} */ let variables;
+const variable = {
+  show: async (/** @type {string} */ path, /** @type {string} */ name) => {
+    variables ??= import("./variables.js").then(({ VariableDialog }) => new VariableDialog(ask,
+      (agent, one) => fetchFile("download", { path: agent, name: one }),
+      (agent, one) => connection.request("declassify", { path: agent, name: one }), pictures));
+    await (await variables).show(path, name);
+  },
+};
 /** Fetched with the first file that is opened. @type {Promise<import("./viewer.js").FileDialog>|undefined} */
 let viewer;
 const openFile = (/** @type {string} */ path, /** @type {{at?: number|null, since?: number}} */ options = {}) => {

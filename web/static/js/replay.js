@@ -12,6 +12,14 @@ const SPEEDS = [1, 4, 16, 64];
 const LONGEST = 1500;
 const SHORTEST = 30;
 const MARKS = 150;
+/** What happened, in words, by the kind of its record. @type {Record<string, string>} */
+const KINDS = {
+  open: t("session opened"), say: t("you wrote"), turn: t("model wrote"), reply: t("answered"), call: t("call began"), result: t("call ended"),
+  gate: t("permission checked"), clearance: t("permission asked"), spawn: t("agent started"), select: t("replies taken"), control: t("you stepped in"),
+  discard: t("text stopped"), recall: t("memory looked up"), draw: t("tokens reserved"), compress: t("history shortened"), upload: t("file handed in"),
+  module: t("module found"), notice: t("notice"), close: t("closed"), fork: t("branched"), adopt: t("adopted"), effects: t("files looked at"), settle: t("changes settled"),
+  plan: t("plan written"), extend: t("plan grew"), node: t("step moved on"), fire: t("step began"), ask: t("model asked about the plan"), wake: t("plan went on"),
+};
 
 export class Replay {
   #bar = part("replay");
@@ -29,6 +37,7 @@ export class Replay {
   #asking = false;
   #asked = 0;
   #marked = "";
+  /** Whether an example is to be told whose first words are not here yet. */ #telling = false;
 
   /**
    * @param {Store} store
@@ -43,6 +52,7 @@ export class Replay {
     for (const what of ["records", "session", "moved", "reset"]) store.addEventListener(what, update);
     store.addEventListener("reset", () => this.#stop());
     store.addEventListener("session", () => this.#settle());
+    store.addEventListener("records", () => this.#telling && this.#tell());
     store.addEventListener("moved", () => this.#ask());
     for (const speed of SPEEDS) this.#speed.append(el("option", { value: String(speed), selected: speed === 4 }, `${speed}×`));
     part("replay-first").append(icon("first"));
@@ -89,7 +99,17 @@ export class Replay {
   /** A stored session is always looked back at, once its records are here. */
   #settle() {
     const { session, at } = this.store;
-    if (session.readonly && at === null && session.last) this.store.move(session.last);
+    if (!session.readonly || at !== null || !session.last) return;
+    // A recorded example is told from its beginning: from where its person first says something.
+    this.#telling = session.example === true;
+    this.store.move(session.example ? 1 : session.last);
+  }
+
+  #tell() {
+    const { store } = this;
+    const said = this.#telling && store.at === 1 ? store.records.find((record) => record.kind === "say") : undefined;
+    if (said || store.at !== 1) this.#telling = false;
+    if (said) store.move(said.n);
   }
 
   /** Go somewhere because a person said so. @param {number} at */
@@ -159,7 +179,7 @@ export class Replay {
     if (document.activeElement !== this.#number) this.#number.value = String(at);
     const loading = last < session.last;
     setText(this.#total, loading ? t("of {last}, {loaded} loaded", { last: String(session.last), loaded: String(last) }) : t("of {last}", { last: String(last) }));
-    const words = record ? [timeOfDay(record.at), agentName(record.agent), record.kind, record.function ?? record.op ?? ""].filter(Boolean).join(" · ") : "";
+    const words = record ? [timeOfDay(record.at), agentName(record.agent), KINDS[record.kind] ?? record.kind, record.function ?? record.op ?? ""].filter(Boolean).join(" · ") : "";
     setText(this.#what, words);
     this.#slider.setAttribute("aria-valuetext", t("Record {at} of {last}: {words}", { at: String(at), last: String(last), words }));
     const playing = this.#timer !== undefined;
