@@ -139,13 +139,14 @@ def _meeting(records: Sequence[Record]) -> bool:
 
 
 def _harness(records: Sequence[Record]) -> bool:
-    """One mend was enough: the other failed behind it and was not tried again, and no model was asked about it."""
+    """One mend was enough: the other was dropped with its copy of the workspace, and no model was asked about it."""
     ends = _ends(records, "/logout")
     executed = {"search_auth", "search_utils", "read_auth", "read_utils", "analyze", "fix_b", "run_tests"}
     return (
         {one for one, (state, _) in ends.items() if state == "executed"}
         == {*executed, "update_docs", "report"}
-        and ends["fix_a"][1] == 1
+        and ends["fix_a"] == ("skipped", 1)
+        and [one.text("node") for one in records if one.kind == "copy" and one.text("version")] == ["fix_b"]
         and not _asked(records, "/logout")
         and any("OK" in one.body for one in _results(records, "shell.run"))
     )
