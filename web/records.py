@@ -179,7 +179,7 @@ def record_html(
     match record.content:
         case Turn() as turn:
             return _turn(turn, record.body, is_action, known)
-        case Say():
+        case Say() | Reword():
             return typed(record.body, known)
         case Choose(mode=mode, why=why):
             return (

@@ -129,7 +129,7 @@ def test_a_person_steps_in_two_levels_down_and_reloads_without_loss(stage: Stage
             expect(page.locator(".dialogue")).to_contain_text("Stopped when you paused")
             counting.release()
 
-            page.get_by_label("Intervene in /lead/worker").fill("Count backwards instead.")
+            page.get_by_label("Tell /lead/worker something").fill("Count backwards instead.")
             page.keyboard.press("Enter")
             expect(page.locator(".entry.intervention")).to_contain_text("Count backwards instead.")
             expect(page.locator(".entry.intervention .receipt")).to_have_text("Not read yet")

@@ -15,7 +15,7 @@ import { t } from "./language.js";
  * @property {import("./composer.js").Composer} composer
  * @property {import("./inspector.js").Inspector} inspector
  * @property {import("./approvals.js").Approvals} approvals
- * @property {import("./replay.js").Replay} replay
+ * @property {{open: () => unknown}} replay
  * @property {import("./sessions.js").Sessions} sessions
  * @property {{show: () => unknown}} settings
  * @property {import("./files.js").Files} files
@@ -59,7 +59,7 @@ export function commandsOf(page) {
     ...(node ? [
       { name: node.paused ? t("Resume {name}", { name }) : t("Pause {name}", { name }), keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },
       { name: t("Intervene in {name}", { name }), keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
-      { name: t("Cancel {name} and all below it", { name }), run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
+      { name: t("Stop {name} and all below it", { name }), run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
     ] : []),
     { name: t("Keep what is in the message field as a first message"), run: () => page.keepFirst(page.composer.text), when: () => Boolean(page.composer.text.trim()) },
     ...store.kept.map(({ name: first, text }) => ({ name: t("Begin with: {name}", { name: first }), run: () => {

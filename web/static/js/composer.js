@@ -2,7 +2,9 @@
 // intervened in, in one of three ways. In the past, what is said there goes into a fork. What was typed
 // stays until the server has it on disk.
 
-import { el, part, setText } from "./dom.js";
+import { cancellable } from "./controls.js";
+import { el, onceAFrame, part, setText } from "./dom.js";
+import { timed } from "./format.js";
 import { t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -10,15 +12,17 @@ import { t } from "./language.js";
 
 /** @type {Record<Mode, [string, string]>} */
 const MODES = {
-  say: [t("Say"), t("A message to the root agent, answered in its turn")],
-  deliver: [t("Deliver"), t("As soon as possible, between two tool calls")],
-  queue: [t("Queue"), t("At the agent's next turn")],
-  interrupt: [t("Interrupt"), t("Stop what is being written now, and go on with this")],
+  say: [t("Message"), t("Answered when the present answer is finished")],
+  deliver: [t("Before its next tool"), t("As soon as possible; what runs comes to its end")],
+  queue: [t("After this turn"), t("With the results of this turn")],
+  interrupt: [t("Stop and read now"), t("Ends what it writes and the tools that run; nothing of it is lost")],
   fork: [t("Fork"), t("A new session that begins with all up to here and goes on with this")],
 };
 
 /** Whether the text is typed on a screen. */
 const GLASS = matchMedia("(hover: none) and (pointer: coarse)");
+/** Milliseconds within which Escape counts as pressed twice. */
+const TWICE = 800;
 
 export class Composer {
   #form = part("composer");
@@ -27,17 +31,27 @@ export class Composer {
   #modes = part("modes");
   #label = part("composer-label");
   #news = part("news");
+  #stop = /** @type {HTMLButtonElement} */ (part("stop"));
+  #ends = part("ends-calls");
+  #endsCalls = /** @type {HTMLInputElement} */ (part("ends-calls-box"));
+  /** When Escape was pressed last. */ #escaped = -Infinity;
   /** @type {Mode} */ #mode = "say";
+  /** How somebody at rest is spoken to. @type {Mode} */ #first = "say";
   #busy = false;
   /** What the field was last addressed to. */ #addressee = "";
 
   /**
    * @param {Store} store
-   * @param {(path: string, text: string, mode: Mode) => Promise<unknown>} send
+   * @param {(path: string, text: string, mode: Mode, calls: boolean) => Promise<unknown>} send `calls`: whether running tools end, too
    * @param {import("./ways.js").Ways} ways
+   * @param {(node: import("./types.js").TreeNode) => void} stop
    */
-  constructor(store, send, ways) {
+  constructor(store, send, ways, stop) {
     this.store = store;
+    this.#stop.addEventListener("click", () => this.#halt(stop));
+    addEventListener("keydown", (event) => this.#key(event, stop));
+    const update = onceAFrame(() => this.#offer());
+    for (const what of ["tree", "selected", "moved", "session", "tick"]) store.addEventListener(what, update);
     this.ways = ways;
     this.send = send;
     store.addEventListener("selected", () => this.#address());
@@ -94,19 +108,17 @@ export class Composer {
   #address() {
     const { selected, past, shown, session } = this.store;
     const key = past ? "past" : `${selected} ${session.id === null}`;
-    const label = past ? t("Go on from record {shown} in a fork", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Intervene in {selected}", { selected });
+    const label = past ? t("Go on from record {shown} in a fork", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
     setText(this.#label, label);
     this.#text.placeholder = past ? t("Say something at record {shown}, in a fork", { shown: String(shown) }) : selected === "/" ? t("Write a message") : t("Tell {selected} something; only it will read this", { selected });
     if (key === this.#addressee) return;
     this.#addressee = key;
     const all = /** @type {Mode[]} */ (["say", "deliver", "queue", "interrupt"]);
     const offered = past ? /** @type {Mode[]} */ (["fork"]) : selected === "/" ? all : all.slice(1);
-    this.#mode = offered[0];
+    this.#mode = this.#first = offered[0];
     this.ways.offer(this.#mode === "say");
     const legend = this.#modes.firstElementChild;
     this.#modes.replaceChildren(...(legend ? [legend] : []), ...offered.map((mode) => this.#choice(mode)));
-    // Before there is a session, there is nothing to interrupt.
-    this.#modes.hidden = past || session.id === null;
     setText(this.#send, past ? t("Fork") : t("Send"));
     this.#form.classList.toggle("forking", past);
     this.say("");
@@ -118,6 +130,7 @@ export class Composer {
     input.addEventListener("change", () => {
       this.#mode = mode;
       this.ways.offer(mode === "say");
+      this.#offer();
     });
     return el("label", { title: MODES[mode][1] }, input, el("span", {}, MODES[mode][0]));
   }
@@ -126,6 +139,35 @@ export class Composer {
     this.#text.style.height = "auto";
     this.#text.style.height = `${this.#text.scrollHeight}px`;
     this.#send.disabled = this.#busy || !this.#text.value.trim();
+    this.#offer();
+  }
+
+  /** While somebody works there is something to stop; with nothing typed, that is all the button is for. */
+  #offer() {
+    const node = this.store.past ? undefined : this.store.node(this.store.selected);
+    const works = node !== undefined && this.store.session.id !== null && cancellable(node);
+    const calls = works && this.#mode === "interrupt" ? (node.calls ?? []).map((n) => this.store.record(n)).filter((one) => one !== undefined) : [];
+    // Whom nothing keeps is simply spoken to.
+    this.#modes.hidden = !works;
+    this.#stop.hidden = !works;
+    this.#send.hidden = works && !this.#text.value.trim();
+    this.#ends.hidden = !calls.length;
+    setText(part("ends-calls-text"), t("also stop {calls}", { calls: timed(calls, this.store.now()) }));
+  }
+
+  /** @param {(node: import("./types.js").TreeNode) => void} stop */
+  #halt(stop) {
+    const node = this.store.node(this.store.selected);
+    if (node && !this.#stop.hidden) stop(node);
+    this.#text.focus();
+  }
+
+  /** Escape twice stops. @param {KeyboardEvent} event @param {(node: import("./types.js").TreeNode) => void} stop */
+  #key(event, stop) {
+    if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
+    const twice = event.timeStamp - this.#escaped < TWICE;
+    this.#escaped = twice ? -Infinity : event.timeStamp;
+    if (twice) this.#halt(stop);
   }
 
   async #submit() {
@@ -134,7 +176,7 @@ export class Composer {
     this.#busy = true;
     this.#fit();
     try {
-      await this.send(this.store.selected, text, this.#mode);
+      await this.send(this.store.selected, text, this.#modes.hidden ? this.#first : this.#mode, this.#ends.hidden || this.#endsCalls.checked);
       if (this.#text.value === text) this.#text.value = "";
       this.ways.written(this.#text.value);
       this.say("");

@@ -26,8 +26,8 @@ export function cancellable(node) {
 export function controls(actions, { labels }) {
   /** @type {TreeNode|null} */ let node = null;
   const toggle = button("pause", t("Pause"), labels);
-  const inject = button("inject", t("Intervene"), labels);
-  const cancel = button("cancel", t("Cancel"), labels);
+  const inject = button("inject", t("Tell it something"), labels);
+  const cancel = button("cancel", t("Stop"), labels);
   const sure = confirming(cancel, () => node && actions.cancel(node));
   toggle.addEventListener("click", () => node && actions.toggle(node));
   inject.addEventListener("click", () => node && actions.inject(node));
@@ -41,8 +41,9 @@ export function controls(actions, { labels }) {
       if (view.path !== node?.path) sure.reset();
       node = view;
       name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", view.path);
-      name(inject, t("Intervene"), "inject", view.path);
-      if (!cancel.classList.contains("sure")) name(cancel, t("Cancel"), "cancel", view.path);
+      toggle.title = view.paused ? t("Resume") : t("Nothing new begins; tools that run come to their end");
+      name(inject, t("Tell it something"), "inject", view.path);
+      if (!cancel.classList.contains("sure")) name(cancel, t("Stop"), "cancel", view.path);
       cancel.disabled = !cancellable(view);
     },
   };
@@ -86,7 +87,7 @@ function confirming(target, act) {
   const reset = () => {
     target.classList.remove("sure");
     const words = target.querySelector(".label");
-    if (words) setText(words, ` ${t("Cancel")}`);
+    if (words) setText(words, ` ${t("Stop")}`);
   };
   target.addEventListener("click", () => {
     if (target.classList.contains("sure")) {
@@ -95,10 +96,10 @@ function confirming(target, act) {
       return;
     }
     target.classList.add("sure");
-    target.title = t("Press again to cancel this agent and everything below it");
+    target.title = t("Press again to stop this agent and all below it");
     target.setAttribute("aria-label", target.title);
     const words = target.querySelector(".label");
-    if (words) setText(words, ` ${t("Really cancel?")}`);
+    if (words) setText(words, ` ${t("Really stop?")}`);
   });
   target.addEventListener("blur", reset);
   target.addEventListener("pointerleave", reset);

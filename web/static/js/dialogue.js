@@ -4,7 +4,7 @@ import { agentLink, Cards, fold, homeOf } from "./cards.js";
 import { el, insert, onceAFrame, part, setText } from "./dom.js";
 import { showDraft, showThought } from "./draft.js";
 import { entryOf } from "./entries.js";
-import { agentName, timeOfDay } from "./format.js";
+import { agentName, dateTime, timeOfDay } from "./format.js";
 import { t } from "./language.js";
 import { countUpTo } from "./store.js";
 import { welcome } from "./welcome.js";
@@ -23,8 +23,10 @@ export class Dialogue {
   #live = part("live");
   #earlier = el("button", { className: "earlier", type: "button", hidden: true });
   #later = el("button", { className: "earlier", type: "button", hidden: true });
-  /** The records that are entries of this dialogue, also those that are not shown yet. @type {JournalRecord[]} */
+  /** The records that are entries of this dialogue, also those that are not shown yet. `n`: from which record on each
+   * stands there: its own, or for what had to wait, the one that ended that. @type {{n: number, record: JournalRecord}[]} */
   #items = [];
+  /** What was said and waits for an answer to be finished. @type {JournalRecord[]} */ #waiting = [];
   /** How many of the store's records have been looked at; negative: look at all of them again. */ #seen = -1;
   #following = true;
   /** The entry that was gone to, until somebody scrolls: what is above it may still get its height.
@@ -49,7 +51,7 @@ export class Dialogue {
     this.#scroll.insertBefore(this.#earlier, this.#list);
     this.#list.after(this.#later);
     this.cards = new Cards(store, this.#list, actions.choose);
-    this.window = new EntryWindow(this.#list, this.#scroll, (record) => this.#entry(record), (earlier, later) => {
+    this.window = new EntryWindow(this.#list, this.#scroll, ({ record }) => this.#entry(record), (earlier, later) => {
       this.#earlier.hidden = earlier === 0;
       this.#later.hidden = later === 0;
       setText(this.#earlier, t("Show earlier messages ({earlier})", { earlier }));
@@ -101,7 +103,7 @@ export class Dialogue {
     if (index < 0) return;
     this.#following = false;
     this.window.bring(index);
-    const entry = this.#find(n) ?? this.#find(this.#items[index].n);
+    const entry = this.#find(n) ?? this.#find(this.#items[index].record.n);
     if (!entry) return;
     this.#held = entry;
     entry.scrollIntoView({ block: "center" });
@@ -131,6 +133,7 @@ export class Dialogue {
     this.#list.querySelector(".empty")?.remove();
     this.#held = null;
     this.#items = [];
+    this.#waiting = [];
     this.#seen = 0;
     this.#collect();
     this.window.reset(this.#items, this.#end());
@@ -150,8 +153,30 @@ export class Dialogue {
   #collect() {
     const { records, selected } = this.store;
     for (; this.#seen < records.length; this.#seen += 1) {
-      if (entryOf(records[this.#seen], selected, this.#record)) this.#items.push(records[this.#seen]);
+      const record = records[this.#seen];
+      if (record.kind === "say" && record.waits && selected === "/") {
+        this.#waiting.push(record);
+        continue;
+      }
+      if (entryOf(record, selected, this.#record)) this.#items.push({ n: record.n, record });
+      if (this.#waiting.length) this.#release(record);
     }
+  }
+
+  /** What waited stands behind the answer that it waited for, or where it was sent. @param {JournalRecord} record */
+  #release(record) {
+    if (record.agent !== "/") return;
+    const of = record.kind === "control" && (record.op === "send" || record.op === "withdraw") ? record.of : 0;
+    const over = record.kind === "reply" ? this.#waiting : this.#waiting.filter((one) => one.n === of);
+    if (!(record.kind === "control" && record.op === "withdraw")) this.#items.push(...over.map((one) => ({ n: record.n, record: one })));
+    this.#waiting = this.#waiting.filter((one) => !over.includes(one));
+  }
+
+  /** The entry of a record; in the words that were chosen last, if it was said anew before it was read. @param {JournalRecord} record */
+  #entryOf(record) {
+    const entry = entryOf(record, this.store.selected, this.#record);
+    const instead = this.store.rewordings.get(record.n);
+    return entry && instead ? { ...entry, html: instead.html, source: instead } : entry;
   }
 
   /** How many of the items are shown. */
@@ -159,9 +184,9 @@ export class Dialogue {
     return countUpTo(this.#items, this.store.shown);
   }
 
-  /** @param {JournalRecord[]} fresh */
+  /** @param {{record: JournalRecord}[]} fresh */
   #announce(fresh) {
-    const reply = fresh.findLast((record) => record.kind === "reply" && record.agent === this.store.selected);
+    const reply = fresh.findLast(({ record }) => record.kind === "reply" && record.agent === this.store.selected)?.record;
     if (reply) setText(this.#live, t("Reply from {agent}: {body}", { agent: agentName(reply.agent), body: reply.body }));
   }
 
@@ -170,11 +195,11 @@ export class Dialogue {
    * @returns {HTMLElement}
    */
   #entry(record) {
-    const entry = entryOf(record, this.store.selected, this.#record) ?? { from: "", html: record.html, look: "minor", source: record };
+    const entry = this.#entryOf(record) ?? { from: "", html: record.html, look: "minor", source: record };
     const body = el("div", { className: "entry-body md" });
     this.#fill(body, entry);
     const receipt = el("span", { className: "receipt" }, entry.look === "intervention" ? this.#receipt(record.n) : "");
-    const when = el("time", { className: "when", dateTime: record.at, title: t("Record {n}", { n: String(record.n) }) }, timeOfDay(record.at));
+    const when = el("time", { className: "when", dateTime: record.at, title: `${dateTime(record.at)} · ${t("Record {n}", { n: String(record.n) })}` }, timeOfDay(record.at));
     const from = entry.agent ? agentLink(entry.agent, entry.from) : entry.from;
     const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, from), receipt, when);
     if (record.kind === "say" && record.said !== undefined) head.insertBefore(this.#amending(record), when);
@@ -206,7 +231,7 @@ export class Dialogue {
   #fillAwaited() {
     for (const body of this.#list.querySelectorAll(".entry-body.awaited")) {
       const record = this.store.record(Number(body.parentElement?.getAttribute("data-n")));
-      const entry = record && entryOf(record, this.store.selected, this.#record);
+      const entry = record && this.#entryOf(record);
       if (entry) this.#fill(body, entry);
     }
     this.cards.refresh();

@@ -47,6 +47,7 @@ export function entryOf(record, path, find) {
 function own(record) {
   if (record.kind === "say") return { from: t("You"), look: "incoming" };
   if (record.kind === "upload") return { from: "", look: "minor" };
+  if (record.kind === "control" && (record.op === "send" || record.op === "reword" || record.op === "withdraw")) return null;
   if (record.kind === "control" && record.op === "inject") return { from: WHEN[record.mode ?? ""] ?? t("You"), look: "intervention" };
   if (record.kind === "gate" && record.allow) return null;
   if (record.kind === "settle" && !record.left) return null;

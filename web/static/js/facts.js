@@ -1,7 +1,7 @@
 // What the inspector's first tab says about the selected agent and the session.
 
 import { el, insert } from "./dom.js";
-import { money, share, tokens } from "./format.js";
+import { money, share, stateName, tokens } from "./format.js";
 import { number, t } from "./language.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -41,7 +41,7 @@ function agentFacts(store, node) {
   return [
     [t("Path"), node.path],
     [t("Called by"), !node.caller || node.caller === "user" ? t("you") : node.caller],
-    [t("State"), node.paused ? t("{state}, held here", { state: t(node.state) }) : t(node.state)],
+    [t("State"), node.paused ? t("{state}, held here", { state: stateName(node.state) }) : stateName(node.state)],
     [t("Model"), node.model],
     [t("Turns"), number(node.turns)],
     // The root's intent is the session's, which a person changes.

@@ -28,10 +28,13 @@ export function share(part, whole) {
 const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 
-/** @param {string} iso */
+const date = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+
+/** The time, with the day where that is not today. @param {string} iso */
 export function timeOfDay(iso) {
   const at = new Date(iso);
-  return Number.isNaN(at.getTime()) ? "" : clock.format(at);
+  if (Number.isNaN(at.getTime())) return "";
+  return at.toDateString() === new Date().toDateString() ? clock.format(at) : `${date.format(at)}, ${clock.format(at)}`;
 }
 
 /** @param {string} iso */
@@ -46,6 +49,16 @@ export function span(ms) {
   const two = (/** @type {number} */ value) => String(value).padStart(2, "0");
   const minutes = Math.floor(seconds / 60);
   return minutes < 60 ? `${minutes}:${two(seconds % 60)}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
+}
+
+/** Tools by name, each with how long it has run. @param {{function?: string, at: string}[]} calls @param {number} now */
+export function timed(calls, now) {
+  return calls.map((call) => `${call.function ?? ""} (${span(now - Date.parse(call.at))})`).join(", ");
+}
+
+/** An agent's state, for people. @param {string} state */
+export function stateName(state) {
+  return state === "cancelled" ? t("stopped") : t(state);
 }
 
 /** @param {string} path */

@@ -89,7 +89,9 @@ function awaited(store, node, now) {
   const all = node.awaited_of ?? 0;
   const named = running.slice(0, NAMED).map((path) => path.slice(path.lastIndexOf("/") + 1)).join(", ");
   const names = running.length > NAMED ? t("{names} and {count} more", { names: named, count: running.length - NAMED }) : named;
-  const text = all > 1 ? t("Waiting for {names} ({running} of {all})", { names, running: running.length, all }) : t("Waiting for {names}", { names });
+  const held = store.nodes.find((one) => one.paused && one.path !== node.path && one.path.startsWith(node.path === "/" ? "/" : `${node.path}/`));
+  const paused = held ? ` · ${t("{agent} is paused", { agent: held.path })}` : "";
+  const text = (all > 1 ? t("Waiting for {names} ({running} of {all})", { names, running: running.length, all }) : t("Waiting for {names}", { names })) + paused;
   const begun = running.map((path) => Date.parse(calledAt(store, path))).filter((at) => !Number.isNaN(at));
   if (!begun.length) return text;
   const time = span(now - Math.min(...begun));

@@ -8,7 +8,7 @@ import { Connection } from "./connection.js";
 import { controls } from "./controls.js";
 import { Dialogue } from "./dialogue.js";
 import { icon, onceAFrame, part, setText } from "./dom.js";
-import { agentName, snippet } from "./format.js";
+import { agentName, snippet, stateName } from "./format.js";
 import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
 import { heard, t } from "./language.js";
@@ -17,7 +17,6 @@ import { LiveLine } from "./live.js";
 import { showLevels } from "./levels.js";
 import { Palette } from "./palette.js";
 import { Pictures } from "./pictures.js";
-import { Replay } from "./replay.js";
 import { ReviewBar } from "./review_bar.js";
 import { Sessions } from "./sessions.js";
 import { Store } from "./store.js";
@@ -56,10 +55,17 @@ const actions = {
 };
 
 const ways = new Ways(store, (text) => connection.request("foresee", { text }));
-const composer = new Composer(store, (path, text, mode) => {
+const composer = new Composer(store, (path, text, mode, calls) => {
   if (mode === "fork") return fork(text);
-  return mode === "say" ? connection.request("say", { text, ...ways.way }) : connection.request("inject", { path, text, mode });
-}, ways);
+  return mode === "say" ? connection.request("say", { text, ...ways.way }) : connection.request("inject", { path, text, mode, calls });
+}, ways, actions.cancel);
+// Fetched with the first message that waits, or the first pause.
+const waits = () => {
+  if (!store.nodes.some((node) => node.queued || node.paused)) return;
+  store.removeEventListener("tree", waits);
+  import("./queue.js").then(({ Queue }) => new Queue(store, (type, fields) => attempt(connection.request(type, fields))));
+};
+store.addEventListener("tree", waits);
 store.fetchHtml = (numbers) => connection.request("render", { numbers });
 /** @type {import("./inspector.js").Ask} */
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
@@ -117,7 +123,16 @@ const modules = lazily("modules-open", "modules", async () => new (await import(
 store.addEventListener("modules", onceAFrame(() => modules.made()?.changed()));
 const review = new ReviewBar(store, request, unreachable);
 const settings = lazily("settings-open", "settings", async () => new (await import("./settings.js")).SettingsDialog(request, () => void connection.hello().catch(refused)), unreachable);
-const replay = new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), goOn);
+/** @type {Promise<import("./replay.js").Replay>|undefined} */
+let looking;
+const look = () => looking ??= import("./replay.js").then(({ Replay }) => new Replay(store, (at) => connection.request("seek", { at }), () => composer.focus(), goOn));
+const replay = { open: () => attempt(look().then((it) => it.open())) };
+part("replay-open").addEventListener("click", () => attempt(look().then((it) => it.flip())));
+store.addEventListener("moved", () => attempt(look()));
+store.addEventListener("session", () => {
+  part("replay-open").hidden = store.session.id === null || store.session.readonly;
+  if (store.session.readonly) attempt(look());
+});
 const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);
 
 // A chip in a dialogue stands in a record, whose agent has the variable.
@@ -306,7 +321,7 @@ const showHead = onceAFrame(() => {
   setText(part("agent-name"), agentName(store.selected));
   const state = part("agent-state");
   const doing = node?.state === "paused" ? "" : (node?.doing ?? "");
-  setText(state, doing.startsWith("waiting") ? "" : t(node?.state ?? ""));
+  setText(state, doing.startsWith("waiting") ? "" : stateName(node?.state ?? ""));
   state.dataset.state = node?.state ?? "";
   setText(part("agent-doing"), heard(doing));
   part("agent-name").classList.toggle("path", store.selected !== "/");

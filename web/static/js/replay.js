@@ -1,4 +1,5 @@
-// The bar for going through a session's time: a slider over record numbers, steps, and play.
+// The bar for going through a session's time: a slider over record numbers, steps, and play. Fetched when somebody
+// first looks back.
 
 import { el, icon, onceAFrame, part, setText } from "./dom.js";
 import { agentName, timeOfDay } from "./format.js";
@@ -59,7 +60,6 @@ export class Replay {
     part("replay-back").append(icon("back"));
     part("replay-next").append(icon("next"));
     part("replay-last").append(icon("last"));
-    this.#opener.addEventListener("click", () => (store.at === null ? this.open() : this.#leave()));
     part("replay-first").addEventListener("click", () => this.#go(1));
     part("replay-back").addEventListener("click", () => this.#go(store.shown - 1));
     part("replay-next").addEventListener("click", () => this.#go(store.shown + 1));
@@ -70,7 +70,15 @@ export class Replay {
     this.#bar.addEventListener("keydown", (event) => this.#key(event));
     part("replay-fork").addEventListener("click", fork);
     this.#close.addEventListener("click", () => (store.session.readonly ? leave() : this.#leave()));
+    this.#settle();
+    this.#ask();
     update();
+  }
+
+  /** Begin to look back, or go back to now. */
+  flip() {
+    if (this.store.at === null) this.open();
+    else this.#leave();
   }
 
   /** Begin to look back, at the newest record. */
@@ -165,7 +173,6 @@ export class Replay {
   #update() {
     const { store } = this;
     const { last, session } = store;
-    this.#opener.hidden = session.id === null || session.readonly;
     this.#opener.setAttribute("aria-pressed", String(store.at !== null));
     this.#bar.hidden = store.at === null;
     if (store.at === null) {

@@ -49,6 +49,7 @@ export class Store extends EventTarget {
   /** What running tools printed, by the number of their `call` record.
    * @type {Map<number, {agent: string, text: string}>} */
   outputs = new Map();
+  /** What a person said instead before it was read, by the message's number. @type {Map<number, JournalRecord>} */ rewordings = new Map();
   /** In which record an input was read, by the input's number. @type {Map<number, number>} */ receipts = new Map();
   /** The session that was asked for last, until the server begins with it.
    * @type {{id: string|null, readonly: boolean}|null} */
@@ -276,7 +277,8 @@ export class Store extends EventTarget {
     if (record.kind === "module") this.#tell("modules");
     if (record.kind === "effects" || record.kind === "settle") this.#tell("review");
     for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
-    if (record.kind === "say" && !record.body_size) record.said = record.body;
+    if ((record.kind === "say" || (record.kind === "control" && record.op === "inject")) && !record.body_size) record.said = record.body;
+    this.#rewords(record);
     record.body = record.kind === "say" || record.kind === "control" ? firstLine(record.body) : snippet(record.body);
     this.records.push(record);
     const own = this.#own.get(record.agent);
@@ -284,6 +286,14 @@ export class Store extends EventTarget {
     else this.#own.set(record.agent, [record]);
     if (record.kind === "spawn" || record.kind === "open") this.#births.set(record.agent, record);
     this.#tell("records");
+  }
+
+  /** What was said is said in other words. @param {JournalRecord} record */
+  #rewords(record) {
+    const before = record.kind === "control" && record.op === "reword" ? this.record(record.of) : undefined;
+    if (!before || record.kind !== "control") return;
+    before.said = record.body;
+    this.rewordings.set(before.n, record);
   }
 
   /** A called function shows as running until its result, or its agent's reply, is there. @param {JournalRecord} record */
@@ -354,6 +364,7 @@ export class Store extends EventTarget {
     this.calls.clear();
     this.outputs.clear();
     this.receipts.clear();
+    this.rewordings.clear();
     this.asked.clear();
     this.locked = false;
     this.ended = 0;

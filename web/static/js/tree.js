@@ -2,7 +2,7 @@
 
 import { controls } from "./controls.js";
 import { el, onceAFrame, part, setText } from "./dom.js";
-import { tokens } from "./format.js";
+import { stateName, tokens } from "./format.js";
 import { heard, t } from "./language.js";
 import { lineOf } from "./live.js";
 
@@ -96,7 +96,7 @@ export class Tree {
     this.#tell(row, node);
     const used = node.prompt_tokens + node.completion_tokens;
     setText(row.tokens, used ? tokens(used) : "");
-    row.item.setAttribute("aria-label", [node.path, node.kind === "plan" ? t("plan") : "", t(node.state), heard(node.doing)].filter(Boolean).join(", "));
+    row.item.setAttribute("aria-label", [node.path, node.kind === "plan" ? t("plan") : "", stateName(node.state), heard(node.doing)].filter(Boolean).join(", "));
     row.buttons.update(node);
     row.buttons.element.hidden = this.store.past;
   }

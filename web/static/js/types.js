@@ -21,6 +21,8 @@
  * @property {number} [awaited_of] for how many it waits, those that have replied included
  * @property {number} [allowance] tokens for its work
  * @property {number} [left] what is left of them
+ * @property {number[]} [calls] records of the calls of functions that run for it
+ * @property {number[]} [queued] records of what a person said that it has not begun to answer
  *
  * What a record says, and what the server adds to show it.
  * @typedef {Shown & import("./records.js").Said} JournalRecord
@@ -33,7 +35,7 @@
  * @property {string} body
  * @property {{action: number, to: string, html?: string}[]} [messages]
  * @property {number} [body_size] if `body` was shortened
- * @property {string} [said] the whole text of a `say`
+ * @property {string} [said] the whole text of what a person said
  *
  * @typedef {object} SessionFacts
  * @property {string|null} id
