@@ -94,7 +94,7 @@ def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
             needed = os.geteuid() != 0 and not _engine().ok
             detail = f"{name} is {bad}: ordinary users can't make name spaces, which bubblewrap needs."
             return Check("namespaces", not needed, detail, f"sudo sysctl -w {name}={good}")
-    return Check("namespaces", True, "ordinary users may make name spaces of their own")
+    return Check("namespaces", True, "user namespaces: allowed")
 
 
 def live(data: Path) -> Check:
@@ -137,10 +137,10 @@ def _isolation() -> Check:
         return Check("isolation", False, "There is no engine to isolate anything.", "mend the engine first")
     options = [str(option) for option in engine.get("SecurityOptions") or ()]
     used = isolation.of(engine)
-    mapped = f"to {used.mapped.first}" if used.mapped else "no"
+    mapped = f"no, user {used.mapped.first}" if used.mapped else "yes"
     detail = (
         f"system calls filtered: {_yes('seccomp' in part for part in options)}; "
-        f"user 0 mapped to another: {mapped}; "
+        f"root in the container is root outside: {mapped}; "
         f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(engine)}"
     )
     ok = any("seccomp" in part for part in options)

@@ -140,9 +140,7 @@ def test_name_spaces_matter_to_an_ordinary_user_without_an_engine(
 
 
 def test_name_spaces_that_nothing_forbids(tmp_path: Path) -> None:
-    assert doctor.namespaces(tmp_path) == Check(
-        "namespaces", True, "ordinary users may make name spaces of their own"
-    )
+    assert doctor.namespaces(tmp_path) == Check("namespaces", True, "user namespaces: allowed")
 
 
 # --- the endpoint -------------------------------------------------------------------------------------

@@ -77,11 +77,11 @@ def test_the_lockdown_is_a_command_and_seen_by_everyone() -> None:
             session.append("say", body="Go.")
             one, other = await scene.page(session.id), await scene.page(session.id)
             await one.keyboard.press("Control+k")
-            await one.keyboard.type("lock down")
+            await one.keyboard.type("tools off")
             await one.keyboard.press("Enter")
-            await expect(other.get_by_text("Everything is locked down")).to_be_visible()
-            await other.get_by_role("button", name="End the lockdown").click()
-            await expect(one.get_by_text("Everything is locked down")).to_be_hidden()
+            await expect(other.locator("[data-role=lockdown]")).to_be_visible()
+            await other.get_by_role("button", name="Switch on").click()
+            await expect(one.locator("[data-role=lockdown]")).to_be_hidden()
             assert session.calls == [("lockdown", "True"), ("lockdown", "False")]
 
     run(test)

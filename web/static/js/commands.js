@@ -54,7 +54,7 @@ export function commandsOf(page) {
     { name: t("Export this session as an HTML page"), keys: "Alt+Shift+E", run: () => page.exportPage(), when: () => store.session.id !== null },
     { name: t("Modules: list, add, approve, remove"), keys: "Alt+Shift+O", run: () => page.modules.show() },
     { name: t("Memory: search, edit, forget"), keys: "Alt+Shift+F", run: () => page.memories.show() },
-    { name: store.locked ? t("End the lockdown") : t("Lock down: deny every call of this session"), run: () => page.lock(!store.locked), when: live },
+    { name: store.locked ? t("Switch tools on again") : t("Switch tools off: every call of this session is denied"), run: () => page.lock(!store.locked), when: live },
     { name: t("Settings: look, language, models, this machine"), keys: "Alt+Shift+G", run: () => page.settings.show() },
     ...(node ? [
       { name: node.paused ? t("Resume {name}", { name }) : t("Pause {name}", { name }), keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },

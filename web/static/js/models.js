@@ -33,7 +33,7 @@ export function modelsSection(request, changed) {
     const change = el("button", { type: "button", "aria-label": t("Change the model for {role}", { role: role.role }) }, t("Edit"));
     const forget = el("button", { type: "button", "aria-label": t("No model of its own for {role}", { role: role.role }) }, t("Remove"));
     forget.hidden = !role.own;
-    const which = !role.url ? t("the embedded demonstration model") : role.own || role.role === "smart" || role.model ? t("{model} at {url}", { model: role.model || t("its only model"), url: role.url }) : t("as smart");
+    const which = !role.own && role.role !== "smart" && !role.model ? t("as smart") : role.url ? t("{model} at {url}", { model: role.model || t("its only model"), url: role.url }) : t("the embedded demonstration model");
     const facts = [which, role.url && (role.key ? t("key kept") : t("no key")), role.url && t("window of {count} tokens", { count: role.context })].filter(Boolean).join(" · ");
     const item = el("li", { "data-model-role": role.role }, el("strong", {}, role.role), " ", el("span", { className: "facts" }, /** @type {Record<string, string>} */ (ABOUT)[role.role] ?? ""), el("p", {}, facts), change, " ", forget);
     change.addEventListener("click", () => item.replaceChildren(form(role, false)));

@@ -115,7 +115,7 @@ export class ModulesDialog {
     const state = !module.functions.length ? t("never ran here") : approved === module.functions.length ? t("approved") : t("{approved} of {all} approved", { approved, all: module.functions.length });
     const summary = el("summary", {}, el("span", { className: "function" }, module.name), " ",
       el("span", { className: `badge ${approved === module.functions.length && approved ? "ok" : "incomplete"}` }, state), " ",
-      el("span", { className: "facts" }, [module.version, t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
+      el("span", { className: "facts" }, [module.version, module.origin === "shipped" ? t("built in") : t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
     const details = el("details", { "data-module": module.name, open }, summary, el("p", {}, module.manifest?.purpose || module.summary),
       el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest?.needs),
       el("ul", { className: "functions" }, ...module.functions.map((one) => this.#function(module, one, strange))), ...(strange ? [this.#controls(module, approved)] : []));
@@ -168,7 +168,7 @@ function needs(wanted) {
   /** @type {string[]} */ const secrets = wanted?.secrets ?? [];
   const words = [
     egress.length ? t("reach {hosts}", { hosts: egress.join(", ") }) : "", secrets.length ? t("get the secrets {secrets}", { secrets: secrets.join(", ") }) : "",
-    wanted?.workspace && wanted.workspace !== "none" ? wanted.workspace === "write" ? t("write the workspace") : t("read the workspace") : "",
+    wanted?.workspace && wanted.workspace !== "none" ? wanted.workspace === "write" ? t("change files in the workspace") : t("read files in the workspace") : "",
   ].filter(Boolean);
-  return words.length ? [el("p", { className: "notice warning" }, t("It wants to {words}.", { words: words.join("; ") }))] : [];
+  return words.length ? [el("p", { className: "notice warning" }, t("Needs: {words}", { words: words.join("; ") }))] : [];
 }
