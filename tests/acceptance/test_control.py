@@ -344,11 +344,11 @@ def test_cancel_in_the_middle_of_a_tool(stage: Stage) -> None:
             said = await session.say("Go.")
             await appears(session, "here")
             async with asyncio.timeout(30):
-                while len(await asyncio.to_thread(_sleepers, product)) < 3:  # noqa: ASYNC110 - as above
+                while len(await asyncio.to_thread(sleepers, product)) < 3:  # noqa: ASYNC110 - as above
                     await asyncio.sleep(0.01)
             began = time.monotonic()
             cancelled = await session.cancel("/a/b")
-            while _sleepers(product):
+            while sleepers(product):
                 assert time.monotonic() - began < 2, "processes of a cancelled call live on"
             assert (await session.answer(said.n)).body == "Done."
             after = [record for record in session.records(cancelled.n) if record.agent == "/a/b"]
@@ -365,7 +365,7 @@ def test_cancel_in_the_middle_of_a_tool(stage: Stage) -> None:
     assert again.last.index("was cancelled before") < again.last.index("Try again.")
 
 
-def _sleepers(product: Product) -> list[str]:
+def sleepers(product: Product) -> list[str]:
     """The sleeping processes in the container of a data directory, as the engine sees them."""
     client = docker.from_env()
     try:

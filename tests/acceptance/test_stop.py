@@ -1,12 +1,14 @@
-"""What a person stops has stopped: a fork before a call does not make it."""
+"""What a person stops has stopped, in real containers: a fork before a call does not make it, an interrupt ends it."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from core.journal import read_journal
+from core.session.events import Output
 from tests.acceptance.conftest import Stage
-from tests.acceptance.test_control import shell
+from tests.acceptance.test_control import opened, play, shell, sleepers
 
 
 def test_a_fork_before_a_command_does_not_run_it_unless_that_is_asked_for(stage: Stage) -> None:
@@ -44,3 +46,36 @@ def test_a_fork_before_a_command_does_not_run_it_unless_that_is_asked_for(stage:
     for one in (careful, run.answer()):
         assert product.run("replay", "--verify", one.session).status == 0
         assert read_journal(one.journal).records[at].fields.get("drops", False) is (one is careful)
+
+
+def test_an_interrupt_ends_a_running_script_with_all_its_processes_and_keeps_what_it_printed(
+    stage: Stage,
+) -> None:
+    """`trap ''` and a process group of its own do not help; the agent reads the lines and then the message."""
+    stubborn = "trap '' TERM; setsid sleep 4321 & echo tick 1; echo tick 2; sleep 4322"
+    endpoint = stage.endpoint({"/": [shell(stubborn, "touch never"), "I stopped."]})
+
+    async def scenario() -> None:
+        product = stage.product(endpoint)
+        async with opened(product) as runtime:
+            session = await runtime.open()
+            async with asyncio.timeout(30), session.watch() as events:
+                said = await session.say("Go.")
+                printed = ""
+                async for event in events:
+                    printed += event.text if isinstance(event, Output) else ""
+                    if "tick 2" in printed:  # what a person has seen
+                        break
+            await session.inject("/", "Stop now.", "interrupt")
+            assert (await session.answer(said.n)).body == "I stopped."
+            async with asyncio.timeout(5):
+                while await asyncio.to_thread(sleepers, product):  # noqa: ASYNC110 - they are in a container
+                    await asyncio.sleep(0.01)
+            outcomes = [one for one in session.records() if one.kind == "result"]
+            assert [one.text("status") for one in outcomes] == ["cancelled", "skipped"]
+            assert outcomes[0].body == "tick 1\ntick 2\n"
+            assert not (session.workspace / "never").exists()
+
+    play(scenario)
+    heard = endpoint.requests[-1].last
+    assert heard.index("tick 2") < heard.index("Stop now.")
