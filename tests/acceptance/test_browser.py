@@ -195,7 +195,9 @@ def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(tmp_path: Pa
         try:
             with product.serving() as server, page_of(server) as page:
                 page.locator("[data-role=sessions]").click()
-                page.get_by_role("button", name="Replay Task 1: read the lines.").click()
+                page.get_by_role("button", name="What to do with Task 1: read the lines.").click()
+                page.locator(".session-actions").get_by_role("button", name="Replay").click()
+                page.get_by_role("tab", name="Agents").click()
                 expect(page.locator("[data-role=replay-total]")).to_have_text("of 10000", timeout=SLOW)
                 times = []
                 for _ in range(3):

@@ -32,7 +32,7 @@ def test_a_session_from_elsewhere_is_shown_as_such_and_adopted(stage: Stage, tmp
     before = snapshot(folder)
     with served(product) as server, page_of(server) as page:
         page.locator("[data-role=sessions]").click()
-        listed = page.get_by_role("dialog").locator("[data-role=sessions-list] li")
+        listed = page.locator("[data-role=sessions-list] li")
         expect(listed).to_have_count(1)
         expect(listed.locator(".badge")).to_have_text("foreign")
         accessible(page)

@@ -126,7 +126,7 @@ def test_a_language_is_chosen_by_the_browser_and_waits_for_no_english() -> None:
             page = await scene.page("demo", locale="de-AT")
             assert await page.evaluate("document.documentElement.lang") == "de"
             assert await page.evaluate(fetched) == 2
-            await expect(page.get_by_role("heading", name="Agenten")).to_be_visible()
+            await expect(page.get_by_role("tab", name="Agenten")).to_be_visible()
             # Dates and numbers are the reader's, too.
             assert await page.evaluate("import('/static/js/format.js').then(m => m.tokens(1234))") == "1,2k"
             french = await scene.page(locale="fr-FR")
@@ -144,7 +144,7 @@ async def english_on(page: Page) -> list[str]:
         """() => {
         // What people, agents and files say, and what the fake product around the server does.
         const foreign = '.md, pre, code, kbd, .examples, .model, .aside, .journal, .suggestion, [data-role=session-title], '
-          + '[data-role=sessions-list], [data-role=replay-what], .rows, .snippet';
+          + '.session-row .title, .session-more, [data-role=replay-what], .rows, .snippet';
         const found = [];
         const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
         while (walker.nextNode()) {
@@ -180,7 +180,15 @@ def test_a_german_page_has_no_english_sentence_of_ours() -> None:
                 await page.locator(f"[data-tab={tab}]").click()
                 await expect(page.locator("[data-role=inspector]")).not_to_be_empty()
                 found[tab] = await english_on(page)
-            for opened in ("sessions", "modules-open", "settings-open", "palette-open"):
+            await page.locator("[data-role=sessions]").click()
+            await page.locator(".session-more").first.click()
+            await expect(page.locator(".session-actions")).to_be_visible()
+            found["sessions"] = await english_on(page)
+            await page.keyboard.press("Control+f")
+            await expect(page.locator("[data-role=find]")).to_be_visible()
+            found["find"] = await english_on(page)
+            await page.keyboard.press("Escape")
+            for opened in ("modules-open", "settings-open", "palette-open"):
                 await page.locator(f"[data-role={opened}]").click()
                 await expect(page.locator("dialog[open]")).to_be_visible()
                 found[opened] = await english_on(page)

@@ -356,6 +356,7 @@ def test_sessions_are_listed_searched_and_opened() -> None:
             await expect(page.locator("[data-role=sessions-list] li")).to_have_count(1)
             await page.get_by_role("button", name=re.compile("^Plan the garden")).click()
             await expect(page.locator(".entry.incoming .typed")).to_have_text("Plan the garden")
+            await page.get_by_role("tab", name="Agents").click()
             await expect(page.get_by_role("treeitem")).to_have_count(1)
             await expect(page).to_have_url(re.compile("#other$"))
             await page.go_back()

@@ -76,7 +76,9 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page()
         await page.locator("[data-role=sessions]").click()
-        await page.get_by_role("button", name="Replay Is 2025 an outlier?").click()
+        await page.get_by_role("button", name="What to do with Is 2025 an outlier?").click()
+        await page.locator(".session-actions").get_by_role("button", name="Replay").click()
+        await page.get_by_role("tab", name="Agents").click()
         await expect(page).to_have_url(re.compile(f"#replay:{stage.session.id}$"))
         slider = page.get_by_role("slider", name="Record")
         await expect(slider).to_have_value(str(stage.last))

@@ -16,7 +16,8 @@ import { t } from "./language.js";
  * @property {import("./inspector.js").Inspector} inspector
  * @property {import("./approvals.js").Approvals} approvals
  * @property {{open: () => unknown}} replay
- * @property {import("./sessions.js").Sessions} sessions
+ * @property {import("./side.js").Side} sessions
+ * @property {() => void} find
  * @property {{show: () => unknown}} settings
  * @property {import("./files.js").Files} files
  * @property {{show: () => unknown}} modules
@@ -49,6 +50,7 @@ export function commandsOf(page) {
     { name: t("Go to the tree of agents"), keys: "Alt+Shift+T", run: () => focusTree() },
     { name: t("New session"), keys: "Alt+Shift+N", run: () => page.open(null) },
     { name: t("Sessions: search and open"), keys: "Alt+Shift+S", run: () => page.sessions.show() },
+    { name: t("Search in this session"), keys: "Ctrl+F", run: () => page.find(), when: () => store.session.id !== null },
     { name: t("Look back through this session (replay)"), keys: "Alt+Shift+R", run: () => page.replay.open(), when: live },
     { name: t("Upload a file"), keys: "Alt+Shift+U", run: () => page.files.choose(), when: () => !store.past },
     { name: t("Export this session as an HTML page"), keys: "Alt+Shift+E", run: () => page.exportPage(), when: () => store.session.id !== null },

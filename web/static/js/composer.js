@@ -3,6 +3,7 @@
 // stays until the server has it on disk.
 
 import { cancellable } from "./controls.js";
+import { addressee, draftOf, keepDraft } from "./drafts.js";
 import { el, onceAFrame, part, setText } from "./dom.js";
 import { timed } from "./format.js";
 import { t } from "./language.js";
@@ -39,6 +40,7 @@ export class Composer {
   /** How somebody at rest is spoken to. @type {Mode} */ #first = "say";
   #busy = false;
   /** What the field was last addressed to. */ #addressee = "";
+  /** Whose text it holds. */ #whose = "";
 
   /**
    * @param {Store} store
@@ -64,6 +66,7 @@ export class Composer {
     });
     this.#text.addEventListener("input", () => {
       this.#fit();
+      this.#keep();
       ways.written(this.#text.value);
     });
     this.#text.addEventListener("keydown", (event) => {
@@ -89,6 +92,7 @@ export class Composer {
   /** @param {string} text */
   put(text) {
     this.#text.value = text;
+    this.#keep();
     this.#fit();
     this.ways.written(text);
     this.focus();
@@ -107,6 +111,7 @@ export class Composer {
   /** Whom the field speaks to: an agent, or the session as it was. */
   #address() {
     const { selected, past, shown, session } = this.store;
+    this.#swap();
     const key = past ? "past" : `${selected} ${session.id === null}`;
     const label = past ? t("Go on from record {shown} in a fork", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
     setText(this.#label, label);
@@ -133,6 +138,24 @@ export class Composer {
       this.#offer();
     });
     return el("label", { title: MODES[mode][1] }, input, el("span", {}, MODES[mode][0]));
+  }
+
+  #keep() {
+    keepDraft(this.#whose, this.#text.value);
+  }
+
+  /** What was typed belongs to whom it was typed for: it never goes to whoever is selected next. */
+  #swap() {
+    const whose = addressee(this.store);
+    if (whose === this.#whose) return;
+    // The first message makes its session: what was typed meanwhile is for that.
+    const same = this.#busy && this.#whose === " /";
+    if (same) keepDraft(this.#whose, "");
+    else this.#text.value = draftOf(whose);
+    this.#whose = whose;
+    if (same) this.#keep();
+    this.#fit();
+    this.ways.written(this.#text.value);
   }
 
   #fit() {
@@ -172,12 +195,17 @@ export class Composer {
 
   async #submit() {
     const text = this.#text.value;
+    const whose = this.#whose;
     if (this.#busy || !text.trim()) return;
     this.#busy = true;
     this.#fit();
     try {
       await this.send(this.store.selected, text, this.#modes.hidden ? this.#first : this.#mode, this.#ends.hidden || this.#endsCalls.checked);
-      if (this.#text.value === text) this.#text.value = "";
+      if (draftOf(whose) === text) keepDraft(whose, "");
+      if (this.#text.value === text && (whose === this.#whose || whose === " /")) {
+        this.#text.value = "";
+        this.#keep();
+      }
       this.ways.written(this.#text.value);
       this.say("");
     } catch (error) {

@@ -47,6 +47,19 @@ export class Files {
     });
   }
 
+  /**
+   * Upload a file that is no variable: an archive of a session, which the server takes in.
+   * @param {File} file
+   */
+  bring(file) {
+    const brought = this.#queue.then(async () => {
+      await this.#send(file);
+      return this.connection.request("session.import");
+    });
+    this.#queue = brought.catch(() => undefined);
+    return brought;
+  }
+
   choose() {
     this.#input.click();
   }
@@ -62,14 +75,19 @@ export class Files {
 
   /** @param {File} file */
   async #upload(file) {
+    await this.#send(file);
+    const { name } = await this.connection.request("upload.end");
+    this.say(t("{file} is {name} from the root agent's next turn on.", { file: file.name, name: `$${name}` }));
+  }
+
+  /** @param {File} file */
+  async #send(file) {
     const { connection } = this;
     await connection.request("upload", { name: file.name, media: file.type.split(";")[0], size: file.size });
     for (let at = 0; at < file.size; at += PIECE) {
       await connection.sendBytes(await file.slice(at, at + PIECE).arrayBuffer());
       if (file.size > 4 * PIECE) this.say(t("Uploading {name}: {done} of {size}", { name: file.name, done: bytes(Math.min(at + PIECE, file.size)), size: bytes(file.size) }));
     }
-    const { name } = await connection.request("upload.end");
-    this.say(t("{file} is {name} from the root agent's next turn on.", { file: file.name, name: `$${name}` }));
   }
 
   /**

@@ -2,12 +2,13 @@
 // #replay:SESSION/agent/path for a stored session that is only looked at).
 
 import { Approvals } from "./approvals.js";
+import { Attention } from "./attention.js";
 import { commandsOf } from "./commands.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
 import { controls } from "./controls.js";
 import { Dialogue } from "./dialogue.js";
-import { icon, onceAFrame, part, setText } from "./dom.js";
+import { icon, onceAFrame, part, setText, styled } from "./dom.js";
 import { agentName, snippet, stateName } from "./format.js";
 import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
@@ -18,7 +19,7 @@ import { showLevels } from "./levels.js";
 import { Palette } from "./palette.js";
 import { Pictures } from "./pictures.js";
 import { ReviewBar } from "./review_bar.js";
-import { Sessions } from "./sessions.js";
+import { Side } from "./side.js";
 import { Store } from "./store.js";
 import { Tree } from "./tree.js";
 import { Ways } from "./ways.js";
@@ -133,7 +134,72 @@ store.addEventListener("session", () => {
   part("replay-open").hidden = store.session.id === null || store.session.readonly;
   if (store.session.readonly) attempt(look());
 });
-const sessions = new Sessions(store, () => attempt(connection.request("sessions")), openSession);
+const side = new Side(async () => {
+  const [{ Sessions }, { notifySettings }] = await Promise.all([import("./sessions.js"), import("./notify.js")]);
+  return new Sessions(store, request, { open: openSession, bring: (file) => files.bring(file), notify: notifySettings() });
+}, unreachable);
+new Attention(store, () => side.show(), openSession);
+
+/** Ask for the sessions, once for several that changed. */
+let asking = false;
+function askForSessions() {
+  if (asking) return;
+  asking = true;
+  setTimeout(() => {
+    asking = false;
+    if (side.column) side.column.refresh();
+    else connection.request("sessions", { limit: 50 }).catch(() => undefined);
+  }, 200);
+}
+store.addEventListener("stale", askForSessions);
+
+/** A place that is to be shown as soon as its records are there. @type {{id: string, n: number, agent: string}|null} */
+let goal = null;
+const reach = onceAFrame(() => {
+  if (!goal || store.session.id !== goal.id || store.last < Math.max(goal.n, store.session.last)) return;
+  const { agent, n } = goal;
+  goal = null;
+  reveal(agent, n);
+});
+for (const what of ["session", "records"]) store.addEventListener(what, reach);
+
+/**
+ * Show a record in its agent's dialogue; gives its entry.
+ * @param {string} agent
+ * @param {number} n
+ * @returns {Promise<Element|null>}
+ */
+async function reveal(agent, n) {
+  choose(agent);
+  await frame();
+  await frame();
+  dialogue.reveal(n);
+  return part("dialogue").querySelector(".entry.flash");
+}
+
+function frame() {
+  return new Promise((resolve) => { requestAnimationFrame(resolve); });
+}
+
+/** @type {Promise<import("./find.js").Find>|undefined} */ let finding;
+/** @type {import("./find.js").Find|undefined} */ let find;
+async function showFind() {
+  try {
+    finding ??= Promise.all([import("./find.js"), styled("sessions")]).then(([{ Find }]) => new Find(store, ask, reveal));
+    find = await finding;
+    find.show();
+  } catch {
+    finding = undefined;
+    unreachable();
+  }
+}
+addEventListener("keydown", (event) => {
+  const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "f";
+  // Asked for again, it is the browser's own.
+  if (!wanted || store.session.id === null || find?.focused || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  showFind();
+});
 
 // A chip in a dialogue stands in a record, whose agent has the variable.
 part("dialogue").addEventListener("click", (event) => {
@@ -143,7 +209,7 @@ part("dialogue").addEventListener("click", (event) => {
 });
 
 new Palette(() => commandsOf({
-  store, actions, choose, composer, inspector, approvals, replay, sessions, modules, memories, settings, files, review,
+  store, actions, choose, composer, inspector, approvals, replay, sessions: side, find: showFind, modules, memories, settings, files, review,
   open: openSession,
   lock: (value) => attempt(connection.request("lockdown", { value })),
   setIntent: (value) => attempt(connection.request("intent", { value })),
@@ -287,10 +353,17 @@ function choose(path) {
 /**
  * @param {string|null} id
  * @param {boolean} [readonly]
+ * @param {{n: number, agent: string}} [place] a record to be shown there
  */
-function openSession(id, readonly = false) {
-  const place = `#${readonly ? "replay:" : ""}${encodeURIComponent(id ?? "")}`;
-  history.pushState(null, "", id === null ? location.pathname : place);
+function openSession(id, readonly = false, place = undefined) {
+  goal = place && id !== null ? { id, ...place } : null;
+  closeDrawers();
+  if (place && id === store.session.id && readonly === store.session.readonly) {
+    reach();
+    return;
+  }
+  const hash = `#${readonly ? "replay:" : ""}${encodeURIComponent(id ?? "")}`;
+  history.pushState(null, "", id === null ? location.pathname : hash);
   store.expect(id, readonly);
   store.select("/");
   connection.hello().catch(refused);
@@ -333,12 +406,15 @@ showHead();
 
 const showTitle = onceAFrame(() => {
   const first = store.records.find((record) => record.kind === "say");
-  const title = store.session.id === null ? t("New session") : (first?.body || t("Session"));
+  const info = store.sessions.find(({ id }) => id === store.session.id);
+  const title = store.session.id === null ? t("New session") : ((info?.named || info?.source ? info.title : first?.body) || t("Session"));
   setText(part("session-title"), title);
   const asking = store.asked.size ? `${t("({count} to approve)", { count: store.asked.size })} ` : "";
-  document.title = store.session.id === null ? "iact" : `${asking}${title} · iact`;
+  const waiting = store.sessions.filter(({ id, state }) => state === "waits" && id !== store.session.id).length;
+  const others = waiting ? `${t("({count} waiting)", { count: waiting })} ` : "";
+  document.title = store.session.id === null ? `${others}iact` : `${asking}${others}${title} · iact`;
 });
-for (const what of ["session", "records", "reset"]) store.addEventListener(what, showTitle);
+for (const what of ["session", "records", "reset", "sessions"]) store.addEventListener(what, showTitle);
 
 store.addEventListener("session", () => {
   const { model, intent, levels } = store.session;
@@ -378,6 +454,7 @@ function showLine(state) {
   part("connection").dataset.state = state === "refused" ? "offline" : state;
   setText(part("connection-text"), LINE_WORDS[state]);
   if (state === "refused") composer.say(REFUSED, true);
+  if (state === "open") askForSessions();
 }
 
 // --- drawers on narrow screens

@@ -38,7 +38,9 @@ export class Store extends EventTarget {
   /** @type {TreeNode[]} */ #then = [LONE_ROOT];
   /** The records of each agent, in order. @type {Map<string, JournalRecord[]>} */ #own = new Map();
   /** With which record each agent began. @type {Map<string, JournalRecord>} */ #births = new Map();
-  /** @type {SessionInfo[]} */ sessions = [];
+  /** Those that changed last, and all that are pinned, open or wait. @type {SessionInfo[]} */ sessions = [];
+  /** How many there are, and how many in the trash. */ total = 0;
+  deleted = 0;
   /** Recorded sessions that come with the product. @type {import("./welcome.js").Example[]} */ examples = [];
   /** First messages that a person kept. @type {import("./welcome.js").FirstMessage[]} */ kept = [];
   /** Text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
@@ -213,13 +215,33 @@ export class Store extends EventTarget {
       case "activity": this.#activity(message); break;
       case "output": this.#output(message); break;
       case "notice": this.#notice(message); break;
-      case "sessions": this.sessions = message.list; this.#tell("sessions"); break;
+      case "sessions": this.#sessions(message); break;
+      case "standing": this.#standing(message); break;
     }
+  }
+
+  /** @param {{list: SessionInfo[], total?: number, deleted?: number}} message */
+  #sessions({ list, total = list.length, deleted = 0 }) {
+    Object.assign(this, { sessions: list, total, deleted });
+    this.#tell("sessions");
+  }
+
+  /** A session changed; without a state, or where it is not known here, the list is to be asked for again.
+   * @param {{session: string, state?: SessionInfo["state"], since?: string, what?: string}} message */
+  #standing({ session, state, since, what }) {
+    const index = this.sessions.findIndex((info) => info.id === session);
+    if (index >= 0 && state) {
+      const sessions = [...this.sessions];
+      sessions[index] = { ...sessions[index], open: true, state, since, what };
+      this.sessions = sessions;
+      this.#tell("sessions");
+    }
+    if (index < 0 || !state || state === "idle" || state === "failed") this.#tell("stale");
   }
 
   /** Whether a message is still about the session that was shown before. @param {any} message */
   #stale(message) {
-    if (this.#awaited === null || message.type === "notice" || message.type === "sessions") return false;
+    if (this.#awaited === null || message.type === "notice" || message.type === "sessions" || message.type === "standing") return false;
     const { id, readonly } = this.#awaited;
     // A foreign session is shown to look at, also where it was to be gone on with.
     const expected = message.foreign || Boolean(message.readonly) === readonly;

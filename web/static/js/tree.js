@@ -20,6 +20,7 @@ export class Tree {
   #root = part("tree");
   #count = part("agent-count");
   #hint = part("tree-hint");
+  #none = part("tree-none");
   #filter = /** @type {HTMLInputElement} */ (part("tree-filter"));
   /** @type {Map<string, Row>} */ #rows = new Map();
   /** The path whose item Tab reaches. */ #focused;
@@ -78,6 +79,7 @@ export class Tree {
       item.hidden = !`${path} ${asking.has(path) ? t("waiting for approval") : t(state)} ${heard(doing)}`.toLowerCase().includes(words);
       item.classList.toggle("asking", asking.has(path));
     }
+    this.#none.hidden = !words || [...this.#rows.values()].some(({ item }) => !item.hidden);
     if (!words) return;
     for (const { item } of this.#rows.values()) {
       if (item.hidden) continue;

@@ -60,6 +60,13 @@
  * @property {number} records
  * @property {boolean} open
  * @property {boolean} foreign this installation did not make it
+ * @property {"idle"|"working"|"waits"|"paused"|"failed"|"unfinished"} [state]
+ * @property {string} [since]
+ * @property {string} [what] what it waits for
+ * @property {boolean} [pinned]
+ * @property {boolean} [named] a person gave it its title
+ * @property {string} [source] of a fork
+ * @property {number} [at]
  *
  * @typedef {object} SeenMessage
  * @property {string} role
