@@ -210,13 +210,13 @@ class Hippocampus:
 
     def _opening(self) -> str:
         return (
-            f"Memory was not open after {self._budget * 1000:.0f} ms, so this turn went on without it. "
-            "IACT_MEMORY_BUDGET says how long a turn waits."
+            f"Memory was not open after {self._budget * 1000:.0f} ms, so this answer was written without it. "
+            "IACT_MEMORY_BUDGET says how long an answer waits for it."
         )
 
     def _slow(self) -> str:
         return (
-            f"Memory did not answer within {self._budget * 1000:.0f} ms; turns go on without it until it is faster. "
+            f"Memory is slow (over {self._budget * 1000:.0f} ms); answers are written without it for now. "
             "A rebuild or a faster disk may help."
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
+from typing import Final
 
 import grpc
 from docker.errors import NotFound
@@ -28,6 +30,10 @@ async def serves(target: str, *, within: float) -> bool:
     return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
+_KILLED: Final = 128 + signal.SIGKILL
+"""The exit status of a container whose first process somebody killed."""
+
+
 def why_ended(container: Container, name: str) -> str | None:
     """A sentence on how the container ended, or None while it runs. Blocks."""
     try:
@@ -44,7 +50,10 @@ def why_ended(container: Container, name: str) -> str | None:
         return f"The kernel ended the module {name} because it used more memory than it may."
     if state.get("Status") == "paused":
         return f"The container of module {name} was paused from outside."
-    return f"The module {name} ended with status {state.get('ExitCode', 'unknown')}.{last_words(printed(container))}"
+    status = state.get("ExitCode", "unknown")
+    if status == _KILLED:
+        return f"The module {name} was killed (status {status}).{last_words(printed(container))}"
+    return f"The module {name} ended with status {status}.{last_words(printed(container))}"
 
 
 def standing(container: Container) -> str | None:

@@ -19,6 +19,9 @@ from sandbox.restarts import Restarts
 from sandbox.temporary import Temporary
 
 _HEALTH_PATIENCE = 4
+_LOOKS = 4
+_BETWEEN = 0.25
+"""How often, and at which distance in seconds, a backend is asked how a module ended that does not answer."""
 """Seconds that a module has to answer its health service."""
 APPS = "app"
 """The module of ours whose apps the user can open."""
@@ -87,6 +90,10 @@ class Instance(ABC):
         if await serves(self.target, within=_HEALTH_PATIENCE):
             return None
         why = await self._why_ended()
+        for _ in range(_LOOKS):  # its backend may learn of its end a moment later than its socket
+            if why is None:
+                await asyncio.sleep(_BETWEEN)
+                why = await self._why_ended()
         why = why or f"The module {self.name} runs but no longer answers."
         if not (self._lost or self.ended or self.frozen):
             self._lost = True

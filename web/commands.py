@@ -22,7 +22,9 @@ from web.messages import (
     AddModule,
     Adopt,
     ApproveModule,
+    Budget,
     Clear,
+    Compress,
     Declassify,
     Download,
     EditMemory,
@@ -63,6 +65,7 @@ from web.messages import (
     ShowVariable,
     StartPlan,
     StopCalls,
+    Summary,
     Upload,
 )
 from web.past import Past
@@ -226,6 +229,21 @@ async def _resume(client: Client, message: OnAgent) -> Fields:
 async def _cancel(client: Client, message: OnAgent) -> Fields:
     session = await client.session()
     return {"n": (await session.cancel(message.path, message.step or "")).n}
+
+
+async def _budget(client: Client, message: Budget) -> Fields:
+    session = await client.session()
+    return {"n": (await session.raise_budget(message.tokens)).n}
+
+
+async def _compress(client: Client, message: Compress) -> Fields:
+    session = await client.session()
+    return {"n": (await session.compress()).n}
+
+
+async def _summary(client: Client, message: Summary) -> Fields:
+    session = await client.session()
+    return {"text": await session.summary()}
 
 
 async def _plan_start(client: Client, message: StartPlan) -> Fields:
@@ -449,6 +467,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "pause": _command(OnAgent, _pause),
     "resume": _command(OnAgent, _resume),
     "cancel": _command(OnAgent, _cancel),
+    "budget": _command(Budget, _budget),
+    "compress": _command(Compress, _compress),
+    "summary": _command(Summary, _summary),
     "plan.start": _command(StartPlan, _plan_start),
     "plan.edit": _command(EditPlan, _plan_edit),
     "plan.retry": _command(RetryStep, _plan_retry),

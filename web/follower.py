@@ -158,9 +158,19 @@ class Follower:
 
     async def _send_tree(self, nodes: tuple[NodeView, ...]) -> None:
         fields = [node_fields(node) for node in nodes]
-        await self._line.send(
-            {"type": "tree", "nodes": list[JSON](fields), "modules": self._session.modules_running}
-        )
+        message: Fields = {
+            "type": "tree",
+            "nodes": list[JSON](fields),
+            "modules": self._session.modules_running,
+        }
+        budget = self._session.view.budget
+        if budget is not None:
+            message["budget"] = {
+                "tokens": budget.tokens,
+                "used": budget.used,
+                "exhausted": budget.exhausted,
+            }
+        await self._line.send(message)
 
 
 def _said(fields: Fields) -> Fields:
@@ -202,10 +212,12 @@ def node_fields(view: NodeView) -> Fields:
         "completion_tokens": view.completion_tokens,
         "record": view.record,
     }
+    if view.ended:
+        fields["ended"] = view.ended
     if view.awaited:
         fields |= {"awaited": list(view.awaited), "awaited_of": view.awaited_of}
     if view.allowance:
-        fields |= {"allowance": view.allowance, "left": view.left}
+        fields |= {"allowance": view.allowance, "left": view.left, "lent": view.lent}
     if view.calls:
         fields["calls"] = list(view.calls)
     if view.queued:

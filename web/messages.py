@@ -75,6 +75,23 @@ class Open(Message):
     lazy: bool = False
 
 
+class Budget(Message):
+    """Let the watched session use `tokens` more. A message that could not be afforded is answered now."""
+
+    tokens: int = Field(ge=1, le=10**12)
+
+
+class Compress(Message):
+    """Have the root's history summarized and cut, so that its turns take fewer tokens."""
+
+
+class Summary(Message):
+    """What a new session must know to go on from the watched one.
+
+    The `ok` has `text`: a summary that a model wrote, and messages that were not answered.
+    """
+
+
 class Seek(Message):
     """Show the tree as it was behind record `at`; null: as it is now.
 

@@ -28,6 +28,7 @@ from core.records.control import (
     Inject,
     Lockdown,
     Pause,
+    RaiseBudget,
     Restore,
     Resume,
     RetryStep,
@@ -41,7 +42,18 @@ from core.records.control import (
     UseOverlay,
     Withdraw,
 )
-from core.records.dialogue import Choose, Discard, Generation, Recall, Reply, Say, Spawn, Turn, Upload
+from core.records.dialogue import (
+    Choose,
+    Compress,
+    Discard,
+    Generation,
+    Recall,
+    Reply,
+    Say,
+    Spawn,
+    Turn,
+    Upload,
+)
 from core.records.kinds import Control
 from core.records.parts import Blob
 from core.records.plans import (
@@ -195,6 +207,11 @@ def record_html(
             return _spawn(spawn, record.body, known)
         case Upload() as upload:
             return _upload(upload)
+        case Compress():
+            return (
+                '<details class="quiet"><summary>The history so far was summarized</summary>'
+                f"{markdown(record.body, known)}</details>"
+            )
         case Recall() as recall:
             return recall_html(recall, record.body)
         case Call() as call:
@@ -262,7 +279,7 @@ def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> str:
             '<p class="aside">The model went on past its actions; that text was cut and does not count.</p>'
         )
     if turn.generation.finish == "length":
-        note = '<p class="aside">The model hit its length limit here.</p>'
+        note = '<p class="aside">Cut off at the length limit.</p>'
     return _reasoning(turn.generation) + reply_with_actions(text, is_action, known) + note
 
 
@@ -299,9 +316,33 @@ _BOUNDS: Final[Mapping[str, str]] = {
 
 
 def _reply(reply: Reply, text: str, known: Known) -> str:
-    words = _BOUNDS.get(reply.bound, "") or _ENDED.get(reply.status, "")
-    badge = f'<p><span class="badge {reply.status} t">{words}</span></p>' if words else ""
-    return _reasoning(reply.generation) + badge + markdown(text, known)
+    words = _BOUNDS.get(reply.bound, "") or _ENDED.get(reply.status, "") or _short_of(reply)
+    look = reply.status if reply.status != "ok" else "failed"
+    badge = f'<p><span class="badge {look} t">{words}</span></p>' if words else ""
+    return _reasoning(reply.generation) + badge + markdown(text, known) + _cut_off(reply)
+
+
+def _short_of(reply: Reply) -> str:
+    """What a plan came to that did not do all that it should."""
+    if reply.plan not in ("partial", "failed"):
+        return ""
+    lost = len(reply.missing or ())
+    return f"{lost} {'step' if lost == 1 else 'steps'} failed" if lost else "did not reach its goal"
+
+
+def _cut_off(reply: Reply) -> str:
+    """That a limit of the model's cut a reply off, and a way to go on."""
+    if reply.generation is None or reply.generation.finish != "length":
+        return ""
+    return (
+        '<p><span class="badge bound t">cut off at the length limit</span> '
+        '<button type="button" class="go-on t">Continue</button></p>'
+    )
+
+
+def refused_html(refused: Sequence[str]) -> str:
+    """What was wrong with actions that could not even be begun, as the agent was told before this turn."""
+    return "".join(f'<p class="notice error">{plain(one.replace("`", ""))}</p>' for one in refused)
 
 
 def _reasoning(generation: Generation | None) -> str:
@@ -463,6 +504,8 @@ def _done(content: Control) -> str:
             if value:
                 return "Changes in the directory are kept apart until they are applied"
             return "Changes in the directory can't be kept apart for review"
+        case RaiseBudget(tokens=tokens):
+            return f"You added {tokens:,} tokens to this session's budget"
         case Pause(node=node):
             return f"You paused step {node}" if node else "You paused"
         case Resume(node=node):

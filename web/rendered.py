@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from core.records.record import Record
 from core.session.text import IsAction, looks_like_action
 from web.ports import Session
-from web.records import Fields, bare_message, header, raw_fields, record_message
+from web.records import Fields, bare_message, header, raw_fields, record_message, refused_html
 from web.render import Known
 from web.render_pool import RenderPool
 from web.rendering import is_short, question
@@ -72,6 +72,9 @@ class Rendered:
             made = record_message(record, None, *_eyes(session, record))
         else:
             made = await self._long(session, record, of, turn)
+        refused = session.view.refused(record.n)
+        if refused:
+            made = {**made, "html": refused_html(refused) + str(made["html"])}
         if len(str(made["html"])) <= _LARGEST:
             of.kept[record.n] = made
             if len(of.kept) > KEPT:

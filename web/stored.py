@@ -154,6 +154,18 @@ class Stored:
         """Refused."""
         _refuse()
 
+    async def raise_budget(self, tokens: int) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def compress(self) -> Record:
+        """Refused."""
+        _refuse()
+
+    async def summary(self) -> str:
+        """Refused."""
+        _refuse()
+
     async def set_intent(self, value: float) -> Record:
         """Refused."""
         _refuse()

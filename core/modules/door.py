@@ -334,7 +334,8 @@ class Door:
             why = await running.instance.why_lost()
             if self._instances.running.get(key) is running:
                 await self._instances.drop(key)
-            raise ModuleLost(scrub.text(f"{error} {why}" if why else str(error))) from error
+            again = "It is started again at the next call."
+            raise ModuleLost(scrub.text(f"{why} {again}" if why else str(error))) from error
 
     async def _invoke_scrubbed(
         self,

@@ -129,6 +129,18 @@ class SetIntent(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RaiseBudget(Content):
+    """The session may use more tokens from now on; what waited for them is answered."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "budget"
+
+    by: Outcome[By]
+    tokens: Outcome[int]
+    """How many more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lockdown(Content):
     """Every call is denied from now on, or that ends."""
 

@@ -248,3 +248,5 @@ class Compress(Content):
     """The model's name."""
     usage: Outcome[Tokens]
     """The tokens that it took."""
+    by: Annotated[Outcome[Literal["", "user"]], Since("1.2")] = ""
+    """Who wanted it; empty: the core did, for lack of room."""

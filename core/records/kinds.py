@@ -27,6 +27,7 @@ from core.records.control import (
     Inject,
     Lockdown,
     Pause,
+    RaiseBudget,
     Restore,
     Resume,
     RetryStep,
@@ -80,7 +81,7 @@ Plans: TypeAlias = (
 )  # fmt: skip
 Control: TypeAlias = (
     Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | SetModels | Declassify | StartPlan | Restore
-    | BeginPlan | EditPlan | RetryStep | SendNow | Reword | Withdraw | StopCalls
+    | BeginPlan | EditPlan | RetryStep | SendNow | Reword | Withdraw | StopCalls | RaiseBudget
     | ApplyChanges | DropChanges | UseOverlay
 )  # fmt: skip
 Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Close

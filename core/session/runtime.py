@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,7 +15,7 @@ from types import TracebackType
 from typing import Final
 
 from core.context.tail import LAYOUT
-from core.errors import IactError, JournalError, SandboxError, UsageError
+from core.errors import IactError, JournalError, JournalUnwritable, SandboxError, UsageError
 from core.gate.grant import Grant
 from core.gate.level import level
 from core.gate.policy_file import DEFAULT, Policies, policy_json
@@ -51,6 +53,8 @@ from core.tree.roles import Role
 from core.tree.tree import Tree
 
 _LOG: Final = logging.getLogger(__name__)
+_ROOM: Final = 64 * 1024
+"""Bytes that must find room before a session goes on that had none."""
 _TENDING: Final = 3600.0
 """Seconds between two looks at what is kept no longer."""
 _SLICE: Final = 0.2
@@ -185,7 +189,9 @@ class Runtime:
         """
         async with self._opening:
             if session_id is not None and session_id in self._open:
-                return self._open[session_id]
+                if not await self._can_write_again(self._open[session_id]):
+                    return self._open[session_id]
+                await self.close(session_id)  # what its journal holds is gone on with
             live = (
                 self._resume(session_id)
                 if session_id
@@ -197,6 +203,12 @@ class Runtime:
             self._standings.follow(live)
             session.start(self._group)
             return session
+
+    async def _can_write_again(self, session: Session) -> bool:
+        """Whether a session that stopped since its journal could not be written has room for it now."""
+        if not isinstance(session.failure, JournalUnwritable):
+            return False
+        return await asyncio.to_thread(_writable, session.journal.parent)
 
     async def fork(self, source: str | Path, at: int, *, run: bool = False) -> str:
         """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it.
@@ -454,3 +466,15 @@ class Runtime:
             return
         if policy != known:
             live.record(SetPolicy(by="user", policy=policy_json(policy)), "/")
+
+
+def _writable(folder: Path) -> bool:
+    """Whether there is room for some more records in a folder, as far as writing there tells."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(_ROOM))
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError:
+        return False
+    return True

@@ -27,6 +27,7 @@ from core.records.control import (
     InjectMode,
     Lockdown,
     Pause,
+    RaiseBudget,
     Restore,
     Resume,
     RetryStep,
@@ -100,7 +101,7 @@ class Session:
             functions,
         )
         self._planning = Planning(scheduler, services.models, actions, copies)
-        turns = Turns(scheduler, services.models, memory)
+        self._turns = turns = Turns(scheduler, services.models, memory)
         self._routing = Routing(scheduler, services.models)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing)
 
@@ -539,6 +540,40 @@ class Session:
         if now < before:
             await self._modules.halt(_anybody, most=now, idle=True)
         return await self._live.durable(record)
+
+    async def raise_budget(self, tokens: int) -> Record:
+        """Let the session use `tokens` more; a message that it could not afford to answer is answered now.
+
+        Raises:
+            UsageError: that is none.
+        """
+        if tokens <= 0:
+            raise UsageError("The budget can only be raised: say how many tokens more, such as 1000000.")
+        self._find("/")
+        record = self._live.record(RaiseBudget(by="user", tokens=tokens), "/")
+        self._scheduler.drive("/")
+        return await self._live.durable(record)
+
+    async def compress(self) -> Record:
+        """Have the root's history summarized and cut, so that each turn takes fewer tokens.
+
+        Raises:
+            UsageError: the root is at work, or there is too little history.
+            ModelError: no model could do it.
+        """
+        return await self._live.durable(await self._turns.compress(self._find("/")))
+
+    async def summary(self) -> str:
+        """What a new session must know to go on from this one: a summary, and what was said since without an answer.
+
+        Raises:
+            UsageError, ModelError: as `compress`.
+        """
+        own = [one for one in self._live.records if one.agent == "/"]
+        wrote = [one for one in own if getattr(one.content, "generation", None) or one.kind == "compress"]
+        newest = wrote[-1] if wrote and wrote[-1].kind == "compress" else await self.compress()
+        waiting = [one.text for one in self._find("/").mail.inbox if one.kind == "say"]
+        return "\n\n".join([newest.body, *waiting])
 
     async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
         """Answer the call that waits for clearance since record `call`.

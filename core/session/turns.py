@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from core.errors import ModelError
+from core.errors import ModelError, UsageError
 from core.language.labels import SUMMARIZE
 from core.models.roles import Models
 from core.ports import ChatMessage, Model
 from core.records.dialogue import Compress, Draw, Reply, Turn
 from core.records.parts import Seen
+from core.records.record import Record
 from core.session.generation import Generation
 from core.session.scheduler import Scheduler
 from core.session.session_memory import SessionMemory
@@ -19,12 +20,23 @@ from core.tree.agent import Agent, End, Think
 from core.tree.inputs import choose_notes, complete, compose, prepare
 from core.tree.interpret import cut_of, running_children, summarizer
 from core.tree.prepared import Foreseen, Prepared
+from core.tree.tree import Tree
 
 _TELL: Final = 0.7
 """Share of its window, less room for a reply, from which an agent is asked to compress its history."""
 
 _COMPRESS: Final = 0.9
 """Share from which the core does it."""
+
+
+def _used_up(tree: Tree, agent: Agent) -> str:
+    """What whoever is answered must know of a budget that is used up."""
+    if agent.caller != "user":
+        return "The budget of tokens is used up."
+    return (
+        f"This session's budget of {tree.bounds.tokens:,} tokens is used up, so this was not answered. Add tokens to "
+        "have it answered, or go on in a new session."
+    )
 
 
 class Turns:
@@ -83,15 +95,17 @@ class Turns:
         if agent.guards.turns >= bounds.turns:
             return End("turns", f"The bound of {bounds.turns} turns for one task was reached.")
         if agent.account.left * 2 < cost:
-            return End("tokens", "The budget of tokens is used up.")
+            return End("tokens", _used_up(self._live.tree, agent))
         if self._live.elapsed(agent, now) > bounds.activation:
             return End("time", f"The bound of {bounds.activation:.0f} s for one task was reached.")
         return None
 
     def end(self, agent: Agent, why: End) -> None:
         """Return to the caller because a bound was hit, with what the agent said last."""
-        said = [one.content for one in agent.context.history.messages()[-1:] if one.role == "assistant"]
-        text = why.sentence + ("\n\nWhat it had so far:\n\n" + said[0] if said and agent.all_turns else "")
+        # Only what it said in answer to this: what it answered before is no answer to what came since.
+        last = agent.context.history.messages()[-1:] if agent.guards.turns else ()
+        said = [one.content for one in last if one.role == "assistant"]
+        text = why.sentence + (f"\n\nLast answer before the limit:\n\n{said[0]}" if said else "")
         reply = Reply(to=agent.caller, status="bound", bound=why.bound)
         self._live.record(reply, agent.path, body=text)
 
@@ -108,6 +122,32 @@ class Turns:
         generation = Generation(self._live, agent, prepared)
         if await self._write(generation, self._models.model(agent.model), prepared.newest):
             self._finish(generation)
+
+    async def compress(self, root: Agent) -> Record:
+        """A person wants the root's history summarized and cut, also where that takes more than is left of its tokens.
+
+        Raises:
+            UsageError: it is at work, or its history is too short.
+            ModelError: no model could do it.
+        """
+        live, tree = self._live, self._live.tree
+        if root.active:
+            raise UsageError("The root agent is at work; compress its history when it has answered.")
+        minute = live.clock.now().strftime("%Y-%m-%d %H:%M UTC")
+        prepared = prepare(tree, root, Seen(minute, root.directory), notes={})
+        if cut_of(tree, root, prepared.newest) is None:
+            raise UsageError("There is too little history yet to be compressed.")
+        role = summarizer(tree, root)
+        generation = Generation(live, root, prepared, is_action=lambda name: False)
+        with self._scheduler.working(root, generation):
+            asked = root.context.history.context(ChatMessage("user", SUMMARIZE))
+            await generation.write(self._models.model(role), asked)
+        if root.active or tree.stamp(root) != generation.stamp or not generation.text.strip():
+            if not generation.stopped:
+                generation.discard("changed")
+            raise UsageError("Something else happened meanwhile, so nothing was compressed; try again.")
+        cut = Compress(role=role, model=tree.roles[role].model, usage=generation.usage(), by="user")
+        return live.record(cut, root.path, body=generation.text.strip())
 
     async def _compress(self, agent: Agent, prepared: Prepared) -> None:
         """The agent did not cut its history itself: have it summarized, by the "fast" model if that can hold it."""

@@ -15,7 +15,7 @@ from core.errors import UsageError
 from core.language.variables import Table, Value
 from core.ports import JSON, Usage
 from core.session.plans import PlanView, plan_result, plan_views
-from core.tree import interpret
+from core.tree import budget, interpret
 from core.tree.agent import Agent, AgentState
 from core.tree.apply import unread
 from core.tree.tree import Tree
@@ -28,7 +28,8 @@ class NodeView:
 
     `paused`: its own latch is closed; `state` is "paused" where this or an ancestor's latch is closed.
     `doing`: a few words ("shell.run", "waiting for /coder"). Token counts are this node's own; `allowance` and
-    `left`: tokens for its work, and what is left of them, 0 for one that is not at work.
+    `left`: tokens for its work, and what neither it nor those below it have used of them, 0 for one that is not at
+    work; `lent`: of those left, how many are set aside for children at work.
     """
 
     path: str
@@ -47,6 +48,10 @@ class NodeView:
     """Number of the newest record of this node."""
     allowance: int = 0
     left: int = 0
+    lent: int = 0
+    ended: str = ""
+    """How its last work ended, if it is done and not all was done: "partial" or "failed" of a plan, the name of a
+    bound ("tokens", …), or "length" where a limit cut its reply off."""
     awaited: tuple[str, ...] = ()
     """Paths of the children at work for which it waits."""
     awaited_of: int = 0
@@ -67,6 +72,15 @@ class NodeView:
     def usage(self) -> Usage:
         """Its own token counts."""
         return Usage(self.prompt_tokens, self.cached_tokens, self.completion_tokens, self.estimated)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetView:
+    """A session's tokens: how many it may use in all, how many it has used, and whether its root can't go on."""
+
+    tokens: int
+    used: int
+    exhausted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +139,15 @@ class View:
         return self._tree.usage()
 
     @property
+    def budget(self) -> BudgetView | None:
+        """Its tokens; None before it has a root."""
+        tree = self._tree
+        if "/" not in tree.agents:
+            return None
+        used = budget.used(tree.root, tree.agents)
+        return BudgetView(tree.root.account.allowance, used, budget.exhausted(tree))
+
+    @property
     def model_calls(self) -> int:
         """How often a model was asked: turns of agents, and questions about plans."""
         agents = self._tree.agents.values()
@@ -143,6 +166,10 @@ class View:
     def nodes(self) -> tuple[NodeView, ...]:
         """Every agent and plan, in order of creation."""
         return node_views(self._tree)
+
+    def refused(self, n: int) -> tuple[str, ...]:
+        """What was wrong with actions of the turn before the one with record `n`, which could not even be begun."""
+        return self._tree.refused.get(n, ())
 
     def is_action(self, path: str) -> Callable[[str], bool] | None:
         """Tells which words begin an action of an agent; None if there is no such agent."""
@@ -195,6 +222,7 @@ def node_view(tree: Tree, agent: Agent) -> NodeView:
     """One agent or plan."""
     role = tree.roles.get(agent.model)
     awaited, of = interpret.awaited(tree, agent)
+    left = agent.account.allowance - budget.used(agent, tree.agents) if agent.account.allowance else 0
     return NodeView(
         path=agent.path,
         name=agent.name,
@@ -210,7 +238,9 @@ def node_view(tree: Tree, agent: Agent) -> NodeView:
         completion_tokens=agent.usage.completion_tokens,
         record=agent.record,
         allowance=agent.account.allowance,
-        left=max(0, agent.account.left) if agent.account.allowance else 0,
+        left=max(0, left),
+        lent=max(0, left - agent.account.left),
+        ended=agent.ended if not agent.active and agent.rest == "done" else "",
         awaited=tuple(awaited),
         awaited_of=of,
         estimated=agent.usage.estimated,

@@ -108,7 +108,8 @@ class Errand:
 
 @dataclass(slots=True)
 class Agent:
-    """One agent. `active`: it owes its caller a reply. `rest`: how it came to rest if it does not.
+    """One agent. `active`: it owes its caller a reply. `rest`: how it came to rest if it does not. `ended`: what its
+    last reply fell short of, for people: a plan's outcome, the bound that ended it, "length"; else empty.
 
     `narrowing`: how much less than its caller it may do. `labels`: where all that it has read comes from
     (`core.tree.origin`). `actions`: those of its last reply without an outcome; `turn`: the record of that reply.
@@ -131,6 +132,7 @@ class Agent:
     labels: Labels = NOTHING
     active: bool = False
     rest: Rest = "idle"
+    ended: str = ""
     forked: bool = False
     stopped: bool = False
     paused: bool = False

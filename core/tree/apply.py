@@ -43,6 +43,7 @@ from core.records.control import (
     Inject,
     Lockdown,
     Pause,
+    RaiseBudget,
     Restore,
     Resume,
     RetryStep,
@@ -401,6 +402,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
             name_block(agent, block)
     agent.actions = []
     agent.active, agent.guards.ended = False, ""
+    agent.ended = _short_of(reply)
     forked, agent.forked = agent.forked, False
     agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
     stopped, agent.stopped = agent.stopped, False
@@ -432,6 +434,14 @@ def unread(agent: Agent) -> list[Incoming]:
         for one in agent.mail.inbox
         if one.by_person and one.n > agent.woken and one.n not in agent.mail.answering
     ]
+
+
+def _short_of(reply: Reply) -> str:
+    """What a reply fell short of, for people."""
+    if reply.plan in ("partial", "failed"):
+        return reply.plan
+    cut = reply.generation is not None and reply.generation.finish == "length"
+    return reply.bound or ("length" if cut else "")
 
 
 def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[str]:
@@ -759,6 +769,15 @@ def _stop_behind(agent: Agent) -> None:
             pending.stopped = not pending.call
 
 
+def _raise_budget(tree: Tree, root: Agent, record: Record, tokens: int) -> None:
+    """The session may use more, and answers what it could not afford to."""
+    expect(tree, record, root is tree.root and tokens > 0, "gives tokens to nobody who lends them, or none")
+    tree.bounds = dataclasses.replace(tree.bounds, tokens=tree.bounds.tokens + tokens)
+    root.account.allowance += tokens
+    if not root.active and root.rest != "cancelled" and (root.mail.wakes or root.mail.feedback):
+        _activate(root, record)
+
+
 def _control(tree: Tree, record: Record, said: Content) -> None:
     """What a person does."""
     agent = agent_of(tree, record)
@@ -819,6 +838,8 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             else:
                 expect(tree, record, not tokens, "reserves tokens for a plan that has some")
             plan_fold.retried(tree, agent, record, node)
+        case RaiseBudget(tokens=tokens):
+            _raise_budget(tree, agent, record, tokens)
         case SetIntent():
             tree.grant = dataclasses.replace(tree.grant, intent=said.value)
             fold_session.start_afresh(tree)

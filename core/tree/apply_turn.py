@@ -76,6 +76,9 @@ def take_turn(
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
     agent.mail.take(prepared.took)
+    if agent.mail.refused:
+        tree.refused[record.n] = tuple(agent.mail.refused)
+        agent.mail.refused.clear()
     if agent.context.fresh:
         agent.context.first = prepared.input
         origin.hear_names(tree, agent, opening_specs(tree, agent, prepared.seen.catalogue))

@@ -15,6 +15,7 @@ is cut off can still report.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from core.records.dialogue import LastTurn
@@ -121,6 +122,18 @@ def low(tree: Tree, agent: Agent) -> int | None:
     more = above(tree, agent)
     tokens = agent.account.left + more
     return max(0, tokens) if tokens < (agent.account.allowance + more) * _LOW else None
+
+
+def used(agent: Agent, agents: Mapping[str, Agent]) -> int:
+    """Tokens that an agent and all who work on its budget have used, also those that have not returned."""
+    lent = agent.account.reserved
+    return agent.account.spent + sum(used(agents[path], agents) for path in lent if path in agents)
+
+
+def exhausted(tree: Tree) -> bool:
+    """Whether the root can't have even one more turn, so that a message would not be answered."""
+    root = tree.root
+    return root.account.left * 2 < cost_of_turn(root.context.history.tokens)
 
 
 def cost_of_turn(context: int) -> int:

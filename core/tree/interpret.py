@@ -37,6 +37,9 @@ from core.tree.recall import lines_in
 from core.tree.tree import Tree
 
 _NOTHING: Final = ActionSpec("", "", core=True)
+_SETTLED: Final = frozenset({"VAR", "SHOW", "COMPRESS"})
+"""Actions that are done when they are settled; of others, what is said then is why they can't be begun."""
+
 _TOGETHER: Final = 8
 """Calls of one agent that are under way at a time, at most."""
 
@@ -96,7 +99,9 @@ def advance(tree: Tree, agent: Agent) -> None:
         if feedback is None:
             break
         agent.mail.feedback.append(feedback)
-        agent.actions.pop(0)
+        head = agent.actions.pop(0)
+        if head.bound is None or head.spec.name not in _SETTLED:
+            agent.mail.refused.append(feedback)
     _look_ahead(tree, agent)
 
 

@@ -49,13 +49,14 @@ class Mail:
 
     `parts`: what the feedback shows beside text. `task`: what the agent was asked last.
     `answering`: messages that a text answers which was stopped with its agent's work. `recalled`: what memory
-    brought for the next turn, line by line; `meant`: functions that what it reads is about in meaning, each with
+    brought for the next turn, line by line; `refused`: why actions could not even be begun; `meant`: functions that what it reads is about in meaning, each with
     the record of that message.
     """
 
     inbox: list[Incoming] = field(default_factory=list)
     feedback: list[str] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     task: str = ""
     answering: frozenset[int] = frozenset()
     recalled: tuple[str, ...] = ()

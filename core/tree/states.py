@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Result, Select
-from core.records.control import Inject, Pause, Resume, StartPlan
+from core.records.control import Inject, Pause, RaiseBudget, Resume, StartPlan
 from core.records.dialogue import Choose, Reply, Say, Turn
 from core.records.record import Record
 from core.tree.agent import Agent, AgentState
@@ -166,7 +166,7 @@ def event_of(record: Record, agent: Agent) -> Event | None:
             return "call" if own else "message"
         case Reply(to=to) if own or to == agent.path:
             return "reply" if own else "child"
-        case Inject() | StartPlan() if own:
+        case Inject() | StartPlan() | RaiseBudget() if own:
             return "message"
         case Pause() if _above(record.agent, agent.path):
             return "pause"

@@ -71,6 +71,8 @@ class Tree:
         self.closed = False
         self.epoch = 0
         """How often something changed that the contexts of all agents are made of: modules, rights, prompts."""
+        self.refused: dict[int, tuple[str, ...]] = {}
+        """What a turn was told first, by its record: why actions of the one before could not be begun. For people."""
         self.foreseen: dict[str, Foreseen] = {}
         """What the next record of an agent is about to say, so that a context is built and a reply scanned once. A
         replay foresees nothing, so it builds and checks them all."""

@@ -13,7 +13,7 @@ from iact.cli.gate import add_gate
 from iact.cli.journals import add_journals
 from iact.cli.memory import add_memory
 from iact.cli.modules import add_modules
-from iact.cli.options import INTENTS, PLAN_FIRST, SCOPE, WAY, Commands, message
+from iact.cli.options import INTENTS, PLAN_FIRST, SCOPE, WAY, Commands, count, message
 from iact.cli.plans import add_plans
 from iact.cli.sessions import add_sessions
 from iact.settings import Settings
@@ -64,6 +64,13 @@ def _add_sessions(commands: Commands) -> None:
     )
     one.add_argument("--intent", metavar="0|1|2", default=None, help=INTENTS)
     one.add_argument("--scope", metavar="NAME", default="default", help=SCOPE)
+    one.add_argument(
+        "--add-tokens",
+        metavar="N",
+        type=count,
+        default=0,
+        help="raise the session's budget by N tokens first",
+    )
     one.add_argument("--mode", choices=WAYS, default="dialogue", help=WAY)
     one.add_argument("--plan-first", action="store_true", help=PLAN_FIRST)
     one.add_argument("--json", action="store_true")
@@ -103,6 +110,7 @@ def _run(chosen: argparse.Namespace, settings: Settings) -> int:
         as_json=chosen.json,
         mode=chosen.mode,
         plan_first=chosen.plan_first,
+        add_tokens=chosen.add_tokens,
     )
 
 

@@ -43,8 +43,12 @@ def run(
     release: bool = False,
     mode: Way = "dialogue",
     plan_first: bool = False,
+    add_tokens: int = 0,
 ) -> int:
-    """Give `task` to the root of a session; 0 if it answered. `release`: agents that are paused are resumed."""
+    """Give `task` to the root of a session; 0 if it answered. `release`: agents that are paused are resumed.
+
+    `add_tokens`: by so many its budget is raised first.
+    """
     if not task.strip():
         raise UsageError("The task is empty.")
     if plan_first and not sys.stdin.isatty():
@@ -54,7 +58,7 @@ def run(
         )
     folder = Path(workspace) if workspace else None
     said = _Said(task, mode, plan_first)
-    return asyncio.run(_run(settings, said, session, folder, intent, scope, as_json, release))
+    return asyncio.run(_run(settings, said, session, folder, intent, scope, as_json, release, add_tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ async def _run(
     scope: str | None,
     as_json: bool,
     release: bool,
+    add_tokens: int,
 ) -> int:
     async with open_runtime(settings, workspace) as runtime:
         session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
@@ -89,6 +94,8 @@ async def _run(
             progress = group.create_task(show_progress(session, asking, waits))
             try:
                 with asking.listening():
+                    if add_tokens:
+                        await session.raise_budget(add_tokens)
                     said = await session.say(task.text, mode=task.mode, plan_first=task.plan_first)
                     if release:
                         await _release(session)
@@ -120,8 +127,10 @@ async def _run(
             print(json.dumps(report, ensure_ascii=False))
         elif status == "done":
             print(reply.body)
+        if status != "done" and not as_json:
+            raise IactError(_why_not(session, reply))
         if status != "done":
-            raise IactError(reply.body) if not as_json else _Failed(reply.body)
+            raise _Failed(reply.body)
         print(f"journal: {session.journal}", file=sys.stderr)
         return 0
 
@@ -134,6 +143,32 @@ def _way(session: Session, said: Record) -> tuple[Way, str]:
     assert isinstance(said.content, Say)
     asked = "Nothing else was asked for." if said.content.mode == "dialogue" else "It was asked for."
     return said.content.mode, asked
+
+
+def _why_not(session: Session, reply: Record) -> str:
+    """Why there is no answer, and what to do; what was written so far goes to stdout."""
+    if not isinstance(reply.content, Reply) or reply.content.bound != "tokens":
+        return reply.body
+    why, _, written = reply.body.partition("\n\n")
+    if reply.content.generation is not None:
+        why, written = "The budget of tokens ended before the task did.", reply.body
+    if written:
+        print(written)
+    return f"{why} On the command line: iact run --session {session.id} --add-tokens 1000000 TASK."
+
+
+def _tell_of_budget(session: Session, told: bool) -> bool:
+    """Say once that most of the budget is used; whether that was said."""
+    budget = session.view.budget
+    if told or budget is None or budget.used < _MOST_OF_IT * budget.tokens:
+        return told
+    print(
+        f"note: {budget.used:,} of this session's {budget.tokens:,} tokens are used; add some with: iact run "
+        f"--session {session.id} --add-tokens N TASK",
+        file=sys.stderr,
+        flush=True,
+    )
+    return True
 
 
 class _Failed(IactError):
@@ -174,6 +209,9 @@ def _since(now: Usage, before: Usage) -> Usage:
     )
 
 
+_MOST_OF_IT: Final = 0.8
+"""Share of a session's tokens from which on people are told."""
+
 _KEPT_WAITING: Final = ("limited", "retrying", "stalled", "slot")
 
 
@@ -198,7 +236,7 @@ async def show_progress(session: Session, asking: Asking, waits: list[Activity] 
 
     `waits`: takes what kept models waiting.
     """
-    last, behind = len(session.records()), True
+    last, behind, warned = len(session.records()), True, False
     asking.begin(session.records())
     while behind:
         behind = False
@@ -216,6 +254,7 @@ async def show_progress(session: Session, asking: Asking, waits: list[Activity] 
                                 waits.append(event)
                         case RecordAppended(record) if record.n > last:
                             last = _tell(record, asking)
+                            warned = _tell_of_budget(session, warned)
             except Lagging:
                 behind = True
 

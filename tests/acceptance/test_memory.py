@@ -302,7 +302,7 @@ def test_a_store_that_does_not_answer_costs_one_notice_and_no_turn(stage: Stage,
     with chroma(tmp_path / "server") as address:
         records = asyncio.run(scene(address))
     (notice,) = [one for one in records if one.text("code") == "memory"]
-    assert "did not answer within 200 ms" in notice.body
+    assert "Memory is slow (over 200 ms)" in notice.body
 
 
 def test_a_damaged_store_is_built_anew_from_the_journals(stage: Stage) -> None:

@@ -165,7 +165,7 @@ def test_the_first_turn_waits_for_the_store_and_is_told_if_that_was_too_long(tmp
             return await memory.recall(ask("Choose the mode of the editor."))
 
     early = asyncio.run(turn(0.01))
-    assert early.notice.startswith("Memory was not open after 10 ms, so this turn went on without it.")
+    assert early.notice.startswith("Memory was not open after 10 ms, so this answer was written without it.")
     assert [row.text for row in early.rows] == [wish.text]
     opening.clear()
     assert asyncio.run(turn(30.0)).notice == ""

@@ -141,7 +141,7 @@ def test_a_killed_module_is_lost_with_a_reason_and_can_be_started_again(
             return await instance.why_lost() is not None
 
         await until(noticed)
-        assert "shell ended with status 137" in str(await instance.why_lost())
+        assert "shell was killed (status 137)" in str(await instance.why_lost())
         again = await started(host, "shell", workspace)
         assert again is not instance
         assert (await shell(again, "echo back")).output == "back\n"

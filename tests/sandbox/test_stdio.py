@@ -74,7 +74,7 @@ def test_a_module_that_dies_is_lost_and_started_again(loop: asyncio.Runner, tmp_
                 await asyncio.to_thread(first.container.kill)
                 with pytest.raises(ModuleLost):
                     await caller.client.describe()
-            assert "ended with status 137" in str(await first.why_lost())
+            assert "was killed (status 137)" in str(await first.why_lost())
             second = await host.start("shell", session="s", workspace=tmp_path, report=print)
             assert (await shell(second, "echo again")).output == "again\n"
 

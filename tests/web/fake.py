@@ -275,6 +275,18 @@ class FakeSession:
         self._note("plan", name, mode, str(plan_first), text)
         return self.append("control", f"/{name}", text, op="plan", by="user", budget=1)
 
+    async def raise_budget(self, tokens: int) -> Record:
+        self._note("budget", str(tokens))
+        return self.append("control", op="budget", by="user", tokens=tokens)
+
+    async def compress(self) -> Record:
+        self._note("compress")
+        return self.append("compress", body="So far.", by="user")
+
+    async def summary(self) -> str:
+        self._note("summary")
+        return "So far."
+
     async def set_intent(self, value: float) -> Record:
         self._note("intent", f"{value:g}")
         self.intent = value

@@ -136,6 +136,7 @@ def everything(data: Path) -> list[Path]:
             session = await it.open(intent=2)
             (session.journal.parent / "workspace").mkdir(exist_ok=True)
             await session.ask("Go in.")
+            await session.raise_budget(1000)
             await session.declassify("/", "hall")
             await session.declassify("/")
             await session.lockdown(True)

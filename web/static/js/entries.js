@@ -11,7 +11,7 @@ import { t } from "./language.js";
 /** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord, agent?: string}} Entry `source`: whose rendering holds `html`; `agent`: another one, whose words these are */
 
 /** Kinds that are shown in the inspector's list only. */
-const UNSEEN = new Set(["call", "module", "open", "recall", "compress", "node", "extend", "draw", "fire", "draft", "wake", "clearance", "state"]);
+const UNSEEN = new Set(["call", "module", "open", "recall", "node", "extend", "draw", "fire", "draft", "wake", "clearance", "state"]);
 const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "adopt", "effects", "settle"]);
 
 /** How a message to an agent is headed, by when it is read. @type {Record<string, string>} */
@@ -45,12 +45,14 @@ export function entryOf(record, path, find) {
  * @returns {{from: string, look: string}|null}
  */
 function own(record) {
+  if (record.kind === "compress" && record.by === "user") return { from: "", look: "minor" };
   if (record.kind === "say") return { from: t("You"), look: "incoming" };
   if (record.kind === "upload") return { from: "", look: "minor" };
   if (record.kind === "control" && (record.op === "send" || record.op === "reword" || record.op === "withdraw")) return null;
   if (record.kind === "control" && record.op === "inject") return { from: WHEN[record.mode ?? ""] ?? t("You"), look: "intervention" };
-  if (record.kind === "gate" && record.allow) return null;
+  if ((record.kind === "gate" && record.allow) || record.kind === "compress") return null;
   if (record.kind === "settle" && !record.left) return null;
+  if (record.kind === "result" && record.status === "incomplete" && !record.call) return null;  // its denial says it
   if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: "", look: "minor" };
   return { from: agentName(record.agent), look: record.kind === "reply" ? "own reply" : "own" };
 }

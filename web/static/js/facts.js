@@ -136,8 +136,9 @@ function usage(node) {
 /** @param {TreeNode} node */
 function budget(node) {
   if (!node.allowance) return [];
-  const left = node.left ?? 0;
-  return [el("h3", {}, t("Budget")), facts([[t("Left"), t("{left} of {allowance} ({share})", { left: tokens(left), allowance: tokens(node.allowance), share: share(left, node.allowance) })]]),
+  const { left = 0, lent = 0 } = node;
+  return [el("h3", {}, t("Budget")), facts([[t("Left"), t("{left} of {allowance} ({share})", { left: tokens(left), allowance: tokens(node.allowance), share: share(left, node.allowance) })],
+    [t("Of it lent to children"), lent ? tokens(lent) : ""]]),
     meter(left, node.allowance, t("Share of the budget that is left"))];
 }
 

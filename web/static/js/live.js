@@ -133,6 +133,21 @@ function timed(text, since, now) {
   return Number.isNaN(at) ? text : `${text} · ${span(now - at)}`;
 }
 
+/** What the work of an agent that is done fell short of, if it did. @param {TreeNode} node */
+export function endedAs(node) {
+  switch (node.ended) {
+    case "partial": return t("some steps failed");
+    case "failed": return t("did not reach its goal");
+    case "tokens": return t("token limit reached");
+    case "turns": return t("limit of turns reached");
+    case "time": return t("time limit reached");
+    case "context": return t("context is full");
+    case "loop": return t("went round in circles");
+    case "length": return t("cut off at the length limit");
+    default: return "";
+  }
+}
+
 /** The line at the end of the selected agent's dialogue. */
 export class LiveLine {
   #line = el("p", { className: "live-line", "aria-live": "off", hidden: true });

@@ -2,6 +2,7 @@
 // #replay:SESSION/agent/path for a stored session that is only looked at).
 
 import { Approvals } from "./approvals.js";
+import { showMissing, SignIn } from "./astray.js";
 import { Attention } from "./attention.js";
 import { commandsOf } from "./commands.js";
 import { Composer } from "./composer.js";
@@ -14,7 +15,7 @@ import { download, Files } from "./files.js";
 import { Inspector } from "./inspector.js";
 import { heard, t } from "./language.js";
 import { lazily } from "./lazy.js";
-import { LiveLine } from "./live.js";
+import { endedAs, LiveLine } from "./live.js";
 import { showLevels } from "./levels.js";
 import { Palette } from "./palette.js";
 import { Pictures } from "./pictures.js";
@@ -24,8 +25,9 @@ import { Store } from "./store.js";
 import { Tree } from "./tree.js";
 import { Ways } from "./ways.js";
 
+/** Milliseconds until a session that stopped is asked for again: the server goes on with it once it can. */
+const RECOVERY = 3000;
 const LINE_WORDS = { connecting: t("connecting"), open: t("connected"), offline: t("offline, trying again"), refused: t("signed out") };
-const REFUSED = t("The server was started anew. Open the address that it printed in its terminal.");
 
 const store = new Store();
 /** @type {string[]} */ const kept = [];
@@ -44,6 +46,8 @@ const connection = new Connection({
   message: (message) => store.take(message),
   state: showLine,
 });
+
+const signIn = new SignIn(() => connection.open());
 
 /** @type {import("./controls.js").Actions} */
 const actions = {
@@ -208,6 +212,15 @@ part("dialogue").addEventListener("click", (event) => {
   if (chip && path) variable.show(path, (chip.textContent ?? "").slice(1));
 });
 
+// A reply that was cut off is gone on with where it ended.
+part("dialogue").addEventListener("click", (event) => {
+  const button = event.target instanceof Element ? event.target.closest("button.go-on") : null;
+  const path = /** @type {HTMLElement|null|undefined} */ (button?.closest(".entry"))?.dataset.agent;
+  if (!path || store.past) return;
+  const text = t("Continue exactly where you were cut off.");
+  attempt(path === "/" ? connection.request("say", { text }) : connection.request("inject", { path, text, mode: "queue" }));
+});
+
 new Palette(() => commandsOf({
   store, actions, choose, composer, inspector, approvals, replay, sessions: side, find: showFind, modules, memories, settings, files, review,
   open: openSession,
@@ -310,6 +323,9 @@ async function adopt() {
   }
 }
 
+/** The session that the address names and that does not exist. @type {string|null|undefined} */
+let lost;
+
 /** The session that the page asked for can't be had. @param {import("./connection.js").RequestError} error */
 function refused(error) {
   if (error.code === "locked" && !store.session.readonly) {
@@ -318,6 +334,11 @@ function refused(error) {
     attempt(connection.hello());
   } else {
     store.waitNoMore();
+    if (error.code === "usage" && store.session.id !== null) {
+      lost = store.session.id;
+      showMissing(error.message, () => openSession(null), () => part("sessions").click());
+      return;
+    }
   }
   composer.say(error.message, true);
 }
@@ -394,8 +415,9 @@ const showHead = onceAFrame(() => {
   setText(part("agent-name"), agentName(store.selected));
   const state = part("agent-state");
   const doing = node?.state === "paused" ? "" : (node?.doing ?? "");
-  setText(state, doing.startsWith("waiting") ? "" : stateName(node?.state ?? ""));
+  setText(state, doing.startsWith("waiting") ? "" : (node && endedAs(node)) || stateName(node?.state ?? ""));
   state.dataset.state = node?.state ?? "";
+  state.dataset.ended = node?.ended ?? "";
   setText(part("agent-doing"), heard(doing));
   part("agent-name").classList.toggle("path", store.selected !== "/");
   part("controls").hidden = node === undefined || store.session.id === null || store.past;
@@ -429,13 +451,32 @@ store.addEventListener("selected", writeAddress);
 // A server without the product around it has none, and says so.
 store.addEventListener("session", () => connection.request("examples").then(({ list }) => store.offer(list), () => undefined), { once: true });
 store.addEventListener("session", () => connection.request("first").then(({ list }) => store.keep(list), () => undefined), { once: true });
+/** Fetched when most of a session's tokens are used. @type {Promise<unknown>|undefined} */
+let budget;
+store.addEventListener("tree", () => {
+  const { budget: now, past } = store;
+  if (budget || past || !now || now.used < 0.8 * now.tokens) return;
+  budget = import("./budget.js").then(({ BudgetBar }) => new BudgetBar(store, (type, fields) => connection.request(type, fields), (text) => {
+    openSession(null);
+    composer.put(text);
+  }, () => settings.show()), () => { budget = undefined; });
+});
 part("unlock").addEventListener("click", () => attempt(connection.request("lockdown", { value: false })));
 const showLock = onceAFrame(() => {
   part("lockdown").hidden = !store.locked;
   part("unlock").hidden = store.past;
 });
 for (const what of ["records", "reset", "moved"]) store.addEventListener(what, showLock);
+store.addEventListener("session", () => {
+  if (lost === undefined || (store.session.id === lost && !store.records.length)) return;
+  lost = undefined;
+  showMissing(null, () => {}, () => {});
+});
+/** Asks again for a session that stopped for want of room on the disk. @type {ReturnType<typeof setTimeout>|undefined} */
+let again;
 store.addEventListener("alert", () => {
+  clearTimeout(again);
+  if (store.alert) again = setTimeout(() => connection.hello().catch(() => undefined), RECOVERY);
   part("alert").hidden = !store.alert;
   setText(part("alert"), store.alert);
 });
@@ -453,8 +494,8 @@ part("intent").addEventListener("change", (event) => {
 function showLine(state) {
   part("connection").dataset.state = state === "refused" ? "offline" : state;
   setText(part("connection-text"), LINE_WORDS[state]);
-  if (state === "refused") composer.say(REFUSED, true);
   if (state === "open") askForSessions();
+  signIn.show(state === "refused");
 }
 
 // --- drawers on narrow screens

@@ -282,6 +282,7 @@
  * @property {string} role The role of the model that did it.
  * @property {string} model The model's name.
  * @property {Tokens} usage The tokens that it took.
+ * @property {""|"user"} [by] Who wanted it; empty: the core did, for lack of room.
  *
  * An action is about to be dispatched: what was intended is on disk before it is done.
  * @typedef {object} CallRecord
@@ -648,6 +649,13 @@
  * @property {"stop"} op
  * @property {"user"} by
  *
+ * The session may use more tokens from now on; what waited for them is answered.
+ * @typedef {object} RaiseBudgetRecord
+ * @property {"control"} kind
+ * @property {"budget"} op
+ * @property {"user"} by
+ * @property {number} tokens How many more.
+ *
  * A person lets changes become real that wait in the overlay of a live directory.
  * @typedef {object} ApplyChangesRecord
  * @property {"control"} kind
@@ -736,7 +744,7 @@
  * @typedef {object} CloseRecord
  * @property {"close"} kind
  *
- * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
  */
 
 export {};

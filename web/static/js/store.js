@@ -22,7 +22,7 @@ const AT_ONCE = 200;
 const AHEAD = 60;
 /** Milliseconds until what was refused is asked for again. */
 const AGAIN = 1000;
-const ENDS_A_DRAFT = new Set(["turn", "reply", "discard"]);
+const ENDS_A_DRAFT = new Set(["turn", "reply", "discard", "compress"]);
 
 /** @type {TreeNode} */
 const LONE_ROOT = {
@@ -64,6 +64,7 @@ export class Store extends EventTarget {
   /** Whether every call is denied. */ locked = false;
   /** The newest record behind which the files may be others. */ ended = 0;
   /** How many modules run now. */ modules = 0;
+  /** The session's tokens. @type {import("./types.js").Budget|undefined} */ budget;
   notice = "";
   /** What ended the session, if anything did. */ alert = "";
   selected = "/";
@@ -256,17 +257,22 @@ export class Store extends EventTarget {
     if (message.since < this.last) this.#reset();
     if (message.now) this.#ahead = Date.parse(message.now) - Date.now();
     this.activities.clear();  // those that there are come next
+    if (this.alert) {
+      this.alert = "";  // where it still holds, it comes again
+      this.#tell("alert");
+    }
     this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", ...message, model: heard(message.model ?? this.session.model) };
     this.#tell("session");
   }
 
   /** A tree with `at` answers a move; one that the page has moved away from meanwhile is dropped.
-   * @param {{nodes: TreeNode[], at?: number|null, modules?: number}} message */
-  #tree({ nodes, at = null, modules = 0 }) {
+   * @param {{nodes: TreeNode[], at?: number|null, modules?: number, budget?: import("./types.js").Budget}} message */
+  #tree({ nodes, at = null, modules = 0, budget }) {
     const tree = nodes.length ? nodes : [LONE_ROOT];
     if (at === null) {
       this.#now = tree;
       this.modules = modules;
+      this.budget = budget;
     } else if (at === this.at) {
       this.#then = tree;
     }
@@ -391,6 +397,7 @@ export class Store extends EventTarget {
     this.locked = false;
     this.ended = 0;
     this.modules = 0;
+    this.budget = undefined;
     this.#wanted.clear();
     this.#asked.clear();
     this.#now = this.#then = [LONE_ROOT];

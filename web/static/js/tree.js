@@ -4,7 +4,7 @@ import { controls } from "./controls.js";
 import { el, onceAFrame, part, setText } from "./dom.js";
 import { stateName, tokens } from "./format.js";
 import { heard, t } from "./language.js";
-import { lineOf } from "./live.js";
+import { endedAs, lineOf } from "./live.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").TreeNode} TreeNode */
@@ -94,6 +94,7 @@ export class Tree {
   #show(node, known) {
     const row = this.#rows.get(node.path) ?? this.#row(node, known);
     row.mark.dataset.state = node.state;
+    row.mark.dataset.ended = node.ended ?? "";
     setText(row.name, node.path === "/" ? t("Root agent") : node.name);
     this.#tell(row, node);
     const used = node.prompt_tokens + node.completion_tokens;
@@ -107,7 +108,7 @@ export class Tree {
   #tell(row, node) {
     const { store } = this;
     const line = store.past ? null : lineOf(store, node, store.now());
-    setText(row.doing, line?.text ?? (node.state === "paused" ? t("paused") : heard(node.doing)));
+    setText(row.doing, line?.text ?? (node.state === "paused" ? t("paused") : heard(node.doing) || endedAs(node)));
     row.doing.dataset.kind = line?.kind ?? "";
     row.doing.title = line?.why ?? "";
   }

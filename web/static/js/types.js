@@ -17,12 +17,14 @@
  * @property {number} cached_tokens
  * @property {number} completion_tokens
  * @property {number} record
+ * @property {string} [ended] what its last work fell short of, if it did
  * @property {string[]} [awaited] children at work for which it waits
  * @property {number} [awaited_of] for how many it waits, those that have replied included
  * @property {number} [allowance] tokens for its work
- * @property {number} [left] what is left of them
  * @property {number[]} [calls] records of the calls of functions that run for it
  * @property {number[]} [queued] records of what a person said that it has not begun to answer
+ * @property {number} [left] what neither it nor those below it have used of them
+ * @property {number} [lent] how many of those are set aside for children at work
  *
  * What a record says, and what the server adds to show it.
  * @typedef {Shown & import("./records.js").Said} JournalRecord
@@ -83,6 +85,8 @@
  * @property {string[]} labels
  *
  * @typedef {"asking"|"reasoning"|"writing"|"limited"|"retrying"|"stalled"|"slot"} Doing
+ *
+ * @typedef {{tokens: number, used: number, exhausted: boolean}} Budget exhausted: the root can't have one more turn
  *
  * What the model of an agent does now, or what keeps it.
  * @typedef {object} Activity

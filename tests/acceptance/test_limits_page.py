@@ -1,0 +1,94 @@
+"""Limits in place: a budget that ends is raised where it ended; what was cut off, failed, denied or unknown says so."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from core.session.replay import replay
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import NO_MODULES
+from tests.acceptance.test_browser import page_of
+from tests.acceptance.test_scenes import served
+from tests.endpoint import Reply, Request
+
+LONG = "word " * 1500
+
+
+def answers(request: Request) -> Reply | str:
+    """Short questions get long answers, until the tokens end; a summary is one line."""
+    asked = request.last
+    if "Cut me" in asked:
+        return Reply("It goes on and", finish="length")
+    if "Continue exactly" in asked:
+        return "on and on."
+    if "no such thing" in asked:
+        return "There is none, I see." if "There is no function" in asked else "```shell.nope\nthing\n```\n"
+    if "There is no function" in asked:
+        return "There is none, I see."
+    if "ummar" in asked and "Question" not in asked:
+        return "They asked questions."
+    return f"Answer {request.turn}. {LONG}"
+
+
+def test_limits_are_said_and_dealt_with_in_place(stage: Stage) -> None:
+    product = stage.product(stage.endpoint(answers))
+    (product.data / "iact.toml").write_text("[bounds]\ntokens = 60000\n", encoding="utf-8")
+    with served(product) as server, page_of(server) as page:
+        field = page.locator("#composer-text")
+        bar = page.locator(".budget-bar")
+        last = page.locator(".entry.reply").last
+
+        field.fill("Cut me off.")
+        page.keyboard.press("Enter")
+        expect(last).to_contain_text("cut off at the length limit")
+        expect(page.locator("[data-role=agent-state]")).to_have_text("cut off at the length limit")
+        last.get_by_role("button", name="Continue").click()
+        expect(last).to_contain_text("on and on.")
+        field.fill("Do no such thing.")
+        page.keyboard.press("Enter")
+        expect(last).to_contain_text("There is none, I see.")
+        expect(page.locator(".entry .notice.error")).to_contain_text("There is no function shell.nope.")
+        expect(bar).to_have_count(0)
+
+        for number in range(20):
+            before = page.locator(".entry.reply").count()
+            field.fill(f"Question {number}?")
+            page.keyboard.press("Enter")
+            expect(page.locator(".entry.reply")).to_have_count(before + 1)
+            if number == 0 or not bar.count() or bar.get_attribute("data-over") != "true":
+                continue
+            break
+        expect(bar).to_contain_text("Token limit reached")
+        expect(field).to_be_hidden()
+        waiting = page.locator(".entry.reply").filter(has_text="was not answered")
+        expect(page.locator(".entry.reply").last).not_to_contain_text("Last answer")
+        count = waiting.count()
+        bar.get_by_role("button", name="Add 60.0k").click()
+        expect(field).to_be_visible()
+        expect(page.locator(".dialogue")).to_contain_text("You added 60,000 tokens to this session's budget")
+        if count:
+            expect(last).to_contain_text("Answer")
+        field.fill("Question, one more?")
+        page.keyboard.press("Enter")
+        expect(last).to_contain_text("Answer")
+        (journal,) = product.journals()
+    replay(journal.parent, verify=True)
+
+
+def test_a_budget_that_ends_says_what_to_do_on_the_command_line(stage: Stage) -> None:
+    product = stage.product(stage.endpoint(answers), **NO_MODULES)
+    (product.data / "iact.toml").write_text("[bounds]\ntokens = 60000\n", encoding="utf-8")
+    first = product.ask("Question 0?")
+    told = ""
+    for number in range(1, 20):
+        ran = product.run("run", "--session", first.session, f"Question {number}?")
+        told += ran.stderr
+        if ran.status:
+            break
+    assert re.search(r"note: [\d,]+ of this session's 60,000 tokens are used; add some with: iact run", told)
+    assert "word word" not in ran.stdout or "not answered" not in ran.sentence
+    assert f"iact run --session {first.session} --add-tokens 1000000 TASK." in ran.sentence
+    again = product.ask("Question, once more?", "--add-tokens", "60000", session=first.session)
+    assert again.reply.startswith("Answer")
