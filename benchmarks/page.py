@@ -141,6 +141,11 @@ PARTS: Final[Mapping[str, Part]] = {
         "What a second client of the page waits while a first one has pathological Markdown of 90 kB rendered, one text "
         "after the other.",
     ),
+    "opening": Part(
+        "Opening a long session",
+        "30,000 records, the whole server and a browser: from the choice of the session to the frame in which its newest "
+        "messages are there in full. Cold: the server reads the journal for the first time.",
+    ),
     "memory": Part(
         "Memory",
         "What it finds and what it costs. [How it was measured](design/memory.md).",

@@ -33,7 +33,7 @@ from web.records import Fields
 from web.rendered import Rendered
 from web.sessions import standing_fields
 from web.shelf import Content, Shelf
-from web.stored import Stored, read_stored
+from web.stored import Stored, StoredSessions
 from web.uploads import Arriving, Landing
 
 _log = logging.getLogger("iact.web")
@@ -57,6 +57,7 @@ class Desk:
     around: Surroundings | None = None
     new_url: Callable[[], str] | None = None
     rendered: Rendered = field(default_factory=Rendered)
+    stored: StoredSessions = field(default_factory=StoredSessions)
     landing: Landing = field(default_factory=Landing)
     shelf: Shelf = field(default_factory=Shelf)
 
@@ -211,7 +212,7 @@ class Connection:
         try:
             session = await self._runtime.open(session_id)
         except ForeignSession:
-            session = await asyncio.to_thread(read_stored, self._runtime, session_id)
+            session = await asyncio.to_thread(self._desk.stored.read, self._runtime, session_id)
         self._follow(session, since)
 
     async def session(self) -> Session:
@@ -224,7 +225,7 @@ class Connection:
     async def open(self, journal: str, since: int, *, lazy: bool) -> None:
         """Look at a stored session from now on."""
         examples = () if self._desk.around is None else self._desk.around.examples()
-        stored = await asyncio.to_thread(read_stored, self._runtime, journal, examples)
+        stored = await asyncio.to_thread(self._desk.stored.read, self._runtime, journal, examples)
         await self._leave()
         self._lazy = lazy
         self._follow(stored, since)
@@ -331,7 +332,7 @@ class Connection:
         """Send the tree as it was behind record `at`, or as it is now."""
         past = self.past()
         session = await self.session()
-        if at is None:
+        if at is None or (isinstance(session, Stored) and at == len(session.records())):
             nodes: Sequence[NodeView] = session.tree()
         else:
             nodes = await past.nodes(at)

@@ -33,7 +33,7 @@ NEWEST: Final = 150
 """How many records a lazy client gets rendered at once: what it will show first."""
 
 
-TOGETHER: Final = 100
+TOGETHER: Final = 400
 """How many records without HTML go in one message."""
 
 

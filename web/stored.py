@@ -5,9 +5,11 @@ It is a `Session` like a running one, so whatever shows sessions shows this; wha
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Final, NoReturn
 
 from core.errors import UsageError
@@ -21,6 +23,8 @@ from core.session.replay import Replay, replay
 from core.session.view import NodeView
 from web.ports import Effects, Recorded, Runtime
 
+_KEPT: Final = 3
+"""Sessions that are kept when nobody looks at them."""
 EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
 
 
@@ -191,19 +195,45 @@ class Stored:
         _refuse()
 
 
-def read_stored(runtime: Runtime, journal: str, examples: Sequence[Recorded] = ()) -> Stored:
-    """The stored session with this id, or whose directory or journal stands at this path.
+class StoredSessions:
+    """Reads stored sessions, and keeps the newest few as long as their journals stay as they are: a long one takes a while."""
 
-    `examples`: found by their ids as well.
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Path, int, int, bool], Stored] = OrderedDict()
+        self._one = Lock()
 
-    Raises:
-        UsageError: it is not one of the runtime's sessions.
-        JournalError: it can't be read.
-    """
-    for example in examples:
-        if journal == example.id:
-            return Stored(replay(example.folder), example=True)
-    return Stored(runtime.store.read(_place(runtime, journal)))
+    def read(self, runtime: Runtime, journal: str, examples: Sequence[Recorded] = ()) -> Stored:
+        """The stored session with this id, or whose directory or journal stands at this path. Blocks.
+
+        `examples`: found by their ids as well.
+
+        Raises:
+            UsageError: it is not one of the runtime's sessions.
+            JournalError: it can't be read.
+        """
+        found = next((example.folder for example in examples if journal == example.id), None)
+        folder = found or _place(runtime, journal)
+        with self._one:
+            key = _key(folder, example=found is not None)
+            if key is not None and key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            stored = Stored(replay(folder), example=True) if found else Stored(runtime.store.read(folder))
+            if key is not None:
+                self._kept[key] = stored
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            return stored
+
+
+def _key(folder: Path, *, example: bool) -> tuple[Path, int, int, bool] | None:
+    """What changes with the journal; None where that can't be told."""
+    file = journal_file(folder)
+    try:
+        status = file.stat() if file is not None else None
+    except OSError:
+        status = None
+    return None if file is None or status is None else (file, status.st_size, status.st_mtime_ns, example)
 
 
 def _place(runtime: Runtime, journal: str) -> Path:

@@ -210,8 +210,8 @@ export class Store extends EventTarget {
     switch (message.type) {
       case "session": this.#session(message); break;
       case "tree": this.#tree(message); break;
-      case "record": this.#record(message); break;
-      case "records": for (const record of message.list) this.#record(record); break;
+      case "record": this.#records([message]); break;
+      case "records": this.#records(message.list); break;
       case "delta": this.#delta(message); break;
       case "activity": this.#activity(message); break;
       case "output": this.#output(message); break;
@@ -290,6 +290,12 @@ export class Store extends EventTarget {
     }
   }
 
+  /** Records that came together are told of once. @param {JournalRecord[]} list */
+  #records(list) {
+    for (const record of list) this.#record(record);
+    this.#tell("records");
+  }
+
   /** @param {JournalRecord} record */
   #record(record) {
     if (record.n <= this.last) return;
@@ -313,7 +319,6 @@ export class Store extends EventTarget {
     if (own) own.push(record);
     else this.#own.set(record.agent, [record]);
     if (record.kind === "spawn" || record.kind === "open") this.#births.set(record.agent, record);
-    this.#tell("records");
   }
 
   /** What was said is said in other words. @param {JournalRecord} record */
