@@ -22,6 +22,8 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
     async def test() -> None:
         async with browsing(FakeRuntime(), FakeAround()) as browser:
             page = await browser.page("replay:research", height=900)
+            # An example begins at its beginning; what its agents took is that of the record that is shown.
+            await page.locator("[data-role=replay-last]").click()
             await page.get_by_role("tab", name="Timeline").click()
             panel = page.get_by_role("tabpanel")
             tracks = panel.locator(".timeline-track")
@@ -29,7 +31,7 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
             await expect(panel).to_contain_text(
                 "1 min 18 s in all; the answers waited for 1 min 16 s of work."
             )
-            await expect(panel.locator(".timeline-counted").first).to_contain_text("k")
+            await expect(panel.locator(".timeline-counted").first).to_contain_text("·")
             # What ran beside the slowest child did not hold up the answer.
             critical = panel.locator(".timeline-track .critical")
             await expect(critical).to_have_count(13)

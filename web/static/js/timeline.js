@@ -62,6 +62,7 @@ export class TimelineView {
   async show() {
     const about = `${this.store.session.id} ${this.store.session.readonly} ${this.store.last}`;
     this.#mark();
+    this.#count();
     if (about === this.#answered || this.#asking) return;
     this.#asking = true;
     try {
@@ -128,6 +129,7 @@ export class TimelineView {
     if (focused) this.#focus(this.#rows.querySelector(`[data-key="${CSS.escape(focused)}"]`));
     const said = [t("{all} in all; the answers waited for {critical} of work.", { all: lasting(told.ms), critical: lasting(told.critical) })];
     if (told.more) said.push(plural(told.more, "{count} short bar is not drawn.", "{count} short bars are not drawn."));
+    this.#count();
     setText(this.#said, wholes.length ? said.join(" ") : t("Nothing has been done yet."));
     this.#mark();
   }
@@ -137,8 +139,6 @@ export class TimelineView {
    * @param {Span[]} spans
    */
   #row(path, spans) {
-    const node = this.store.node(path);
-    const counted = node ? [tokens(node.prompt_tokens + node.completion_tokens), cost(this.store.session.prices, [node])].filter(Boolean).join(" · ") : "";
     const name = el("button", { type: "button", className: "link timeline-name", title: path }, el("bdi", {}, agentName(path)));
     name.addEventListener("click", () => this.#leave(() => this.actions.choose(path)));
     const track = el("div", { className: "timeline-track", role: "group", "aria-label": this.#summary(path, spans) },
@@ -148,7 +148,15 @@ export class TimelineView {
         return cut;
       }),
       ...spans.map((span) => this.#bar(path, span)));
-    return el("div", { className: "timeline-row" }, name, el("span", { className: "timeline-counted", title: t("Tokens, and what they cost") }, counted), track);
+    return el("div", { className: "timeline-row" }, name, el("span", { className: "timeline-counted", title: t("Tokens, and what they cost"), "data-path": path }), track);
+  }
+
+  /** What each agent took, as far as the tree is known. */
+  #count() {
+    for (const place of /** @type {NodeListOf<HTMLElement>} */ (this.#rows.querySelectorAll(".timeline-counted"))) {
+      const node = this.store.node(place.dataset.path ?? "");
+      setText(place, node ? [tokens(node.prompt_tokens + node.completion_tokens), cost(this.store.session.prices, [node])].filter(Boolean).join(" · ") : "");
+    }
   }
 
   /**
