@@ -176,7 +176,7 @@ class Discard(Content):
     usage: Outcome[Tokens]
     """The tokens that it took."""
     took: Annotated[Outcome[tuple[int, ...]], Since("1.2")] = ()
-    """Of one that was cancelled: records of the messages that it answered."""
+    """Records of the messages that it answered."""
     thought: Annotated[Derived[int], Since("1.2")] = 0
     """Of an answer about a plan that is asked for again: the question."""
 

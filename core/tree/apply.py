@@ -713,11 +713,11 @@ def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     turns.count(agent, discard.usage)
     if agent.plan is not None:
         plan_fold.cut_off(tree, agent, record, discard)
-    elif discard.reason in ("interrupt", "cancel"):
-        agent.mail.answering = frozenset(discard.took)
-        if record.body.strip():
-            told = labels.stopped_text(labels.shorten(record.body, tree.bounds.shown, None))
-            agent.mail.inbox.append(Incoming(record.n, "news", agent.path, told, labels=origin.by(agent)))
+        return
+    agent.mail.answering |= frozenset(discard.took)
+    if discard.reason in ("interrupt", "cancel") and record.body.strip():
+        told = labels.stopped_text(labels.shorten(record.body, tree.bounds.shown, None))
+        agent.mail.inbox.append(Incoming(record.n, "news", agent.path, told, labels=origin.by(agent)))
 
 
 def _notice(tree: Tree, record: Record, notice: Notice) -> None:

@@ -48,8 +48,9 @@ class Mail:
     """What an agent's next turn reads. `inbox`: messages; `feedback`: what its own actions gave, and notes about them.
 
     `parts`: what the feedback shows beside text. `task`: what the agent was asked last.
-    `answering`: messages that a text answers which was stopped with its agent's work. `recalled`: what memory
-    brought for the next turn, line by line; `refused`: why actions could not even be begun; `meant`: functions that what it reads is about in meaning, each with
+    `answering`: messages that a text answered which was stopped: its model has read them. `recalled`: what memory
+    brought for the next turn, line by line; `refused`: why actions could not even be begun; `meant`: functions that
+    what it reads is about in meaning, each with
     the record of that message.
     """
 

@@ -189,14 +189,15 @@ def at_a_terminal(product: Product, typed: str, *arguments: str) -> str:
 
 
 def test_a_question_of_an_earlier_run_is_put_to_the_person_at_the_terminal(stage: Stage) -> None:
-    endpoint = stage.endpoint({"/": [MAKE, "Over."]}, by_turn=True, crashes=True)
+    """What was under way is finished and answered first; then comes the message, with an answer of its own."""
+    endpoint = stage.endpoint({"/": [MAKE, "Over.", "Nothing more."]}, by_turn=True, crashes=True)
     product = asking(stage.product(endpoint))
     with product.started("run", "Make it.") as process:
         comes(lambda: bool(product.journals()) and bool(clearances(records(product), "ask")), "the question")
         kill(process)
     session = next(iter(product.journals())).parent.name
     stdout = at_a_terminal(product, "y\n", "--session", session, "And now?")
-    assert stdout == "Over.\n"
+    assert stdout == "Nothing more.\n"
     assert made(product)
 
 
