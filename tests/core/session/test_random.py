@@ -238,8 +238,8 @@ def check_laws(story: Story, tree: Tree, records: list[Record]) -> None:
     assert tree.root.account.spent == used
     assert all(agent.account.reserved == {} for agent in tree.agents.values())
     # Every message is taken at most once; what was stopped had read it, and it is read again.
-    told = [one for one in records if one.kind != "discard"]
-    taken = Counter(n for one in told for n in (one.fields.get("took") or []) if isinstance(n, int))  # type: ignore[union-attr]
+    read = [one for one in records if one.kind != "discard"]
+    taken = Counter(n for one in read for n in (one.fields.get("took") or []) if isinstance(n, int))  # type: ignore[union-attr]
     assert all(count == 1 for count in taken.values()), taken
     # Nothing was done that the intent of its moment did not allow.
     allowed = {
