@@ -211,7 +211,7 @@ def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(tmp_path: Pa
                 keep_screenshot(page, "replay-dark.png", tmp_path)
                 page.emulate_media(color_scheme="light")
                 page.get_by_role("tab", name="Context").click()
-                expect(page.get_by_role("tabpanel")).to_contain_text("Reused prefix", timeout=SLOW)
+                expect(page.locator("#inspector-panel")).to_contain_text("Reused prefix", timeout=SLOW)
                 keep_screenshot(page, "context.png", tmp_path)
 
                 page.get_by_label(f"Go on from record {middle} in a fork").fill(
@@ -252,7 +252,7 @@ def test_two_people_watch_a_plan_and_one_lets_it_go_on(stage: Stage, tmp_path: P
             expect(bar).to_contain_text("Root agent › audit", timeout=SLOW)
             expect(bar).to_contain_text("1 of 2")
             choose(one, "/audit")
-            pane = one.get_by_role("tabpanel")
+            pane = one.locator("#inspector-panel")
             expect(pane.locator("svg .step")).to_have_count(3)
             expect(pane.locator('svg [data-step="report"]')).to_have_class("step pending tool")
             expect(bar.get_by_role("button", name="Approve")).to_be_enabled()
@@ -311,7 +311,7 @@ def test_a_module_that_is_added_in_the_page_while_an_agent_runs_is_used_by_it(
                 "the agent at work",
                 within=180,
             )
-            facts = page.get_by_role("tabpanel")
+            facts = page.locator("#inspector-panel")
             running = facts.locator("dt", has_text="Modules running").locator(
                 "xpath=following-sibling::dd[1]"
             )

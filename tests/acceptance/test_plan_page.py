@@ -38,7 +38,7 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
         page.keyboard.press("Enter")
         page.locator('[data-path="/plan"] > .node').click()
         page.get_by_role("tab", name="Plan").click()
-        pane = page.get_by_role("tabpanel")
+        pane = page.locator("#inspector-panel")
         expect(pane.locator(".plan-outcome")).to_have_text("It waits for you: nothing has begun.")
         expect(pane.locator(".plan-facts")).to_contain_text("static")
 

@@ -109,7 +109,7 @@ def test_they_run_at_once_and_a_person_in_between_is_not_overwritten(stage: Stag
         assert not (spoken.workspace / "note").exists()
         page.locator('[data-path="/audit"] > .node').click()
         page.get_by_role("tab", name="Plan").click()
-        steps = page.get_by_role("tabpanel").get_by_role("list", name="Steps").locator("li")
+        steps = page.locator("#inspector-panel").get_by_role("list", name="Steps").locator("li")
         expect(steps.filter(has_text="one").first).to_contain_text("It races in a copy of the workspace.")
         (spoken.workspace / "note").write_text("mine\n")
         (one / "go").touch()

@@ -10,7 +10,7 @@ from tests.web.test_page import run, stage
 
 async def shows(page: Page, name: str, value: str) -> None:
     """Wait until a fact about the session has this value."""
-    term = page.get_by_role("tabpanel").locator("dl").last.locator("dt", has_text=name)
+    term = page.locator("#inspector-panel").locator("dl").last.locator("dt", has_text=name)
     await expect(term.locator("xpath=following-sibling::dd[1]")).to_have_text(value)
 
 
@@ -41,6 +41,6 @@ def test_speed_cost_and_what_runs() -> None:
             await field.fill("21")
             await field.press("Enter")
             await shows(page, "Speed", "1 tokens/s")
-            await expect(page.get_by_role("tabpanel")).not_to_contain_text("running")
+            await expect(page.locator("#inspector-panel")).not_to_contain_text("running")
 
     run(test)

@@ -52,7 +52,7 @@ def test_a_plan_is_drawn_live_with_its_versions() -> None:
         session = planned()
         async with stage(session) as scene:
             page = await scene.page("s/audit")
-            pane = page.get_by_role("tabpanel")
+            pane = page.locator("#inspector-panel")
             await expect(page.get_by_role("tab", name="Plan")).to_have_attribute("aria-selected", "true")
             await expect(pane).to_contain_text("Version 2 of 2")
             await expect(pane).to_contain_text("another way was found")
@@ -94,7 +94,7 @@ def test_a_hundred_steps_can_be_read() -> None:
         session.show(node("/"), node("/audit", "acting"))
         async with stage(session) as scene:
             page = await scene.page("s/audit")
-            pane = page.get_by_role("tabpanel")
+            pane = page.locator("#inspector-panel")
             await expect(pane.locator("svg .step")).to_have_count(100)
             await pane.get_by_role("button", name="Enlarge").click()
             dialog = page.get_by_role("dialog", name="Plan")
@@ -130,7 +130,7 @@ def test_memories_say_what_they_were_found_by() -> None:
         async with stage(session) as scene:
             page = await scene.page("s")
             await page.get_by_role("tab", name="Memory").click()
-            pane = page.get_by_role("tabpanel")
+            pane = page.locator("#inspector-panel")
             items = pane.locator(".recalled li")
             await expect(items).to_have_count(2)
             await expect(items.first).to_contain_text("The user likes <b>short</b> answers.")
@@ -170,7 +170,7 @@ def test_a_plan_waits_for_its_person_and_is_edited_and_started() -> None:
         session = steered()
         async with stage(session) as scene:
             page = await scene.page("s/audit")
-            pane = page.get_by_role("tabpanel")
+            pane = page.locator("#inspector-panel")
             await expect(pane.locator(".plan-outcome")).to_have_text("It waits for you: nothing has begun.")
             await expect(pane.locator("dl.plan-facts")).to_contain_text("reflect, n 4")
             await expect(pane.locator("dl.plan-facts")).to_contain_text("Results decide.")
@@ -209,7 +209,7 @@ def test_a_step_is_paused_spoken_to_cancelled_and_tried_again_from_the_page() ->
         )  # fmt: skip
         async with stage(session) as scene:
             page = await scene.page("s/audit")
-            pane = page.get_by_role("tabpanel")
+            pane = page.locator("#inspector-panel")
             await expect(pane.locator(".plan-list")).to_contain_text("It waits for kernel and ports.")
             await expect(pane.locator(".plan-list")).to_contain_text(
                 "Looked into by micro_planner-1: no such tool · cause: ss is missing · so: give up · confidence 0.7"
@@ -252,7 +252,7 @@ def test_what_a_plan_came_to_is_said_and_nothing_can_be_done_in_the_past() -> No
         )  # fmt: skip
         async with stage(session) as scene:
             page = await scene.page("s/audit")
-            pane = page.get_by_role("tabpanel")
+            pane = page.locator("#inspector-panel")
             await expect(pane.locator(".plan-outcome")).to_have_text(
                 "It came back partial. Its goal was not reached: The log ends too early."
             )
@@ -299,7 +299,7 @@ def test_no_line_of_a_plan_is_drawn_through_a_step() -> None:
         session.show(node("/", "waiting"), replace(node("/audit", "acting"), kind="plan"))
         async with stage(session) as scene:
             page = await scene.page("s/audit")
-            drawing = page.get_by_role("tabpanel").locator("svg.graph")
+            drawing = page.locator("#inspector-panel").locator("svg.graph")
             await expect(drawing.locator(".edge")).to_have_count(6)
             assert await drawing.evaluate(CROSSED) == []
 

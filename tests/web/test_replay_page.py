@@ -189,7 +189,7 @@ def test_the_exact_context_is_shown_with_what_was_reused(tmp_path: Path) -> None
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page(stage.session.id)
         await page.get_by_role("tab", name="Context").click()
-        pane = page.get_by_role("tabpanel")
+        pane = page.locator("#inspector-panel")
         await expect(pane).to_contain_text("Reused prefix")
         fresh = pane.locator(".seen.fresh details")
         await expect(fresh).to_have_count(2)
@@ -215,7 +215,7 @@ def test_variables_open_from_the_list_and_from_chips(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page(stage.session.id)
         await page.get_by_role("tab", name="Variables").click()
-        pane = page.get_by_role("tabpanel")
+        pane = page.locator("#inspector-panel")
         await expect(pane.locator(".variables li").filter(has_text="$read_1")).to_contain_text("text/plain")
         await pane.get_by_role("button", name="$read_1").click()
         dialog = page.get_by_role("dialog")
@@ -246,7 +246,7 @@ def test_the_gate_tab_is_an_audit(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page(f"{stage.session.id}/checker")
         await page.get_by_role("tab", name="Gate").click()
-        pane = page.get_by_role("tabpanel")
+        pane = page.locator("#inspector-panel")
         decisions = pane.locator(".decision")
         await expect(decisions).to_have_count(2)
         denied = decisions.filter(has_text="t.destroy")
@@ -273,12 +273,12 @@ def test_the_tabs_by_keyboard(tmp_path: Path) -> None:
         records = page.get_by_role("tab", name="Records")
         await expect(records).to_be_focused()
         await expect(records).to_have_attribute("aria-selected", "true")
-        rows = page.get_by_role("tabpanel").locator(".rows li")
+        rows = page.locator("#inspector-panel").locator(".rows li")
         own = sum(one.agent == "/" for one in stage.session.records())
         await expect(rows.first).to_have_attribute("aria-setsize", str(own))
         await page.keyboard.press("ArrowRight")
         await expect(page.get_by_role("tab", name="Facts")).to_be_focused()
-        await expect(page.get_by_role("tabpanel")).to_contain_text("Budget")
+        await expect(page.locator("#inspector-panel")).to_contain_text("Budget")
 
     on_stage(tmp_path, test)
 
@@ -291,7 +291,7 @@ def test_a_record_of_another_time_is_found_from_the_list(tmp_path: Path) -> None
             page = await browser.page("replay:20260304-050607-0a0b0c0d")
             await expect(page.locator("[data-role=replay-total]")).to_have_text("of 3000")
             await page.get_by_role("tab", name="Records").click()
-            pane = page.get_by_role("tabpanel")
+            pane = page.locator("#inspector-panel")
             # Rows of the list's beginning stand there until it has followed the scrolling.
             top = await pane.locator(".rows button").first.get_attribute("data-n")
             assert await pane.locator(".rows li").count() < 100

@@ -23,15 +23,18 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
         async with browsing(FakeRuntime(), FakeAround()) as browser:
             page = await browser.page("replay:research", height=900)
             # An example begins at its beginning; what its agents took is that of the record that is shown.
+            slider = page.get_by_role("slider", name="Record")
+            await expect(slider).to_have_value("2")
             await page.locator("[data-role=replay-last]").click()
+            await expect(slider).to_have_value("51")
             await page.get_by_role("tab", name="Timeline").click()
-            panel = page.get_by_role("tabpanel")
+            panel = page.locator("#inspector-panel")
             tracks = panel.locator(".timeline-track")
             await expect(tracks).to_have_count(5)
             await expect(panel).to_contain_text(
                 "1 min 18 s in all; the answers waited for 1 min 16 s of work."
             )
-            await expect(panel.locator(".timeline-counted").first).to_contain_text("·")
+            await expect(panel.locator(".timeline-counted").first).to_contain_text("k")
             # What ran beside the slowest child did not hold up the answer.
             critical = panel.locator(".timeline-track .critical")
             await expect(critical).to_have_count(13)
@@ -60,7 +63,6 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
             await page.mouse.down()
             await page.mouse.move(box["x"] + 0.3 * box["width"], middle, steps=4)
             await page.mouse.up()
-            slider = page.get_by_role("slider", name="Record")
             await expect(slider).not_to_have_value("51")
             assert 20 <= int(await slider.input_value()) <= 34
             await expect(page.get_by_role("treeitem")).to_have_count(4)
@@ -89,7 +91,7 @@ def test_a_timeline_goes_on_with_the_session_on_a_phone(tmp_path: Path) -> None:
             page = await scene.page("s", width=390, height=780, scheme="dark")
             await page.get_by_role("button", name="Details", exact=True).click()
             await page.get_by_role("tab", name="Timeline").click()
-            panel = page.get_by_role("tabpanel")
+            panel = page.locator("#inspector-panel")
             await expect(panel).to_contain_text("Nothing has been done yet.")
             turn = session.append("turn", body="```shell.run\nsleep 3\n```\n")
             call = session.append("call", turn=turn.n, action=0, function="shell.run", impact=1)

@@ -45,7 +45,7 @@ def test_files_are_listed_shown_compared_fetched_and_mentioned(tmp_path: Path) -
         async with browsing(runtime) as browser:
             page = await browser.page("s")
             await page.get_by_role("tab", name="Files").click()
-            panel = page.get_by_role("tabpanel")
+            panel = page.locator("#inspector-panel")
             rows = panel.locator(".workspace-files > li")
             # Folders first; what the newest call changed is marked, and what leads away is a link.
             await expect(rows.first).to_contain_text("out2 entries")
@@ -163,7 +163,7 @@ def test_files_that_a_reply_names_open_and_pictures_are_shown(tmp_path: Path) ->
             await page.keyboard.press("Escape")
             # Looking back, the files are those of then.
             await page.get_by_role("tab", name="Files").click()
-            panel = page.get_by_role("tabpanel")
+            panel = page.locator("#inspector-panel")
             await expect(panel).to_contain_text("As they are now.")
             await page.get_by_role("button", name="Replay", exact=True).click()
             await page.get_by_role("spinbutton", name="Record number").fill("2")
@@ -198,7 +198,7 @@ def test_files_on_a_phone_and_by_keyboard(tmp_path: Path) -> None:
                 await page.keyboard.press("ArrowRight")
             assert len(heights) == 1, heights
             await page.get_by_role("tab", name="Files").click()
-            panel = page.get_by_role("tabpanel")
+            panel = page.locator("#inspector-panel")
             await expect(panel.locator(".workspace-file").first).to_be_visible()
             await check(page, "files on a phone")
             await page.screenshot(path=tmp_path / "narrow.png")
