@@ -20,6 +20,7 @@ from core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
 from core.ports import Clock, Happening, OpenLive, Versions
 from core.records.calls import Result
 from core.records.control import Restore
+from core.records.dialogue import Say
 from core.records.plans import TakeOver
 from core.records.record import Record
 from core.session.about import About, read_about, title_of, write_about
@@ -301,7 +302,7 @@ class SessionStore:
         """Lists show a copy below its source, if that is one of these sessions."""
         origin = place if place.is_dir() else place.parent
         if origin.parent.resolve() == self.folder.resolve():
-            write_about(made, About(source=origin.name, at=at))
+            write_about(made, _branch(origin, at))
 
     def adopt(self, source: str | Path, at: int | None, terms: Terms) -> Adopted:
         """Make a session of our own of records 1…`at` (None: all) of one that another installation made. Blocks.
@@ -430,3 +431,13 @@ class SessionStore:
         if not tree.live.overlay:
             raise UsageError(NO_OVERLAY)
         return rows(tree.pending) if tree.live.intended is None else None
+
+
+def _branch(origin: Path, at: int) -> About:
+    """Where a copy branches off. One of a fork in which nothing was said before is a branch of what that comes from."""
+    about = read_about(origin)
+    if about.source and about.at < at:
+        own = read_journal(origin).records[about.at : at]
+        if not any(isinstance(record.content, Say) for record in own):
+            return About(source=about.source, at=about.at)
+    return About(source=origin.name, at=at)

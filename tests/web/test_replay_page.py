@@ -98,6 +98,12 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         await seek(page, stage.number("turn", "/checker"))
         await expect(page.locator('[data-path="/checker"] .mark')).to_have_attribute("data-state", "acting")
         await expect(page.locator('[data-path="/"] > .node .mark')).to_have_attribute("data-state", "waiting")
+        # In the middle of something a fork has two names: what is under way is dropped, or let run.
+        run = page.get_by_role("radio", name="Fork and let it run")
+        await expect(run).to_have_count(1)
+        await expect(run).not_to_be_checked()
+        await seek(page, stage.last)
+        await expect(run).to_have_count(0)
 
         # Reload: the same session, still only looked at.
         await page.reload()
@@ -123,6 +129,22 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         await expect(page.locator(".entry.incoming")).to_contain_text("Is 2025 an outlier?")
         # What was only looked at is as it was.
         assert [one.body for one in stage.session.records() if one.kind == "say"] == ["Is 2025 an outlier?"]
+
+        # A second thought about the same message is a third branch of it, and each leads to the next.
+        await page.go_forward()
+        branches = page.get_by_role("group", name="Branches of this message")
+        await expect(branches).to_contain_text("2 of 2")
+        await page.locator(".entry.incoming").first.hover()
+        await page.get_by_role("button", name="Edit", exact=True).click()
+        await page.locator("[data-role=text]").fill("Is 2023 an outlier?")
+        await page.get_by_role("button", name="Fork", exact=True).click()
+        await expect(page.locator(".entry.incoming")).to_contain_text("Is 2023 an outlier?")
+        await expect(branches).to_contain_text("of 3")
+        # Both were made in the same second, so either may be the second.
+        last = "3 of 3" in await branches.inner_text()
+        await page.get_by_role("button", name="Branch before" if last else "Next branch").click()
+        await expect(page.locator(".entry.incoming")).to_contain_text("Is 2024 an outlier?")
+        await expect(branches).to_contain_text("2 of 3" if last else "3 of 3")
 
     on_stage(tmp_path, test)
 

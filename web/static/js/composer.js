@@ -17,7 +17,8 @@ const MODES = {
   deliver: [t("Before its next tool"), t("As soon as possible; what runs comes to its end")],
   queue: [t("After this turn"), t("With the results of this turn")],
   interrupt: [t("Stop and read now"), t("Ends what it writes and the tools that run; nothing of it is lost")],
-  fork: [t("Fork"), t("A new session that begins with all up to here and goes on with this")],
+  fork: [t("Fork"), t("A new session that begins with all up to here and goes on with this; what was under way here is not carried out")],
+  run: [t("Fork and let it run"), t("Likewise, and what was under way here is carried out")],
 };
 
 /** Whether the text is typed on a screen. */
@@ -41,6 +42,7 @@ export class Composer {
   #busy = false;
   /** What the field was last addressed to. */ #addressee = "";
   /** Whose text it holds. */ #whose = "";
+  /** Whether something was under way where a fork would begin. */ #forksOpen = false;
 
   /**
    * @param {Store} store
@@ -58,6 +60,7 @@ export class Composer {
     this.send = send;
     store.addEventListener("selected", () => this.#address());
     store.addEventListener("moved", () => this.#address());
+    store.addEventListener("tree", () => store.past && this.#address());
     store.addEventListener("session", () => this.#address());
     store.addEventListener("notice", () => this.say(store.notice));
     this.#form.addEventListener("submit", (event) => {
@@ -112,14 +115,15 @@ export class Composer {
   #address() {
     const { selected, past, shown, session } = this.store;
     this.#swap();
-    const key = past ? "past" : `${selected} ${session.id === null}`;
+    const open = this.#forksOpen = past && this.store.nodes.some(cancellable);
+    const key = past ? `past ${open}` : `${selected} ${session.id === null}`;
     const label = past ? t("Go on from record {shown} in a fork", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
     setText(this.#label, label);
     this.#text.placeholder = past ? t("Say something at record {shown}, in a fork", { shown: String(shown) }) : selected === "/" ? t("Write a message") : t("Tell {selected} something; only it will read this", { selected });
     if (key === this.#addressee) return;
     this.#addressee = key;
     const all = /** @type {Mode[]} */ (["say", "deliver", "queue", "interrupt"]);
-    const offered = past ? /** @type {Mode[]} */ (["fork"]) : selected === "/" ? all : all.slice(1);
+    const offered = past ? /** @type {Mode[]} */ (open ? ["fork", "run"] : ["fork"]) : selected === "/" ? all : all.slice(1);
     this.#mode = this.#first = offered[0];
     this.ways.offer(this.#mode === "say");
     const legend = this.#modes.firstElementChild;
@@ -170,8 +174,8 @@ export class Composer {
     const node = this.store.past ? undefined : this.store.node(this.store.selected);
     const works = node !== undefined && this.store.session.id !== null && cancellable(node);
     const calls = works && this.#mode === "interrupt" ? (node.calls ?? []).map((n) => this.store.record(n)).filter((one) => one !== undefined) : [];
-    // Whom nothing keeps is simply spoken to.
-    this.#modes.hidden = !works;
+    // Whom nothing keeps is simply spoken to; and where nothing was under way, a fork is a fork.
+    this.#modes.hidden = !works && !this.#forksOpen;
     this.#stop.hidden = !works;
     this.#send.hidden = works && !this.#text.value.trim();
     this.#ends.hidden = !calls.length;

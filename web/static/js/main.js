@@ -61,7 +61,7 @@ const actions = {
 
 const ways = new Ways(store, (text) => connection.request("foresee", { text }));
 const composer = new Composer(store, (path, text, mode, calls) => {
-  if (mode === "fork") return fork(text);
+  if (mode === "fork" || mode === "run") return fork(text, mode === "run");
   return mode === "say" ? connection.request("say", { text, ...ways.way }) : connection.request("inject", { path, text, mode, calls });
 }, ways, actions.cancel);
 // Fetched with the first message that waits, or the first pause.
@@ -71,6 +71,13 @@ const waits = () => {
   import("./queue.js").then(({ Queue }) => new Queue(store, (type, fields) => attempt(connection.request(type, fields))));
 };
 store.addEventListener("tree", waits);
+// Fetched with the first session that was branched off another.
+const branched = () => {
+  if (!store.sessions.some((info) => info.source)) return;
+  store.removeEventListener("sessions", branched);
+  import("./branches.js").then(({ Branches }) => new Branches(store, openSession));
+};
+store.addEventListener("sessions", branched);
 store.fetchHtml = (numbers) => connection.request("render", { numbers });
 /** @type {import("./inspector.js").Ask} */
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
@@ -292,11 +299,12 @@ async function openResult(path, n) {
 /**
  * Say something in a fork of what is shown; the server goes on with the fork, and so does the page.
  * @param {string} text
+ * @param {boolean} [run] what was under way there is carried out, too
  */
-async function fork(text) {
+async function fork(text, run = false) {
   leaving = store.session.id;
   try {
-    await connection.request("fork", { at: store.shown, text });
+    await connection.request("fork", { at: store.shown, text, run });
     store.select("/");
   } catch (error) {
     leaving = null;

@@ -98,7 +98,7 @@
  * @property {number} [of]
  * @property {string} [why]
  *
- * @typedef {"say"|"queue"|"deliver"|"interrupt"|"fork"} Mode
+ * @typedef {"say"|"queue"|"deliver"|"interrupt"|"fork"|"run"} Mode
  */
 
 export {};

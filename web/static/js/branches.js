@@ -1,0 +1,74 @@
+// Sessions that go on differently from one message: which of them is shown stands beside it, and leads to the next.
+
+import { el, onceAFrame, part } from "./dom.js";
+import { t } from "./language.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./types.js").SessionInfo} SessionInfo */
+
+export class Branches {
+  #dialogue = part("dialogue");
+
+  /**
+   * @param {Store} store
+   * @param {(id: string) => void} open
+   */
+  constructor(store, open) {
+    this.store = store;
+    this.open = open;
+    const update = onceAFrame(() => this.#update());
+    for (const what of ["sessions", "session", "records", "reset"]) store.addEventListener(what, update);
+    new MutationObserver(update).observe(this.#dialogue, { childList: true, subtree: true });
+    update();
+  }
+
+  #update() {
+    for (const entry of /** @type {NodeListOf<HTMLElement>} */ (this.#dialogue.querySelectorAll(".entry[data-kind=say]"))) {
+      const all = this.#versions(Number(entry.dataset.n));
+      const here = all.findIndex((info) => info.id === this.store.session.id);
+      const key = all.length > 1 && here >= 0 ? `${here} ${all.map((info) => info.id).join(" ")}` : "";
+      const head = entry.querySelector(":scope > .entry-head");
+      const old = /** @type {HTMLElement|null} */ (head?.querySelector(".branches"));
+      if (!head || (old?.dataset.key ?? "") === key) continue;
+      old?.remove();
+      if (key) head.insertBefore(this.#switch(all, here, key), head.querySelector(".when"));
+    }
+  }
+
+  /**
+   * The sessions that say something of their own in place of this message, from the one they were branched off on.
+   * @param {number} n
+   * @returns {SessionInfo[]}
+   */
+  #versions(n) {
+    const { sessions, session } = this.store;
+    const shown = sessions.find((info) => info.id === session.id);
+    const at = shown?.source && n > (shown.at ?? 0) && this.#first(shown.at ?? 0) === n ? shown.at : undefined;
+    const [source, branch] = at === undefined ? [session.id, n - 1] : [shown?.source, at];
+    const forks = sessions.filter((info) => info.source === source && info.at === branch).sort((a, b) => (a.id < b.id ? -1 : 1));
+    return forks.length ? [...sessions.filter((info) => info.id === source), ...forks] : [];
+  }
+
+  /** The first message after a record. @param {number} at */
+  #first(at) {
+    return this.store.records.find((record) => record.n > at && record.kind === "say")?.n;
+  }
+
+  /**
+   * @param {SessionInfo[]} all
+   * @param {number} here
+   * @param {string} key
+   */
+  #switch(all, here, key) {
+    const lead = (/** @type {number} */ to, /** @type {string} */ sign, /** @type {string} */ words) => {
+      const button = /** @type {HTMLButtonElement} */ (el("button", { type: "button", title: all[to]?.title ?? "", "aria-label": words }, sign));
+      button.disabled = !all[to];
+      button.addEventListener("click", () => this.open(all[to].id));
+      return button;
+    };
+    const made = el("span", { className: "branches", role: "group", "aria-label": t("Branches of this message") },
+      lead(here - 1, "‹", t("Branch before")), el("span", {}, t("{at} of {count}", { at: String(here + 1), count: String(all.length) })), lead(here + 1, "›", t("Next branch")));
+    made.dataset.key = key;
+    return made;
+  }
+}
