@@ -114,7 +114,8 @@ def test_a_fork_is_listed_with_its_source_and_a_number(tmp_path: Path) -> None:
         (made, 3),
         (made, 4),
     ]
-    assert (shown[third].source, shown[second].title) == (first, "mine")
+    # Nothing was said in the first, so what was branched off it is one more branch of the same message.
+    assert (shown[third].source, shown[third].at, shown[second].title) == (made, 3, "mine")
     # Ids of one second are in any order.
     numbers = {shown[one].title.removeprefix("one (fork ") for one in (first, third)}
     assert numbers < {"1)", "2)", "3)"}
@@ -122,6 +123,21 @@ def test_a_fork_is_listed_with_its_source_and_a_number(tmp_path: Path) -> None:
     store.rename(made, "First")
     titles = {one.id: one.title for one in store.sessions()}
     assert (titles[made], titles[second], titles[first][:12]) == ("First", "mine", "First (fork ")
+
+
+def test_a_fork_of_a_fork_in_which_something_was_said_is_its_own(tmp_path: Path) -> None:
+    made = stored(tmp_path, "one")
+
+    async def main() -> tuple[str, str]:
+        async with runtime(tmp_path, replies({"/": ["Heard.", "Heard."]})) as opened:
+            first = await opened.fork(made, 3)
+            session = await opened.open(first)
+            await session.ask("two")
+            return first, await opened.fork(first, len(session.records()))
+
+    first, second = asyncio.run(main())
+    shown = {one.id: one for one in SessionStore(tmp_path).sessions()}
+    assert (shown[first].source, shown[second].source) == (made, first)
 
 
 def test_what_a_session_at_rest_is_at(tmp_path: Path) -> None:
