@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Calls per second, and how many may come at once after a rest."""
+    """Calls per second (0: none but the first), and how many may come at once after a rest."""
 
     per_second: float
     burst: int = 1
@@ -40,4 +41,6 @@ class TokenBucket:
         if self._at is not None:
             self._tokens = min(self._rate.burst, self._tokens + (now - self._at) * self._rate.per_second)
         self._at = now
-        return 0.0 if self._tokens >= 1 - 1e-9 else (1 - self._tokens) / self._rate.per_second
+        if self._tokens >= 1 - 1e-9:
+            return 0.0
+        return (1 - self._tokens) / self._rate.per_second if self._rate.per_second else math.inf

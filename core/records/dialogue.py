@@ -175,8 +175,8 @@ class Discard(Content):
     """Why it was stopped."""
     usage: Outcome[Tokens]
     """The tokens that it took."""
-    took: Annotated[Outcome[tuple[int, ...]], Since("1.2")] = ()
-    """Records of the messages that it answered."""
+    read: Annotated[Outcome[tuple[int, ...]], Since("1.2")] = ()
+    """Records of the messages that its model had read."""
     thought: Annotated[Derived[int], Since("1.2")] = 0
     """Of an answer about a plan that is asked for again: the question."""
 

@@ -82,7 +82,7 @@ class Generation:
 
     def discard(self, reason: DiscardReason) -> None:
         """Record that what was written does not count."""
-        said = Discard(reason=reason, usage=self.usage(), took=self.prepared.took)
+        said = Discard(reason=reason, usage=self.usage(), read=self.prepared.took)
         self._live.record(said, self.agent.path, body=self.text)
         self._live.publish(Delta(self.agent.path, "", restart=True))
 

@@ -714,7 +714,7 @@ def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     if agent.plan is not None:
         plan_fold.cut_off(tree, agent, record, discard)
         return
-    agent.mail.answering |= frozenset(discard.took)
+    agent.mail.answering |= frozenset(discard.read)
     if discard.reason in ("interrupt", "cancel") and record.body.strip():
         told = labels.stopped_text(labels.shorten(record.body, tree.bounds.shown, None))
         agent.mail.inbox.append(Incoming(record.n, "news", agent.path, told, labels=origin.by(agent)))

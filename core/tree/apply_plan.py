@@ -863,7 +863,7 @@ def _outcome(plan: Agent, pending: Pending, record: Record, result: Result, valu
         if not sentence:
             kind = "timeout" if facts.get("type") == "TimeoutError" else "raised"
         said = sentence.format(pending.spec.name)
-        if said and record.body:
+        if said and has_output(record, result) and record.body:
             said = f"{said} It had printed: {shorten(record.body, _PRINTED, None)}"
         return Failure(kind, said or record.body or "It failed.")
     labels = value.labels | set(run_of(plan, record).state.labels_of(pending.node))

@@ -343,7 +343,7 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
     """Feedback for an action from its `result` record; a value that it brought becomes a variable."""
     match result.status:
         case "incomplete":
-            return labels.incomplete(pending.spec.name) + _printed(tree, agent, pending, record, result)
+            return labels.incomplete(pending.spec.name)
         case "cancelled":
             what = f"`{pending.written}` was cancelled before it ended."
             return what + _printed(tree, agent, pending, record, result)
@@ -384,12 +384,15 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
 
 
 def has_output(record: Record, result: Result) -> bool:
-    """Whether a call printed something, though it did not come to its end."""
-    return result.blob is not None or bool(record.body)
+    """Whether a call printed something that its agent reads, though it did not come to its end.
+
+    What a lost module had printed is the person's alone: an agent must not tell that from a denial (law 7).
+    """
+    return result.status != "incomplete" and (result.blob is not None or bool(record.body))
 
 
 def _printed(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
-    """What a call had printed when it was ended, or was lost; empty if that is nothing."""
+    """What a call had printed when it was ended; empty if that is nothing."""
     if not has_output(record, result):
         return ""
     value = result_value(tree, agent, pending, record, result)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from core.errors import IactError
 from core.journal import read_journal
@@ -205,6 +205,13 @@ def test_a_folder_of_that_name_without_a_journal_does_not_hide_it(stage: Stage, 
     assert product.run("replay", "research").status == 0
 
 
+def to_the_end(page: Page) -> None:
+    """An example is told from where its person first says something; here it is wanted whole."""
+    expect(page.locator(".entry.incoming").first).to_be_visible()
+    expect(page.locator("[data-role=replay-total]")).not_to_contain_text("loaded")
+    page.locator("[data-role=replay-last]").click()
+
+
 def test_the_first_page_leads_to_them(stage: Stage) -> None:
     """No model, no session, no sandbox: the list, a picture in a dialogue and in its own dialog, and the way back."""
     product = stage.product(None, **NO_MODULES)
@@ -213,6 +220,7 @@ def test_the_first_page_leads_to_them(stage: Stage) -> None:
         expect(listed).to_have_count(len(EXAMPLES))
         listed.filter(has_text="Data with plots").click()
         expect(page.locator("[data-role=model]")).to_contain_text("scripted")
+        to_the_end(page)
         picture = page.locator(".entry[data-kind=reply][data-agent='/'] img.picture").first
         expect(picture).to_have_js_property("naturalWidth", 640)
         expect(picture).to_have_attribute("alt", "Every day, as the counter has them")
@@ -237,6 +245,7 @@ def test_what_a_profile_came_to_is_told_beside_its_plan(stage: Stage) -> None:
     product = stage.product(None, **NO_MODULES)
     with product.serving() as server, page_of(server) as page:
         page.locator("[data-role=dialogue] .examples button").filter(has_text="Three calls").click()
+        to_the_end(page)
         page.locator("[data-role=tree] [role=treeitem]").filter(has_text="plan").last.click()
         page.get_by_role("tab", name="Plan").click()
         facts = page.locator(".plan-facts")

@@ -90,7 +90,7 @@ def test_a_dialog_and_a_drawer_leave_the_question_in_sight_and_in_reach(width: i
             deny = bar.get_by_role("button", name="Deny")
             for dialog, keys in (
                 ("Settings", "Alt+Shift+G"),
-                ("Sessions", "Alt+Shift+S"),
+                ("Modules", "Alt+Shift+O"),
                 ("Commands", "Control+k"),
             ):
                 await page.keyboard.press(keys)
@@ -127,7 +127,7 @@ def test_a_dialog_and_a_drawer_leave_the_question_in_sight_and_in_reach(width: i
             await expect(page.locator("[data-role=agent-name]")).to_have_text("/analyst/checker")
             await expect(bar).to_be_in_viewport(ratio=1)
             if width < 700:
-                for drawer in ("Agents", "Details"):
+                for drawer in ("Sessions and agents", "Details"):
                     await page.get_by_role("button", name=drawer, exact=True).click()
                     await deny.click(trial=True)
                     await page.keyboard.press("Escape")

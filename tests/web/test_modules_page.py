@@ -29,7 +29,7 @@ def test_modules_are_looked_at_added_approved_and_removed(tmp_path: Path) -> Non
             rows = dialog.locator("[data-role=modules-list] > li")
             await expect(rows).to_have_count(2)
             await expect(rows.nth(0)).to_contain_text("1 of 5 approved")
-            await expect(rows.nth(1)).to_contain_text("shipped")
+            await expect(rows.nth(1)).to_contain_text("built in")
             await rows.nth(1).locator("summary").click()
             await expect(rows.nth(1).get_by_role("button", name="Remove")).to_have_count(0)
             await rows.nth(0).locator("summary").click()

@@ -312,8 +312,7 @@ def test_a_restarted_server_says_what_to_do() -> None:
             port = scene.server.port
             await scene.server.stop()
             async with WebServer(scene.runtime, port=port):
-                news = page.locator("[data-role=news]")
-                await expect(news).to_contain_text("Open the address that it printed")
+                await expect(page.locator(".sign-in")).to_contain_text("Paste the new address")
             scene.wrongs.forgive_lost_line()
             scene.wrongs.forgive("401", "HTTP Authentication failed")
 
@@ -324,7 +323,10 @@ def test_an_address_of_no_session_is_said_and_harmless() -> None:
     async def test() -> None:
         async with stage() as scene:
             page = await scene.page("gone/coder")
-            await expect(page.locator("[data-role=news]")).to_have_text("There is no session gone.")
+            missing = page.get_by_role("alert").filter(has_text="This session does not exist")
+            await expect(missing).to_contain_text("There is no session gone.")
+            await missing.get_by_role("button", name="New session").click()
+            await expect(missing).to_be_hidden()
 
     run(test)
 

@@ -242,7 +242,7 @@ def test_a_message_and_its_code_have_tools_by_pointer_and_by_keyboard() -> None:
             await reply.get_by_role("button", name="Try again").click()
             await expect(page.locator("[data-role=news]")).to_be_attached()
             await page.wait_for_function(
-                "location.hash !== '#mine' || document.querySelector('[data-role=news]').textContent"
+                "() => location.hash !== '#mine' || document.querySelector('[data-role=news]').textContent"
             )
 
     run(test)

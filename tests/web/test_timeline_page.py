@@ -25,6 +25,7 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
             # An example begins at its beginning; what its agents took is that of the record that is shown.
             slider = page.get_by_role("slider", name="Record")
             await expect(slider).to_have_value("2")
+            await expect(page.locator("[data-role=replay-total]")).to_have_text("of 51")
             await page.locator("[data-role=replay-last]").click()
             await expect(slider).to_have_value("51")
             await page.get_by_role("tab", name="Timeline").click()
@@ -53,7 +54,7 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
             n = await bar.get_attribute("data-n")
             await page.keyboard.press("Enter")
             await expect(page.locator("[data-role=agent-name]")).to_have_text("/zlib")
-            await expect(page.locator(f'.entry[data-n="{n}"]')).to_be_in_viewport()
+            await expect(page.locator(f'[data-role=dialogue] [data-n="{n}"]').first).to_be_in_viewport()
 
             # Dragging looks back to that moment, in the tree, too; and says so in the chart.
             box = await tracks.first.bounding_box()

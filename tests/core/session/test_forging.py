@@ -71,7 +71,7 @@ FREE: Final = {
 SOMETIMES: Final = {
     "result.data": "what kind of error it was counts in a step of a plan that took too long; whether one is among those"
     " that are forged is a matter of how the sessions were recorded",
-    "discard.took": "what a stopped text had answered counts where its agent is stopped for good before it answers again",
+    "discard.read": "what a stopped text had answered counts where its agent is stopped for good before it answers again",
 }
 """Outcomes on which something depends in some recordings and in some not, and why."""
 

@@ -237,9 +237,8 @@ def check_laws(story: Story, tree: Tree, records: list[Record]) -> None:
     used = sum(agent.usage.prompt_tokens + agent.usage.completion_tokens for agent in tree.agents.values())
     assert tree.root.account.spent == used
     assert all(agent.account.reserved == {} for agent in tree.agents.values())
-    # Every message is taken at most once; what was stopped had read it, and it is read again.
-    read = [one for one in records if one.kind != "discard"]
-    taken = Counter(n for one in read for n in (one.fields.get("took") or []) if isinstance(n, int))  # type: ignore[union-attr]
+    # Every message is taken at most once.
+    taken = Counter(n for one in records for n in (one.fields.get("took") or []) if isinstance(n, int))  # type: ignore[union-attr]
     assert all(count == 1 for count in taken.values()), taken
     # Nothing was done that the intent of its moment did not allow.
     allowed = {

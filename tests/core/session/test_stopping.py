@@ -117,7 +117,8 @@ def test_what_was_printed_before_a_cancel_stays(tmp_path: Path) -> None:
     assert "It had printed this, kept as $write_1:\n```\nheld\n```" in it.seen("/a", 1)
 
 
-def test_what_a_module_printed_before_it_died_stays(tmp_path: Path) -> None:
+def test_what_a_module_printed_before_it_died_stays_for_the_person_alone(tmp_path: Path) -> None:
+    """An agent must not tell a lost module from a denied call (law 7)."""
     model = ScriptedModel(replies({"/": ["```t.lose\nhalf of it\n```", "I see."]}))
 
     async def main() -> Path:
@@ -128,7 +129,8 @@ def test_what_a_module_printed_before_it_died_stays(tmp_path: Path) -> None:
 
     records = replay(asyncio.run(main()), verify=True).records
     assert results(list(records), "/") == [("incomplete", "half of it")]
-    assert "t.lose did not complete. It had printed this, kept as $lose_1:" in model.asked[1].newest
+    assert "t.lose did not complete." in model.asked[1].newest
+    assert "half of it" not in model.asked[1].newest
 
 
 def test_a_step_of_a_plan_that_is_ended_keeps_what_it_printed(tmp_path: Path) -> None:

@@ -247,7 +247,7 @@
  * @property {"discard"} kind
  * @property {"pause"|"interrupt"|"cancel"|"restart"|"changed"} reason Why it was stopped.
  * @property {Tokens} usage The tokens that it took.
- * @property {(number)[]} [took] Records of the messages that it answered.
+ * @property {(number)[]} [read] Records of the messages that its model had read.
  * @property {number} [thought] Of an answer about a plan that is asked for again: the question.
  *
  * A child begins, whose path is the record's agent. The body is its role.
