@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -237,6 +238,9 @@ def test_the_first_page_leads_to_them(stage: Stage) -> None:
         page.locator("[data-role=sessions]").click()
         page.get_by_text("Recorded examples").click()
         page.locator("[data-role=sessions-examples] button").filter(has_text="mid-flight").click()
+        expect(page).to_have_url(re.compile("#replay:correction$"))
+        to_the_end(page)
+        page.get_by_role("tab", name="Agents").click()
         expect(page.locator("[data-role=tree]")).to_contain_text("writer")
     assert not product.journals(), "looking makes no session"
 

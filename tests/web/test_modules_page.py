@@ -40,7 +40,7 @@ def test_modules_are_looked_at_added_approved_and_removed(tmp_path: Path) -> Non
             await expect(dialog.get_by_role("status")).to_have_text("t.write is approved.")
             await rows.nth(0).get_by_role("button", name="Approve all of it").click()
             await expect(rows.nth(0).locator("summary .badge")).to_have_text("approved")
-            await dialog.get_by_label("Add the module at").fill(str(source))
+            await dialog.get_by_label("Add a module").fill(str(source))
             await page.keyboard.press("Enter")
             await expect(rows).to_have_count(3)
             await expect(rows.nth(2)).to_contain_text("weather")
@@ -62,7 +62,7 @@ def test_modules_are_looked_at_added_approved_and_removed(tmp_path: Path) -> Non
             large.write_bytes(b"#" * 200_000)
             await dialog.get_by_label("A Python file with a module").set_input_files(str(large))
             await expect(dialog.get_by_role("status")).to_contain_text("large.py is larger than")
-            await dialog.get_by_label("Add the module at").fill(str(tmp_path / "gone"))
+            await dialog.get_by_label("Add a module").fill(str(tmp_path / "gone"))
             await page.keyboard.press("Enter")
             await expect(dialog.get_by_role("status")).to_contain_text("There is no module at")
             assert "weather" not in scene.runtime.catalogue

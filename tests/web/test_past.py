@@ -289,6 +289,7 @@ def test_a_session_that_stopped_says_why_to_everyone(tmp_path: Path, monkeypatch
     async def test(stage: Stage) -> None:
         async with stage.looking() as client:
             monkeypatch.setattr("os.pwrite", full)
+            monkeypatch.setattr("core.session.runtime._writable", lambda folder: False)
             await send(client, type="pause", path="/", id=1)
             said = (await until(client, type="notice"))[-1]
             assert "No space left on device" in said["text"]

@@ -191,7 +191,9 @@ export class Composer {
 
   /** Escape twice stops. @param {KeyboardEvent} event @param {(node: import("./types.js").TreeNode) => void} stop */
   #key(event, stop) {
-    if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
+    // It closes what lies over the page and leaves other fields first.
+    const elsewhere = event.target !== this.#text && (event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement);
+    if (event.key !== "Escape" || elsewhere || document.querySelector("dialog[open], .pane.open")) return;
     const twice = event.timeStamp - this.#escaped < TWICE;
     this.#escaped = twice ? -Infinity : event.timeStamp;
     if (twice) this.#halt(stop);
