@@ -678,7 +678,8 @@ class Session:
                 (one for one in reversed(fresh) if isinstance(one.content, Reply) and one.agent == path),
                 found,
             )
-            if found is not None and not live.tree.agents[path].active:
+            # The tree is ahead of what is on disk: it may rest after a later reply than the one found.
+            if found is not None and not live.tree.agents[path].active and looked >= live.tree.records:
                 return found
             if live.closed:
                 raise JournalUnwritable("The session was closed before its root had answered.")
