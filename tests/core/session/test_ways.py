@@ -187,7 +187,7 @@ def running(data: Path, then: Callable[[Session], object], *, script: Script | N
         ) as opened:
             session = await opened.open()
             said = await session.say("Look", mode="analyze")
-            await until(lambda: session.tree()[-1].doing)
+            await until(lambda: any(one.path == "/plan" and one.doing for one in session.tree()))
             await then(session)  # type: ignore[misc]
             await session.answer(said.n)
             return session
