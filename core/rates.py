@@ -36,6 +36,10 @@ class TokenBucket:
         self._tokens -= 1
         return max(0.0, missing)
 
+    def give_back(self) -> None:
+        """Whoever took the last token has no use for it."""
+        self._tokens += 1
+
     def _missing(self, now: float) -> float:
         """Seconds until there is a token."""
         if self._at is not None:

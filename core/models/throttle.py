@@ -17,6 +17,10 @@ class Throttle:
         self._why = f"Your settings let {host} be asked {rate.per_second:g} times a second."
         self._bucket = TokenBucket(rate)
 
+    def leave(self) -> None:
+        """A request that was counted is not made after all."""
+        self._bucket.give_back()
+
     def enter(self) -> StreamRestart | None:
         """Count one more request: what is told of its wait, None if it may be made at once."""
         seconds = self._bucket.reserve(self.clock.monotonic())
@@ -39,8 +43,12 @@ class ThrottledModel:
     ) -> AsyncGenerator[ModelEvent]:
         held = self._throttle.enter()
         if held is not None:
-            yield held
-            await self._throttle.clock.sleep(held.seconds)
+            try:
+                yield held
+                await self._throttle.clock.sleep(held.seconds)
+            except BaseException:  # stopped while it waited: the next in line need not wait for it
+                self._throttle.leave()
+                raise
             yield StreamRetry()
         async with aclosing(self._model.stream(messages, max_tokens=max_tokens)) as events:
             async for event in events:

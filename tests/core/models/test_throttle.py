@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from core.models.throttle import Throttle
+import asyncio
+import random
+
+from core.models.openai import OpenAIModel
+from core.models.throttle import Throttle, ThrottledModel
+from core.ports import ChatMessage, ModelProfile, StreamRestart
 from core.rates import Rate
 from tests.core.models.clock import VirtualClock
 
@@ -14,3 +19,26 @@ def test_requests_wait_for_their_turn_in_the_order_in_which_they_come() -> None:
     assert held[3] is not None
     assert held[3].reason == "Your settings let models.example be asked 2 times a second."
     assert held[3].limited
+
+
+def test_who_is_stopped_while_waiting_keeps_nobody_else_waiting() -> None:
+    throttle = Throttle("models.example", Rate(2.0), VirtualClock())
+    assert throttle.enter() is None
+    asked = OpenAIModel(
+        base_url="http://127.0.0.1:9/v1",
+        key=None,
+        profile=ModelProfile("m", 1000),
+        clock=VirtualClock(),
+        rng=random.Random(1),
+    )
+    model = ThrottledModel(asked, throttle)
+
+    async def scene() -> None:
+        waiting = model.stream([ChatMessage("user", "Hello?")])
+        assert isinstance(await anext(waiting), StreamRestart)
+        await waiting.aclose()
+
+    asyncio.run(scene())
+    held = throttle.enter()
+    assert held is not None
+    assert held.seconds == 0.5

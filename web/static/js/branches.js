@@ -8,6 +8,8 @@ import { t } from "./language.js";
 
 export class Branches {
   #dialogue = part("dialogue");
+  /** Forks by where they branch off, so that nothing is looked for while text streams in. @type {Map<string, SessionInfo[]>} */ #forks = new Map();
+  /** What they were sorted out of. @type {SessionInfo[]} */ #of = [];
 
   /**
    * @param {Store} store
@@ -23,6 +25,7 @@ export class Branches {
   }
 
   #update() {
+    if (this.#of !== this.store.sessions) this.#sort(this.store.sessions);
     for (const entry of /** @type {NodeListOf<HTMLElement>} */ (this.#dialogue.querySelectorAll(".entry[data-kind=say]"))) {
       const all = this.#versions(Number(entry.dataset.n));
       const here = all.findIndex((info) => info.id === this.store.session.id);
@@ -35,6 +38,17 @@ export class Branches {
     }
   }
 
+  /** @param {SessionInfo[]} sessions */
+  #sort(sessions) {
+    this.#of = sessions;
+    this.#forks = new Map();
+    for (const info of sessions) {
+      if (!info.source) continue;
+      const key = `${info.source} ${info.at}`;
+      this.#forks.set(key, [...(this.#forks.get(key) ?? []), info].sort((a, b) => (a.id < b.id ? -1 : 1)));
+    }
+  }
+
   /**
    * The sessions that say something of their own in place of this message, from the one they were branched off on.
    * @param {number} n
@@ -42,16 +56,19 @@ export class Branches {
    */
   #versions(n) {
     const { sessions, session } = this.store;
+    if (!this.#forks.size) return [];
     const shown = sessions.find((info) => info.id === session.id);
     const at = shown?.source && n > (shown.at ?? 0) && this.#first(shown.at ?? 0) === n ? shown.at : undefined;
     const [source, branch] = at === undefined ? [session.id, n - 1] : [shown?.source, at];
-    const forks = sessions.filter((info) => info.source === source && info.at === branch).sort((a, b) => (a.id < b.id ? -1 : 1));
-    return forks.length ? [...sessions.filter((info) => info.id === source), ...forks] : [];
+    const forks = this.#forks.get(`${source} ${branch}`);
+    return forks ? [...sessions.filter((info) => info.id === source), ...forks] : [];
   }
 
   /** The first message after a record. @param {number} at */
   #first(at) {
-    return this.store.records.find((record) => record.n > at && record.kind === "say")?.n;
+    let n = at + 1;
+    while (n <= this.store.last && this.store.record(n)?.kind !== "say") n++;
+    return n;
   }
 
   /**
