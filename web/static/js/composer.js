@@ -119,7 +119,7 @@ export class Composer {
     const key = past ? `past ${open}` : `${selected} ${session.id === null}`;
     const label = past ? t("Go on from record {shown} in a fork", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
     setText(this.#label, label);
-    this.#text.placeholder = past ? t("Say something at record {shown}, in a fork", { shown: String(shown) }) : selected === "/" ? t("Write a message") : t("Tell {selected} something; only it will read this", { selected });
+    this.#text.placeholder = past ? t("Go on differently from here") : selected === "/" ? t("Write a message") : t("Tell {selected} something; only it will read this", { selected });
     if (key === this.#addressee) return;
     this.#addressee = key;
     const all = /** @type {Mode[]} */ (["say", "deliver", "queue", "interrupt"]);
