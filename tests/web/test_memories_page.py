@@ -82,6 +82,7 @@ def test_a_memory_is_edited_in_its_place() -> None:
         async with browsing(FakeRuntime(memory=memory)) as scene:
             page = await scene.page()
             await page.keyboard.press("Alt+Shift+F")
+            await expect(page.locator("[data-role=memories-query]")).to_be_focused()
             await page.keyboard.type("cheese")
             await page.keyboard.press("Enter")
             dialog = page.get_by_role("dialog", name="Memory")
@@ -119,6 +120,7 @@ def test_where_memory_is_off_the_page_says_so() -> None:
         async with browsing(FakeRuntime()) as scene:
             page = await scene.page()
             await page.keyboard.press("Alt+Shift+F")
+            await expect(page.locator("[data-role=memories-query]")).to_be_focused()
             await page.keyboard.type("cheese")
             await page.keyboard.press("Enter")
             status = page.get_by_role("dialog", name="Memory").get_by_role("status")

@@ -355,7 +355,8 @@ def test_a_record_of_another_time_is_found_from_the_list(tmp_path: Path) -> None
                 for one in records
                 if one.agent == "/" and one.kind in shown and one.n <= int(number or 0)
             }
-            assert expected <= set(await page.evaluate("[...seen]"))
+            # What a call came to is put on its card when its text has been rendered, a moment after the card.
+            await page.wait_for_function("expected => expected.every(n => seen.has(n))", arg=sorted(expected))
 
     run(main)
 

@@ -24,6 +24,7 @@ export class MemoriesDialog {
   #field = /** @type {HTMLInputElement} */ (part("memories-query"));
   #list = part("memories-list");
   #news = part("memories-news");
+  /** How many searches were asked for. */ #asked = 0;
 
   /** @param {(type: string, fields: Record<string, unknown>) => Promise<any>} request */
   constructor(request) {
@@ -43,9 +44,11 @@ export class MemoriesDialog {
 
   async #search() {
     const query = this.#field.value.trim();
+    const asked = ++this.#asked;
     setText(this.#news, t("Searching …"));
     try {
       const { results } = await this.request("memory", { query, limit: 50 });
+      if (asked !== this.#asked) return; // Something else was asked meanwhile; its answer is the one to show.
       this.#list.replaceChildren(...results.map((/** @type {Fragment} */ one) => this.#row(one)));
       setText(this.#news, found(query, results.length));
     } catch (error) {
