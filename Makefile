@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := run
 .NOTPARALLEL:
-.PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples
+.PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples docs release
 
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
@@ -30,7 +30,7 @@ setup-test:
 lint: | .venv
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@$(PY) -m codespell_lib README.md CHANGELOG.md docs examples benchmarks core ext_modules hippocampus iact protos sandbox web
+	@$(PY) -m codespell_lib *.md docs examples benchmarks core ext_modules hippocampus iact protos sandbox web
 
 types: | .venv
 	@$(PY) -m mypy
@@ -56,7 +56,7 @@ coverage: | .venv
 	@$(PY) -m coverage report
 
 # ROOM: one of gate, journal, language, plan (or a file of one: "gate.rules"). Small changes to its functions, one at a
-# time, each of which some test of these rooms must notice. What came of it: docs/design/mutants.md.
+# time, each of which some test of these rooms must notice. What came of it: docs/measurements/mutants.md.
 mutants: | .venv
 	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),0.2) $(PY) -m mutmut run --max-children 2 "core.$(or $(ROOM),gate).*"
 	@$(PY) -m mutmut results
@@ -86,3 +86,16 @@ lock: | .venv
 
 .venv:
 	@$(BOOT) environment
+
+# The documentation as a site, in build/site; a link that leads nowhere is an error.
+docs: | .venv
+	@$(PY) -m mkdocs build --quiet
+
+# A release: from a clean tree whose version the changelog names, through all tests, both distributions in dist/, checked.
+# What is then left is a person's: a tag, and the upload.
+release: test docs
+	@git diff --quiet HEAD || { echo "release: the working tree has changes; commit or drop them first"; exit 1; }
+	@version=$$($(PY) -c "import tomllib; print(tomllib.load(open('pyproject.toml', 'rb'))['project']['version'])"); \
+		grep -q "^## \[\?$$version" CHANGELOG.md || { echo "release: CHANGELOG.md has no section for $$version"; exit 1; }
+	@rm -rf dist && $(PY) -m build --outdir dist
+	@$(PY) -m pip install --quiet twine && $(PY) -m twine check --strict dist/*

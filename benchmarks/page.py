@@ -39,7 +39,7 @@ Why it is so, and where ours is behind:
 
 - **A step.** All others call the OpenAI client through its own method, which walks through every field of every \
 message by its type at each request, as the plain loop shows. Ours hands that client a finished body. What the \
-frameworks cost without any client is [told elsewhere](design/cost.md).
+frameworks cost without any client is [told elsewhere](measurements/cost.md).
 - **Stored.** A list of messages holds what was said and no more; AutoGen's, pydantic-ai's and smolagents' are written \
 when the run has ended, and lost with the process before that. LangGraph stores the whole state at each step. Ours holds each call's intent and outcome, \
 origins, digests, times and usage, on disk before anyone acts on it.
@@ -67,7 +67,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "tree": Part(
         "The tree and its journal",
         "In one process, with a model that answers at once: what the runtime itself costs, and how it grows. "
-        "[Why it is so](design/cost.md).",
+        "[Why it is so](measurements/cost.md).",
         ("--peers", "--rounds", "2"),
         seconds=420,
     ),
@@ -95,7 +95,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "latency": Part(
         "Time and tokens by way of working",
         "How the cost of a request grows with its calls, for a dialogue, plans and LangGraph. The model is simulated. "
-        "[How it is meant](design/latency.md).",
+        "[How it is meant](measurements/latency.md).",
         ("--peers",),
     ),
     "routing": Part(
@@ -107,7 +107,7 @@ PARTS: Final[Mapping[str, Part]] = {
     ),
     "modules": Part(
         "Modules",
-        "Calls, starts and artifacts in real containers. [What a module costs](design/modules-cost.md).",
+        "Calls, starts and artifacts in real containers. [What a module costs](measurements/modules-cost.md).",
         ("--rounds", "5"),
     ),
     "live": Part(
@@ -148,13 +148,13 @@ PARTS: Final[Mapping[str, Part]] = {
     ),
     "memory": Part(
         "Memory",
-        "What it finds and what it costs. [How it was measured](design/memory.md).",
+        "What it finds and what it costs. [How it was measured](measurements/memory.md).",
         ("--cost", "20000", "--asks", "300"),
     ),
     "tail": Part(
         "Contexts and caches",
         "Prompt tokens that a real inference engine evaluated anew, by where the changing part of a context stands. "
-        "[How it was measured](design/tail.md).",
+        "[How it was measured](measurements/tail.md).",
         ("--only", "the product", "--children", "2"),
         seconds=600,
     ),
@@ -167,7 +167,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "seven_groups": Part(
         "The seven-group experiment",
         "What each step from a loop to a plan that mends itself brings. The model is simulated. "
-        "[How it is meant](design/seven-groups.md).",
+        "[How it is meant](measurements/seven-groups.md).",
     ),
 }
 
@@ -234,7 +234,7 @@ def render(found: Mapping[str, Kept]) -> str:
         "# What was measured\n\n"
         "This page is written by `make bench` (`python -m benchmarks`), which runs every comparison on one machine; "
         "`python -m benchmarks NAME` renews one part. What is kept of each run stands beside it in "
-        "[benchmarks/](benchmarks/). Ratios within a table can be compared; absolute times belong to the machine:\n\n"
+        "`docs/benchmarks/`. Ratios within a table can be compared; absolute times belong to the machine:\n\n"
         f"{where}\n\n{contents}\n\n" + "\n".join(parts)
     )
 

@@ -5,7 +5,7 @@ state or stands in `Seen`, which the journal records with the turn, so that a re
 
 The first tail that an agent reads is whole; each later one names only what is different from what it was
 told (`Told`), and all of them stay in history. So every context is a prefix of the next one, and nothing
-is read twice (measured: docs/design/tail.md). What was told ends with a compression and at the beginning
+is read twice (measured: docs/measurements/tail.md). What was told ends with a compression and at the beginning
 of a fork; the next tail is then whole again.
 """
 

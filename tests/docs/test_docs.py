@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,8 @@ from iact.cli import build_parser
 from tests.acceptance import matrix
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+TOP = [ROOT / name for name in ("README.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = sorted([*TOP, *(ROOT / "docs").rglob("*.md")])
 _LINK = re.compile(r"(?<!`)!?\[[^\]]*\]\(([^)\s]+)\)")
 _BLOCK = re.compile(r"^(`{3,}|~{3,})(\w*)[^\n]*\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
@@ -83,6 +86,15 @@ def test_every_page_can_be_found() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         name = str(page.relative_to(ROOT / "docs"))
         assert name == "README.md" or f"({name})" in told, name
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    """A link or anchor that leads nowhere ends the build."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "The one idea" in (tmp_path / "architecture" / "index.html").read_text(encoding="utf-8")
+    assert (tmp_path / "contributing" / "index.html").is_file()
 
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
