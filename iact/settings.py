@@ -2,64 +2,37 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, get_origin
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import UsageError
 from core.ports import Medium
-from core.records.parts import PlanBounds
+from core.records.parts import Bounds, PlanBounds
 from core.session.assembly import Clearance
 
-_ENVIRONMENT: Mapping[str, str] = {
-    "IACT_DATA": "data",
-    "OPENAI_BASE_URL": "base_url",
-    "OPENAI_API_KEY": "api_key",
-    "IACT_MODEL": "model",
-    "IACT_MODEL_SMART": "model_smart",
-    "IACT_MODEL_FAST": "model_fast",
-    "IACT_CONTEXT": "context",
-    "IACT_TAKES": "takes",
-    "IACT_DIALECT": "dialect",
-    "IACT_SANDBOX": "sandbox",
-    "IACT_RUNTIME": "runtime",
-    "IACT_WARM": "warm",
-    "IACT_POOL": "pool",
-    "IACT_IDLE": "idle",
-    "IACT_WORKSPACE_BYTES": "workspace_bytes",
-    "IACT_PRICE_PROMPT": "price_prompt",
-    "IACT_PRICE_CACHED": "price_cached",
-    "IACT_PRICE_COMPLETION": "price_completion",
-    "IACT_CLEARANCE_URL": "clearance_url",
-    "IACT_CLEARANCE_BOTH": "clearance_both",
-    "IACT_CLEARANCE_SECONDS": "clearance_seconds",
-    "IACT_CLEARANCE_URL_SECONDS": "clearance_url_seconds",
-    "IACT_MEMORY": "memory",
-    "IACT_MEMORY_BUDGET": "memory_budget",
-    "IACT_EMBEDDINGS": "embeddings",
-    "IACT_EMBEDDINGS_URL": "embeddings_url",
-    "IACT_EMBEDDINGS_KEY": "embeddings_key",
-    "IACT_CHROMA_URL": "chroma_url",
-    "IACT_LOG": "log",
-}
+_BOUNDS = Bounds()
 
 
 class BoundSettings(BaseModel):
-    """The bounds of new sessions; see `core.session.assembly.Options`."""
+    """The bounds of new sessions, `[bounds]`; one that is hit is told."""
 
     model_config = ConfigDict(extra="forbid")
 
-    depth: int = Field(default=8, ge=0, le=64)
-    agents: int = Field(default=256, ge=1)
-    turns: int = Field(default=40, ge=1)
-    tokens: int = Field(default=2_000_000, ge=1)
-    tool: float = Field(default=120.0, gt=0)
-    reply_tokens: int = Field(default=4096, ge=16)
+    depth: int = Field(default=_BOUNDS.depth, ge=0, le=64, description="levels of agents below the root")
+    agents: int = Field(default=_BOUNDS.agents, ge=1, description="agents of a session, over its whole life")
+    turns: int = Field(default=_BOUNDS.turns, ge=1, description="turns of an agent for one task")
+    tokens: int = Field(default=_BOUNDS.tokens, ge=1, description="tokens of a session, read and written")
+    tool: float = Field(default=_BOUNDS.tool, gt=0, description="seconds that a call of a tool may take")
+    reply_tokens: int = Field(
+        default=_BOUNDS.reply_tokens, ge=16, description="tokens of one reply of a model"
+    )
 
 
 class ModelSettings(BaseModel):
@@ -201,59 +174,112 @@ class RateSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """Everything that a user can set. No endpoint and no key: the embedded model is used.
-
-    `takes`: media that the endpoint's models understand beside text, in the environment separated by commas.
-    `warm`: likewise.
-    `dialect`: "tools" for models that insist on function calls.
-
-    `clearance_url`: asked about every call, in place of a person; `clearance_both`: what that allows and a rule of the
-    policy or of provenance asks about is put to a person, too; `clearance_url_seconds` and `clearance_seconds`:
-    how long that, or a person, may take to answer.
-    """
+    """Everything that a user can set. No endpoint and no key: the embedded model is used."""
 
     model_config = ConfigDict(extra="forbid")
 
-    data: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir("iact", appauthor=False)))
-    base_url: str | None = None
-    api_key: str | None = Field(default=None, repr=False)
-    model: str | None = None
-    model_smart: str | None = None
-    model_fast: str | None = None
-    context: int = Field(default=32_768, ge=512)
-    takes: tuple[Medium, ...] = ()
-    dialect: Literal["text", "tools"] = "text"
-    price_prompt: float | None = Field(default=None, ge=0)
-    """What a million tokens cost that the model reads anew, in whatever money you count."""
-    price_cached: float | None = Field(default=None, ge=0)
-    """Likewise, of those that it had read before; None: as much as the others."""
-    price_completion: float | None = Field(default=None, ge=0)
-    """Likewise, of those that it writes. Without prices the page shows no cost."""
-    sandbox: Literal["docker", "bubblewrap", "off", "auto"] = "auto"
-    runtime: str = "auto"
-    """The Docker engine's runtime for modules, by its name there; "auto" takes gVisor if the engine is set up for it."""
-    warm: tuple[str, ...] = ()
-    """Modules that are started with a session, so that their first call need not wait for a container."""
-    pool: int = Field(default=1, ge=0, le=16)
-    """For how many new sessions `iact serve` keeps a shell and a files module running, so that they need not wait."""
-    idle: float = Field(default=900.0, ge=0)
-    """Seconds without a call after which a session's modules are stopped, until its next call; 0: never."""
-    workspace_bytes: int = Field(default=2 << 30, ge=0)
-    """Bytes on disk that a session's own workspace may take, or what waits to be applied; 0: as many as there are."""
-    clearance_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
-    clearance_both: Literal["on", "off"] = "off"
-    clearance_url_seconds: float = Field(default=Clearance().endpoint_seconds, gt=0, le=3600)
-    clearance_seconds: float = Field(default=Clearance().person_seconds, gt=0, le=86_400)
-    memory: Literal["on", "off"] = "on"
-    memory_budget: float = Field(default=0.150, gt=0, le=60)
-    """Seconds that a turn waits for what memory recalls."""
-    embeddings: str | None = None
-    """The model for memory's embeddings, at `embeddings_url` or else `base_url`; None: the one that comes along."""
-    embeddings_url: str | None = None
-    embeddings_key: str | None = Field(default=None, repr=False)
-    chroma_url: str | None = None
-    """A Chroma server that holds memory, in place of the data directory."""
-    log: Literal["debug", "info", "warning", "error"] = "warning"
+    data: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_data_dir("iact", appauthor=False)),
+        description="the data directory: sessions, memory, secrets, policy",
+    )
+    base_url: str | None = Field(
+        default=None, description="an endpoint that speaks the OpenAI protocol; none: the embedded model"
+    )
+    api_key: str | None = Field(default=None, repr=False, description="the endpoint's key, if it wants one")
+    model: str | None = Field(
+        default=None, description="the model's name there; not needed if it serves only one"
+    )
+    model_smart: str | None = Field(default=None, description="another for the role `smart`")
+    model_fast: str | None = Field(default=None, description="another for the role `fast`")
+    context: int = Field(default=32_768, ge=512, description="the models' window in tokens")
+    takes: tuple[Medium, ...] = Field(
+        default=(),
+        description="media that the models understand beside text: `image`, `audio`; in the variable separated by commas",
+    )
+    dialect: Literal["text", "tools"] = Field(
+        default="text", description="`tools`: for models that insist on function calls"
+    )
+    price_prompt: float | None = Field(
+        default=None,
+        ge=0,
+        description="what a million tokens cost that a model reads anew, in whatever money you count; "
+        "without prices the page shows no cost",
+    )
+    price_cached: float | None = Field(
+        default=None, ge=0, description="likewise, of tokens that it had read before; none: as the others"
+    )
+    price_completion: float | None = Field(
+        default=None, ge=0, description="likewise, of those that it writes"
+    )
+    sandbox: Literal["docker", "bubblewrap", "off", "auto"] = Field(
+        default="auto",
+        description="what modules run in; `auto`: Docker if its engine answers, else bubblewrap",
+    )
+    runtime: str = Field(
+        default="auto",
+        description="the Docker engine's runtime for modules, by its name there; "
+        "`auto`: gVisor if the engine is set up for it",
+    )
+    warm: tuple[str, ...] = Field(
+        default=(),
+        description="modules that are started with a session, so that their first call need not wait for a container; "
+        "in the variable separated by commas",
+    )
+    pool: int = Field(
+        default=1,
+        ge=0,
+        le=16,
+        description="for how many new sessions `iact serve` keeps a shell and a files module running",
+    )
+    idle: float = Field(
+        default=900.0,
+        ge=0,
+        description="seconds without a call after which a session's modules are stopped, until its next call; 0: never",
+    )
+    workspace_bytes: int = Field(
+        default=2 << 30,
+        ge=0,
+        description="bytes on disk that a session's own workspace may take, or what waits to be applied; 0: any number",
+    )
+    clearance_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://\S+$",
+        description="an HTTP endpoint that is asked about every call, in place of a person",
+    )
+    clearance_both: Literal["on", "off"] = Field(
+        default="off",
+        description="`on`: what that endpoint allows, and a rule of the policy or of provenance asks about, is put to a person, too",
+    )
+    clearance_url_seconds: float = Field(
+        default=Clearance().endpoint_seconds,
+        gt=0,
+        le=3600,
+        description="how long that endpoint may take to answer",
+    )
+    clearance_seconds: float = Field(
+        default=Clearance().person_seconds,
+        gt=0,
+        le=86_400,
+        description="how long a person may take; then the call is denied",
+    )
+    memory: Literal["on", "off"] = Field(
+        default="on", description="`off`: nothing is remembered across sessions"
+    )
+    memory_budget: float = Field(
+        default=0.150, gt=0, le=60, description="seconds that a turn waits for what memory recalls"
+    )
+    embeddings: str | None = Field(
+        default=None,
+        description="the model for memory's embeddings, at `embeddings_url` or else `base_url`; none: the one that comes along",
+    )
+    embeddings_url: str | None = Field(default=None, description="its endpoint")
+    embeddings_key: str | None = Field(default=None, repr=False, description="that endpoint's key")
+    chroma_url: str | None = Field(
+        default=None, description="a Chroma server that holds memory, in place of the data directory"
+    )
+    log: Literal["debug", "info", "warning", "error"] = Field(
+        default="warning", description="what is written to stderr"
+    )
     bounds: BoundSettings = Field(default_factory=BoundSettings)
     models: dict[_RoleName, ModelSettings] = Field(default_factory=dict)
     """Models of their own for roles, by name: `smart`, `fast`, or others that CALL, plans and `--model` name."""
@@ -276,6 +302,18 @@ class Settings(BaseModel):
         return self
 
 
+_OPENAI: Final = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
+"""Named as everybody names them."""
+
+
+def variable_of(field: str) -> str | None:
+    """The environment variable of a setting at the top of the file; the tables below have none."""
+    annotation = Settings.model_fields[field].annotation if field in Settings.model_fields else BaseModel
+    if get_origin(annotation) is dict or (inspect.isclass(annotation) and issubclass(annotation, BaseModel)):
+        return None
+    return _OPENAI.get(field, f"IACT_{field.upper()}")
+
+
 def load(*, data: str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
     """Read the settings. `data`: the command line's `--data`, which comes before everything else.
 
@@ -284,8 +322,8 @@ def load(*, data: str | None = None, environment: Mapping[str, str] | None = Non
     """
     environment = os.environ if environment is None else environment
     given: dict[str, Any] = {}
-    for name, field in _ENVIRONMENT.items():
-        if environment.get(name):
+    for field in Settings.model_fields:
+        if (name := variable_of(field)) and environment.get(name):
             given[field] = environment[name]
     for several in ("takes", "warm"):
         if isinstance(given.get(several), str):
@@ -315,7 +353,7 @@ def _file(path: Path) -> dict[str, Any]:
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
-    variable = next((name for name, target in _ENVIRONMENT.items() if target == field), None)
+    variable = variable_of(field)
     where = f"{field} (or {variable})" if variable else field
     if not field or first["type"] == "value_error":
         return f"The settings can't be: {first['msg'].removeprefix('Value error, ')}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, get_args, get_origin
 
@@ -93,30 +93,29 @@ def settings() -> str:
         "In `iact.toml` in the working or the data directory, overridden by the environment. "
         "Without an endpoint the embedded model is used."
     )
-    variables = {field: name for name, field in iact.settings._ENVIRONMENT.items()}
     tables = [
         model
         for _, model in inspect.getmembers(iact.settings, inspect.isclass)
         if issubclass(model, BaseModel) and model is not BaseModel
     ]
     whole = next(model for model in tables if model.__name__ == "Settings")
-    rows = _rows(whole, "", variables)
+    rows = _rows(whole, "")
     head = "| in `iact.toml` | variable | default | |\n|---|---|---|---|"
     return _page("Settings", "iact/settings.py", intro, "\n".join((head, *rows)))
 
 
-def _rows(model: type[BaseModel], prefix: str, variables: Mapping[str, str]) -> Iterator[str]:
+def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         inner = field.annotation
         if inspect.isclass(inner) and issubclass(inner, BaseModel):
-            yield from _rows(inner, f"{prefix}{name}.", {})
+            yield from _rows(inner, f"{prefix}{name}.")
             continue
         if get_origin(inner) is dict:
-            yield from _rows(get_args(inner)[1], f"{prefix}{name}.NAME.", {})
+            yield from _rows(get_args(inner)[1], f"{prefix}{name}.NAME.")
             continue
-        variable = f"`{variables[name]}`" if name in variables else ""
+        variable = iact.settings.variable_of(name) if not prefix else None
         described = (field.description or "").replace("|", "\\|")
-        yield f"| `{prefix}{name}` | {variable} | {_default(field)} | {described} |"
+        yield f"| `{prefix}{name}` | {f'`{variable}`' if variable else ''} | {_default(field)} | {described} |"
 
 
 def _default(field: FieldInfo) -> str:

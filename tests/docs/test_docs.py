@@ -80,6 +80,12 @@ def test_the_reference_is_what_the_program_says() -> None:
     assert journal.TYPES.read_text(encoding="utf-8") == journal.javascript()
 
 
+def test_every_setting_is_described() -> None:
+    rows = [line.split(" | ") for line in generated.settings().splitlines() if line.startswith("| `")]
+    assert len(rows) > 60
+    assert [row[0] for row in rows if len(row[-1].strip(" |")) < 8] == []
+
+
 def test_every_page_can_be_found() -> None:
     """Each page stands in the map."""
     told = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
