@@ -416,7 +416,9 @@ class _Answer:
 
     def _usage(self) -> JSON:
         request = self._request
-        completion = tokens(self._reply.text) + tokens(self._reply.reasoning)
+        completion = self._reply.completion
+        if completion is None:
+            completion = tokens(self._reply.text) + tokens(self._reply.reasoning)
         return {
             "prompt_tokens": request.prompt_tokens,
             "completion_tokens": completion,

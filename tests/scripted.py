@@ -64,7 +64,8 @@ class Reply:
 
     `chunk` characters per event, `delay` seconds before each event, `first_delay` before the headers.
     `deltas`: sent behind the text as they are, one event each, for function calls.
-    `reasoning`: sent first, as `reasoning_content`. `usage`: send usage when the request asks for it.
+    `reasoning`: sent first, as `reasoning_content`. `usage`: send usage when the request asks for it;
+    `completion`: how many tokens it says that the reply took, if not as many as its text has.
     `finish`: the finish reason, or None to leave it out. `done`: whether "[DONE]" closes the stream.
     `error`: an HTTP error instead. `cut_after`: break the connection there. `hang`: take the request and
     never answer; `hang_after`: fall silent there. `garbage`: raw bytes instead of a body, of type
@@ -80,6 +81,7 @@ class Reply:
     deltas: Sequence[dict[str, JSON]] = ()
     reasoning: str = ""
     usage: bool = True
+    completion: int | None = None
     finish: Literal["stop", "length", "content_filter", "tool_calls"] | None = "stop"
     done: bool = True
     error: HttpError | None = None

@@ -1,5 +1,6 @@
 """A day's work in one browser: several sessions at once, an endpoint with moods, restarts, approvals on a phone, files, a
-fork that undoes a mistake, a plan that is changed; and at the end nothing is lost, and nothing is shown twice.
+fork that undoes a mistake, a plan that is changed, a budget that ends and is raised, messages that wait and one that is
+stopped; and at the end nothing is lost, nothing is shown twice, and whoever comes anew sees what the page showed all along.
 
 Each message bears a word of its own, and so does its answer: what a page shows and what a journal holds can be counted.
 The small form is part of every run; with IACT_TEST_SCALE=5 it is a day: 12 sessions, 400 messages, two restarts. What
@@ -15,9 +16,11 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from difflib import unified_diff
 from pathlib import Path
 from typing import Final
 from zipfile import ZipFile
@@ -35,10 +38,14 @@ from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request
 from tests.web.browser import ARGUMENTS, PATIENCE, REPORT_VIOLATIONS, Wrongs, chromium
 
 SCALE: Final = float(os.environ.get("IACT_TEST_SCALE", "1"))
-SESSIONS, MESSAGES, RESTARTS = (12, 400, 2) if SCALE >= 5 else (4, 20, 1)
+SESSIONS, MESSAGES, RESTARTS = (12, 400, 2) if SCALE >= 5 else (4, 28, 1)
 AT_ONCE: Final = 3
 LIMITED_TWICE: Final = 2
+DEAR: Final = 850_000
+"""Tokens that a dear answer takes: two are most of a session's two millions, and with three they are used up."""
 
+_SEEN: Final = ("[data-role=sessions-list]", "main", ".approvals", "[data-role=session-title]")
+_CLOCK: Final = re.compile(r"\d+:\d\d\b|\b\d+(\.\d+)? (ms|s|min)\b|\d+ tokens/s")
 _WORD: Final = re.compile(r"\bw(\d+)\b")
 _PLAN: Final = (
     "goal: Say one.\nsteps:\n  - {id: one, call: shell.run, params: {command: 'echo changed by hand'}}\n"
@@ -50,6 +57,7 @@ class Moods:
 
     def __init__(self) -> None:
         self.stalling = Gate()
+        self.long = Gate()
         self.limited: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -60,6 +68,7 @@ class Moods:
         said = next(
             text for role, text in reversed(request.messages) if role == "user" and _WORD.search(text)
         )
+        said = said.rpartition("cancelled here by the user")[2]  # what was said before has had its end
         words = _WORD.findall(said)
         answer = " ".join(f"Answer to w{word}: it is **done**." for word in words)
         if not _WORD.search(request.last):  # a tool has come back
@@ -71,6 +80,10 @@ class Moods:
                     return Reply(error=HttpError(429, "Slow down.", {"Retry-After": "1"}))
         if "(stalls)" in said and not self.stalling.released.done():
             return Reply(answer, gates={8: self.stalling})
+        if "(long)" in said and not self.long.released.done():
+            return Reply(answer + " And so on." * 20, gates={8: self.long})
+        if "(dear)" in said:
+            return Reply(answer, completion=DEAR)
         if "(slow)" in said:
             return Reply(answer + " And at length." * 20, delay=0.02)
         commands = {
@@ -148,6 +161,28 @@ class Day:
         button.click()
         expect(bar).to_be_hidden(timeout=SLOW)
 
+    def seen(self, page: Page) -> str:
+        """All that a page shows of sessions, agents, questions and the dialogue; clocks aside."""
+        parts = [page.locator(where) for where in _SEEN]
+        return _CLOCK.sub("0:00", "\n".join(part.inner_text() for part in parts if part.is_visible()))
+
+    def steady(self) -> None:
+        """Whoever comes to this session now sees what the page shows: nothing of it needs a reload."""
+        page = self.page
+        page.get_by_role("tab", name=re.compile("^Sessions")).click()
+        fresh = page.context.new_page()
+        fresh.goto(page.url)
+        connected(fresh)
+        fresh.get_by_role("tab", name=re.compile("^Sessions")).click()
+        ends = time.monotonic() + PATIENCE / 1000
+        while (here := self.seen(page)) != (there := self.seen(fresh)):
+            if time.monotonic() > ends:
+                apart = unified_diff(here.splitlines(), there.splitlines(), "as shown", "as it is anew", n=2)
+                raise AssertionError("\n".join(apart))
+        fresh.close()
+        page.bring_to_front()
+        page.get_by_role("tab", name=re.compile("^Agents")).click()
+
     def shown(self) -> tuple[list[str], list[str]]:
         """The words in what was said and in the answers that the page shows, in order."""
         said, answers = self.page.evaluate(
@@ -200,6 +235,7 @@ def morning(day: Day) -> list[str]:
     day.moods.stalling.release()
     day.go(sessions[0])
     day.answered(stalled)
+    day.steady()
     return sessions + [day.begin() for _ in range(SESSIONS - AT_ONCE)]
 
 
@@ -273,6 +309,49 @@ def planned(day: Day) -> None:
     )
     page.locator('[data-path="/"] > .node').click()
     page.locator("[data-role=way]").select_option("dialogue")
+    day.ask()
+
+
+def dear(day: Day) -> None:
+    """A budget ends: it is said beforehand, the message waits, and is answered once there are more tokens."""
+    page = day.page
+    bar = page.locator(".budget-bar")
+    day.begin("(dear)")
+    day.answered(day.said[day.session][-1])
+    expect(bar).to_have_count(0)
+    day.ask("(dear)")
+    expect(bar).to_contain_text("of 2.0M tokens used")
+    expect(day.field).to_be_visible()
+    day.ask("(dear)")
+    expect(bar).to_contain_text("Token limit reached")
+    expect(day.field).to_be_hidden()
+    day.steady()
+    bar.get_by_role("button", name="Add 1.0M").click()
+    expect(day.field).to_be_visible()
+    expect(page.locator(".dialogue")).to_contain_text("You added 1,000,000 tokens to this session's budget")
+    day.ask()
+    day.steady()
+
+
+def at_length(day: Day) -> None:
+    """While one answer is being written, two messages wait, and a third is taken back; the answer is stopped, they are read."""
+    page = day.page
+    stopped = day.say("(long)")
+    assert day.moods.long.wait(60)
+    first, away, second = day.say("too"), day.say("not this"), day.say("and this")
+    bubbles = page.locator(".queued")
+    expect(bubbles).to_have_count(3)
+    bubbles.filter(has_text=f"w{away} ").get_by_role("button", name="Remove").click()
+    expect(bubbles).to_have_count(2)
+    day.said[day.session].remove(away)
+    day.steady()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    day.moods.long.release()
+    for word in (first, second):
+        day.answered(word)
+    expect(page.locator(".dialogue")).to_contain_text("Stopped by you")
+    expect(page.locator(".entry.reply", has_text=f"Answer to w{stopped}:")).to_have_count(0)
+    day.steady()
 
 
 @contextmanager
@@ -324,14 +403,16 @@ def back(day: Day, server: Server, wrongs: Wrongs, text: str) -> None:
 
 
 def kept(folder: Path, last: int) -> tuple[list[str], list[str]]:
-    """The words of what was said and answered, as the journal has them once the last is on disk."""
+    """The words of what was said, and not taken back, and answered, as the journal has them once the last is on disk."""
 
     def told() -> list[str]:
         replies = [one for one in read_journal(folder).records if one.kind == "reply" and one.agent == "/"]
         return _words([one.body for one in replies])
 
     until(lambda: str(last) in told() or not told(), "the last answer on disk")
-    return _words([one.body for one in read_journal(folder).records if one.kind == "say"]), told()
+    records = read_journal(folder).records
+    back = {one.number("of") for one in records if one.text("op") == "withdraw"}
+    return _words([one.body for one in records if one.kind == "say" and one.n not in back]), told()
 
 
 def counted(day: Day, data: Path) -> None:
@@ -368,6 +449,10 @@ def test_a_days_work_loses_nothing_and_shows_nothing_twice(stage: Stage) -> None
             undone(day, product.data)
             day.go(sessions[1])
             planned(day)
+            day.steady()
+            dear(day)
+            day.go(sessions[2])
+            at_length(day)
             rest = MESSAGES - sum(map(len, day.said.values()))
             for restart in range(RESTARTS):
                 for turn in range(rest // RESTARTS):
@@ -376,6 +461,7 @@ def test_a_days_work_loses_nothing_and_shows_nothing_twice(stage: Stage) -> None
                 text = stopped(day, server, wrongs)
                 server = servers.enter_context(serving(product, server.port))
                 back(day, server, wrongs, text)
+                day.steady()
             heap = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
             counted(day, product.data)
             said = sum(map(len, day.said.values()))
