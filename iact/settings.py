@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from core.errors import UsageError
 from core.ports import Medium
 from core.records.parts import Bounds, PlanBounds
-from core.session.assembly import Clearance
+from core.session.clearance import Clearance
 
 _BOUNDS = Bounds()
 

@@ -16,7 +16,8 @@ from core.ports import Versions
 from core.rates import Rate
 from core.records.parts import PlanBounds, RateTerms
 from core.session import assembly, models
-from core.session.assembly import Clearance, Options
+from core.session.assembly import Options
+from core.session.clearance import Clearance
 from core.session.deletion import Retention
 from core.session.models import Endpoint, RoleModel
 from core.session.runtime import Runtime

@@ -18,10 +18,11 @@ REQUIRED = {
     "protos", "pyproject.toml", "requirements.lock", "sandbox", "tests", "web",
 }  # fmt: skip
 PERMITTED = REQUIRED | {
-    ".dockerignore", "CHANGELOG.md", "Containerfile", "LICENSE", "MANIFEST.in", "benchmarks", "compose.yaml", "examples", "hippocampus",
+    ".dockerignore", ".pre-commit-config.yaml", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE",
+    "MANIFEST.in", "SECURITY.md", "benchmarks", "compose.yaml", "examples", "hippocampus", "mkdocs.yml",
 }  # fmt: skip
 
-TARGETS = ("setup", "run", "test", "lint", "types", "bench")
+TARGETS = ("setup", "run", "test", "lint", "types", "bench", "docs", "release")
 
 
 def test_core_exports_what_embedding_needs() -> None:

@@ -3,7 +3,3 @@
 It holds no state of a session: everything it sends is a journal record, rendered, or passing news
 (`core.session.events`), and a client's place is a record number.
 """
-
-from web.server import WebServer
-
-__all__ = ["WebServer"]

@@ -25,13 +25,13 @@ from core.errors import UsageError
 from web import safety
 from web.assets import load
 from web.connection import Connection, Desk
+from web.limits import MAX_MESSAGE
 from web.ports import Runtime, Surroundings
 from web.shelf import Content, Parcel
 from web.strangers import Strangers
 from web.streaming import Streams
 from web.tokens import Tokens
 
-MAX_MESSAGE: Final = 256 * 1024
 MAX_SOCKETS: Final = 64
 MAX_CONNECTIONS: Final = 512
 """Of clients that have not shown yet that they may be here; so the next one."""

@@ -27,11 +27,12 @@ from benchmarks.kept import Target, numbers, table, targets
 from benchmarks.rendering.pathological import PATTERNS, pathological
 from core.ports import JSON
 from tests.web.fake import FakeRuntime, FakeSession
-from web import WebServer, render
+from web import render
 from web.records import content_fields
 from web.render_pool import RenderPool
 from web.rendered import Rendered
 from web.rendering import Question
+from web.server import WebServer
 
 ROOT: Final = Path(__file__).parents[2]
 LENGTH: Final = 90_000

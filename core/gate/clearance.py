@@ -19,8 +19,6 @@ from core.errors import UsageError
 from core.gate.gate import Answer, Question
 from core.ports import JSON
 
-ENDPOINT_SECONDS: Final = 2.0
-PERSON_SECONDS: Final = 600.0
 _LARGEST: Final = 64 * 1024
 _LONGEST_REASON: Final = 500
 
@@ -59,7 +57,7 @@ class HttpClearance:
         self,
         url: str,
         *,
-        seconds: float = ENDPOINT_SECONDS,
+        seconds: float,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._url = url

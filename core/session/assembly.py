@@ -12,30 +12,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from core.gate.clearance import ENDPOINT_SECONDS, PERSON_SECONDS, HttpClearance
+from core.gate.clearance import HttpClearance
 from core.gate.policy_file import DEFAULT
 from core.models.roles import Models
 from core.modules.door import Door
 from core.ports import Memory, ModuleHost, OpenLive, Versions
 from core.records.parts import Bounds
+from core.session.clearance import Clearance
 from core.session.clock import SystemClock
 from core.session.deletion import OpenMemory, Retention
 from core.session.monitor import Authorities
 from core.session.runtime import Runtime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clearance:
-    """Who is asked about calls, and how long they may take, in seconds.
-
-    `url`: an endpoint that is asked about every call, in place of a person; `both`: what it allows and a rule asks
-    about is put to a person, too.
-    """
-
-    url: str | None = None
-    both: bool = False
-    endpoint_seconds: float = ENDPOINT_SECONDS
-    person_seconds: float = PERSON_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

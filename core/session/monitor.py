@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.errors import UsageError
-from core.gate.clearance import PERSON_SECONDS, ClearancePort, ClearanceRequest, kept
+from core.gate.clearance import ClearancePort, ClearanceRequest, kept
 from core.gate.delay import Delays
 from core.gate.gate import Answer, Denial, Question, Ticket
 from core.modules.approval import Approvals
 from core.ports import JSON
 from core.records.record import Record, timestamp
+from core.session.clearance import Clearance
 from core.session.live import Live
 from core.tree.agent import Agent, Pending
 from core.tree.decision import (
@@ -43,7 +44,7 @@ class Authorities:
 
     endpoint: ClearancePort | None = None
     both: bool = False
-    seconds: float = PERSON_SECONDS
+    seconds: float = Clearance().person_seconds
     approvals: Approvals | None = None
     delays: Delays | None = None
     chance: random.Random = field(default_factory=random.Random)

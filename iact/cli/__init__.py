@@ -15,7 +15,6 @@ from core.errors import IactError, UsageError, lone
 from iact import terminal
 from iact.cli.options import Command
 from iact.cli.parser import build_parser
-from iact.settings import load
 
 __all__ = ["build_parser", "main"]
 
@@ -32,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(chosen: argparse.Namespace) -> int:
     # A shell that starts us in the background has us ignore SIGINT; whoever sends one all the same means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    from iact.settings import load  # only now: neither help nor completion needs it
+
     try:
         settings = load(data=chosen.data)
         logging.basicConfig(

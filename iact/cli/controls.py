@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.errors import UsageError
 from core.ports import JSON
 from core.records.ways import WAYS
 from iact.cli.options import PLAN_FIRST, WAY, Command, Commands, message
-from iact.settings import Settings
+
+if TYPE_CHECKING:
+    from iact.settings import Settings
 
 _LATCHES: Final = {
     "pause": "Stop an agent and all below it, or one step of a plan, until it is resumed.",

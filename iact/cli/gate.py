@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from iact.cli.options import INTENTS, Commands
-from iact.settings import Settings
+
+if TYPE_CHECKING:
+    from iact.settings import Settings
 
 
 def add_gate(commands: Commands) -> None:

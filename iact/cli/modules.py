@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iact.cli.options import Commands
 from iact.cli.reviews import add_reviews
-from iact.settings import Settings
+
+if TYPE_CHECKING:
+    from iact.settings import Settings
 
 
 def add_modules(commands: Commands) -> None:

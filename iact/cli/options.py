@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from core.errors import UsageError
-from iact.settings import Settings
 
-Command: TypeAlias = Callable[[argparse.Namespace, Settings], int]
+if TYPE_CHECKING:
+    from iact.settings import Settings
+
+Command: TypeAlias = "Callable[[argparse.Namespace, Settings], int]"
 """What carries a command out; gives the exit status."""
 
 Group: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"

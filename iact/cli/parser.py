@@ -6,6 +6,7 @@ A part knows a command's options; what the command does is in `iact.commands`, l
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from core.records.ways import WAYS
 from iact.cli.controls import add_controls
@@ -16,7 +17,9 @@ from iact.cli.modules import add_modules
 from iact.cli.options import INTENTS, PLAN_FIRST, SCOPE, WAY, Commands, count, message
 from iact.cli.plans import add_plans
 from iact.cli.sessions import add_sessions
-from iact.settings import Settings
+
+if TYPE_CHECKING:
+    from iact.settings import Settings
 
 
 def build_parser() -> argparse.ArgumentParser:

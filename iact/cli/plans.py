@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from core.session.plans import MODES
+from core.records.ways import PLAN_WAYS
 from iact.cli.options import INTENTS, SCOPE, Command, Commands, Group, count
-from iact.settings import Settings
+
+if TYPE_CHECKING:
+    from iact.settings import Settings
 
 _FILE: Final = "the plan; - reads it from standard input"
 
@@ -61,7 +63,7 @@ def _running(one: argparse.ArgumentParser) -> None:
     )
     one.add_argument("--goal", metavar="TEXT", help="instead of a file: what a planner writes steps for")
     judged = "after which events a model judges it (static: never)"
-    one.add_argument("--mode", choices=MODES, default="static", help=judged)
+    one.add_argument("--mode", choices=PLAN_WAYS, default="static", help=judged)
     one.add_argument("--rounds", type=_some, metavar="N", help="analyze: how often it is judged at most (3)")
     one.add_argument(
         "--every", type=_some, metavar="N", help="nreflect: after how many steps it is judged (4)"
@@ -83,7 +85,7 @@ def _some(text: str) -> int:
 def _options(one: argparse.ArgumentParser, *, intent: bool = False) -> None:
     one.add_argument("file", metavar="FILE", help=_FILE)
     judged = "after which events a model judges it (static: never)"
-    one.add_argument("--mode", choices=MODES, default="static", help=judged)
+    one.add_argument("--mode", choices=PLAN_WAYS, default="static", help=judged)
     if intent:
         one.add_argument("--intent", metavar="0|1|2", default="1", help=INTENTS)
     one.add_argument("--json", action="store_true")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from iact.cli.options import Commands, Group
-from iact.settings import Settings
+
+if TYPE_CHECKING:
+    from iact.settings import Settings
 
 
 def add_reviews(commands: Commands, workspace: Group) -> None:

@@ -26,7 +26,7 @@ from core.session.journals import read_records
 from core.session.store import SessionStore
 from iact import address
 from iact.settings import Settings
-from web.server import MAX_MESSAGE
+from web.limits import MAX_MESSAGE
 
 Frame: TypeAlias = Mapping[str, JSON]
 """One message of the protocol."""

@@ -10,10 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from core.errors import UsageError
-from core.session.adopt import Terms
 from core.session.archive import archive_name
 from core.session.listing import SessionInfo
-from core.session.models import open_models
 from core.session.policy import read_policies
 from core.session.store import SessionStore
 from iact.commands.journals import find
@@ -194,6 +192,8 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
         UsageError: there is no such session, record, scope or level of intent.
         JournalError: it can't be read, or the new one not be stored.
     """
+    from core.session.adopt import Terms
+    from core.session.models import open_models
     from iact.wiring import endpoint_of, make_data_directory, open_versions, options_of
 
     path = find(settings, source)

@@ -17,8 +17,8 @@ from tests.web.browser import SHARED
 from tests.web.dialling import cookie, dial, get, http, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_page import stage
-from web import WebServer
 from web.commands import COMMANDS
+from web.server import WebServer
 
 
 def test_every_route_asks_who_it_is_before_anything_else() -> None:

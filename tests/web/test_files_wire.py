@@ -20,7 +20,7 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import FakeRuntime, FakeSession
-from web import WebServer
+from web.server import WebServer
 
 
 def test_a_long_result_is_shown_from_its_blob(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tests.web.dialling import run
 from tests.web.fake import FakeAround
 from tests.web.firefox import opened
 from tests.web.test_workspace_wire import worked
-from web import WebServer
+from web.server import WebServer
 
 
 def test_the_main_way_in_firefox(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.sealing import SEALER
 from tests.web.dialling import dial, run, send, until
 from tests.web.fake import FakeAround
-from web import WebServer
+from web.server import WebServer
 
 
 def put_foreign(tmp_path: Path, data: Path) -> Path:

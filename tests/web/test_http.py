@@ -21,7 +21,7 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import FakeRuntime
-from web import WebServer
+from web.server import WebServer
 
 
 def test_signing_in_and_reading_the_page() -> None:

@@ -14,8 +14,7 @@ import pytest
 from core.records.record import Record
 from tests.web.dialling import PATIENCE, Message, cookie, dial, get, http, numbers, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
-from web import WebServer
-from web.server import MAX_CONNECTIONS
+from web.server import MAX_CONNECTIONS, WebServer
 
 ROOT: Final = Path(__file__).parents[2]
 AT_ONCE: Final = 300

@@ -22,7 +22,7 @@ from tests.web.browser import SHARED, Browsing, browsing
 from tests.web.fake import LABEL, FakeAround, FakeRuntime, FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_render import HOSTILE
-from web import WebServer
+from web.server import WebServer
 
 
 @dataclass

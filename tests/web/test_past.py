@@ -22,7 +22,7 @@ from core.session.timeline import Timeline
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.web.dialling import Message, dial, numbers, run, send, until
 from tests.web.long import long_journal
-from web import WebServer
+from web.server import WebServer
 
 SCRIPT = {
     "/": [

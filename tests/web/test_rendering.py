@@ -25,12 +25,13 @@ from core.session.text import looks_like_action
 from tests.records import least, raw_record
 from tests.web.dialling import dial, numbers, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
-from web import WebServer, parser, render
+from web import parser, render
 from web.records import content_fields, record_message
 from web.render import UNFORMATTED, markdown
 from web.render_pool import RenderPool
 from web.render_process import RenderProcess
 from web.rendering import SHORT, Question, answer, is_short, question
+from web.server import WebServer
 
 HERE = Path("/nonexistent")
 TURN = """\

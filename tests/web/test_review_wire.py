@@ -7,7 +7,7 @@ from core.ports import AppliedChange, FileChange, FileState
 from core.tree.pending import PendingChange
 from tests.web.dialling import dial, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
-from web import WebServer
+from web.server import WebServer
 
 FILE = FileState("file", 0o644, 5, "a" * 64)
 PATCH = "--- a/b\n+++ b/b\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"

@@ -20,9 +20,9 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import LABEL, FakeRuntime, FakeSession, node
-from web import WebServer
 from web.follower import NEWEST, TOGETHER
 from web.records import record_message
+from web.server import WebServer
 
 
 def test_records_come_in_order_without_gap_or_doubling() -> None:

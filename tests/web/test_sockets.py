@@ -20,8 +20,8 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import LABEL, FakeRuntime, FakeSession
-from web import WebServer
-from web.server import MAX_MESSAGE, MAX_SOCKETS
+from web.limits import MAX_MESSAGE
+from web.server import MAX_SOCKETS, WebServer
 
 
 @pytest.mark.parametrize("origin", ["http://evil.test", "null", "http://127.0.0.1:1", None])

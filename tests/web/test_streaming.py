@@ -12,7 +12,7 @@ import pytest
 from core.errors import WorkspaceError
 from tests.web.dialling import PATIENCE, cookie, get, http, run
 from tests.web.fake import FakeRuntime
-from web import WebServer
+from web.server import WebServer
 from web.zipped import zipped
 
 

@@ -12,7 +12,7 @@ from sandbox.versions import GitVersions
 from tests.web.dialling import Message, cookie, dial, get, http, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_streaming import unchunked
-from web import WebServer
+from web.server import WebServer
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
