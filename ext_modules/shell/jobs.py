@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ext_modules.sdk.call import AgentState
+from ext_modules.sdk.kept import Kept
 from ext_modules.sdk.process import Process, Status
-
-from .kept import Kept
 
 READY: Final = "ready"
 BUSY: Final = "jobs"

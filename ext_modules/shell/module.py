@@ -20,14 +20,14 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from ext_modules.sdk import Call, Module, Result, strays
+from ext_modules.sdk import Call, Module, Result, memory, strays
 from ext_modules.sdk.call import AgentState
+from ext_modules.sdk.kept import Kept
 from ext_modules.sdk.process import Process, Status
 from ext_modules.sdk.values import JSON
 
-from . import memory, place, temporary
+from . import place, temporary
 from .jobs import BUSY, MOST, READY, Job, Jobs
-from .kept import Kept
 from .place import Place
 
 module = Module(

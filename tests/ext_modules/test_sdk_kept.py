@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ext_modules.shell.kept import Kept
+from ext_modules.sdk.kept import Kept
 
 
 def fed(pieces: list[str], cap: int) -> tuple[Kept, str]:

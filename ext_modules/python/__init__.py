@@ -1,0 +1,1 @@
+"""The python module: an interpreter that remembers, for each agent."""

@@ -1,0 +1,176 @@
+"""`python.run`: a piece of Python in an interpreter that remembers; its plots come back as pictures.
+
+A state machine: `fresh`, as long as nothing was run, and `running`, in which the variables can be listed and the
+interpreter be ended. What it holds is in its memory alone: a version of the workspace, a fork, an undo know nothing of
+it, and an interpreter that is gone is told of at the next call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from typing import Final
+
+from ext_modules.sdk import Call, Module, Result, memory
+from ext_modules.sdk.call import AgentState
+from ext_modules.sdk.kept import Kept
+from ext_modules.sdk.values import JSON, Value
+
+from .interpreter import Answer, Gone, Interpreter
+
+FRESH: Final = "fresh"
+RUNNING: Final = "running"
+
+module = Module(
+    "python",
+    "A Python interpreter that keeps its variables from call to call, with numpy, pandas and matplotlib.",
+    keywords=[
+        "python", "interpreter", "notebook", "repl", "code", "run", "compute", "calculate", "analysis",
+        "analyse", "analyze", "data", "numpy", "pandas", "dataframe", "matplotlib", "plot", "plots", "chart", "charts",
+        "graph", "figure", "histogram", "picture", "statistics", "mean", "csv", "table", "clean", "regression",
+    ],
+    states={
+        FRESH: "Nothing was run yet.",
+        RUNNING: "An interpreter holds what you defined.",
+    },
+)  # fmt: skip
+
+_LAST_WORDS: Final = 1.5
+"""Seconds before the call's deadline at which code is ended, so that its output still arrives."""
+_TIMED_OUT: Final = 124
+_KILLED: Final = 137
+_THERE: Final = b"there"
+"""Carried from call to call: there is an interpreter that holds something."""
+
+
+@module.function(impact=1, summary="Run Python that finds the variables of earlier runs.", body="code",
+                 idempotent=False, exclusive=True, timeout=130)  # fmt: skip
+async def run(call: Call, code: str, timeout: float = 120) -> Result:  # noqa: ASYNC109
+    """Runs the block's body in your interpreter, in /workspace. Variables, imports and functions stay for your next
+    run. numpy, pandas and matplotlib are there. You get what it prints, the value of its last line, and each
+    open figure as a picture ($figure_1, …), so don't call plt.show(). There is no input and no network.
+    `timeout`: seconds after which it is interrupted (default 120). Between runs everything that it started
+    stands still; for a server or a job that runs on use shell.run.
+
+    ```python.run
+    import pandas as pd
+    counts = pd.read_csv("counts.csv", parse_dates=["day"])
+    counts.groupby(counts.day.dt.month).rides.mean().plot.bar(title="Rides by month")
+    counts.describe()
+    ```
+    """
+    if "\0" in code:
+        raise ValueError("The code holds a NUL character; write it without.")
+    interpreter = await _interpreter(call)
+    limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
+    killed_before = memory.kills()
+    kept, decoder = Kept(), codecs.getincrementaldecoder("utf-8")("replace")
+    answer: Answer | None = None
+    try:
+        async with asyncio.timeout(limit):
+            async for item in interpreter.run(code):
+                if isinstance(item, Answer):
+                    answer = item
+                    continue
+                call.output(kept.feed(decoder.decode(item)))
+                await call.drain()
+    except TimeoutError:
+        return await _cut(
+            call, kept, interpreter, f"The code did not end within {limit:g} s and was interrupted."
+        )
+    except Gone as gone:
+        await _drop(call)
+        why = str(gone)
+        if memory.kills() != killed_before:
+            why = "The kernel ended the interpreter for lack of memory."
+        return _result(call, kept, [f"{why} {_LOST}"], _KILLED)
+    except BaseException:
+        # Cancelled: what was defined before stays, if the code gives in.
+        if await interpreter.interrupt() is None:
+            await _drop(call)
+        raise
+    assert answer is not None
+    call.output(kept.feed(decoder.decode(b"", final=True)))
+    for number, picture in enumerate(answer.pictures, 1):
+        call.artifact(Value(picture, "image/png", f"figure-{number}.png"))
+    return _result(call, kept, answer.remarks, answer.status, raised=answer.raised)
+
+
+_LOST: Final = "What was defined is gone; the next run begins anew."
+
+
+@module.function(impact=0, name="variables", summary="List the variables of your interpreter.", states=[RUNNING],
+                 held=True, exclusive=True)  # fmt: skip
+async def variables(call: Call) -> str:
+    """Lists what your runs defined: name, type, and the beginning of each value."""
+    interpreter = call.state.get("interpreter")
+    if not isinstance(interpreter, Interpreter):
+        return f"[{_LOST}]\n"
+    try:
+        found = await interpreter.names()
+    except Gone as gone:
+        await _drop(call)
+        return f"[{gone} {_LOST}]\n"
+    return "".join(f"{name}: {kind} = {shown}\n" for name, kind, shown in found) or "[Nothing is defined.]\n"
+
+
+@module.function(impact=1, summary="End your interpreter, and begin anew with the next run.", states=[RUNNING],
+                 idempotent=True, exclusive=True)  # fmt: skip
+async def restart(call: Call) -> str:
+    """Ends the interpreter with all that it holds and started, and frees its memory."""
+    await _drop(call)
+    call.carry(b"")
+    return "The interpreter was ended; the next run begins anew.\n"
+
+
+@module.ends_background
+async def end_background(agent: AgentState) -> None:
+    """Nothing runs behind a call: between calls all processes of an interpreter stand still."""
+
+
+async def _interpreter(call: Call) -> Interpreter:
+    """The agent's interpreter; a new one if there is none, which is told if there was one."""
+    found = call.state.get("interpreter")
+    if isinstance(found, Interpreter):
+        return found
+    if call.carried == _THERE:
+        call.output("[The interpreter of before is gone, with all that was defined; this is a new one.]\n")
+    interpreter = call.state["interpreter"] = await Interpreter.start()
+    call.move(RUNNING)
+    call.carry(_THERE)
+    return interpreter
+
+
+async def _drop(call: Call) -> None:
+    """End the interpreter, if there is one."""
+    found = call.state.pop("interpreter", None)
+    if isinstance(found, Interpreter):
+        await found.end()
+    if call.agent_state.name != FRESH:
+        call.move(FRESH)
+    call.carry(b"")
+
+
+async def _cut(call: Call, kept: Kept, interpreter: Interpreter, why: str) -> Result:
+    """The end of code that ran too long."""
+    printed = await interpreter.interrupt()
+    if printed is not None:
+        call.output(kept.feed(printed.decode("utf-8", "replace")))
+        return _result(call, kept, [f"{why} What was defined before is still there."], _TIMED_OUT)
+    await _drop(call)
+    return _result(call, kept, [f"{why} It did not give in. {_LOST}"], _TIMED_OUT)
+
+
+def _result(
+    call: Call, kept: Kept, remarks: tuple[str, ...] | list[str], status: int, *, raised: str = ""
+) -> Result:
+    data: dict[str, JSON] = {"exit_status": status, "left_out": kept.left_out}
+    if raised:
+        data["raised"] = raised
+    last = "".join(f"[{one}]\n" for one in remarks)
+    if last and not kept.at_line_start:
+        last = f"\n{last}"
+    if kept.complete:
+        call.output(last)
+        return Result(data=data)
+    return Result(kept.text() + last, data=data)
