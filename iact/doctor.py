@@ -92,7 +92,7 @@ def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
             continue  # a kernel that doesn't know it doesn't forbid it
         if value == bad:
             needed = os.geteuid() != 0 and not _engine().ok
-            detail = f"{name} is {bad}: ordinary users can't make name spaces, which bubblewrap needs."
+            detail = f"{name} is {bad}: ordinary users can't make user namespaces, which bubblewrap needs."
             return Check("namespaces", not needed, detail, f"sudo sysctl -w {name}={good}")
     return Check("namespaces", True, "user namespaces: allowed")
 
@@ -105,12 +105,12 @@ def live(data: Path) -> Check:
             open_live(Path(folder), Path(store) / "live").close()
     except (WorkspaceError, OSError) as error:
         detail = (
-            f"There is no overlay of directories here: {error} Calls that could write in a directory of yours count "
+            f"Changes in a directory of yours can't be held back for review: {error} Calls that could write there count "
             "as impact 2."
         )
-        remedy = "do what the sentence says, use a scratch workspace, or allow such calls with --intent 2"
+        remedy = "work without --workspace, or allow such calls with --intent 2"
         return Check("live", False, detail, remedy)
-    detail = "changes in a directory of yours are kept in an overlay, until they are applied"
+    detail = "changes in a directory of yours wait in a copy until you apply them"
     return Check("live", True, detail)
 
 
@@ -123,7 +123,7 @@ def _engine() -> Check:
         return Check("engine", False, f"{what}.", remedy)
     except EngineFailure as error:
         return Check(
-            "engine", False, f"The Docker engine answers wrongly: {error}.", "restart the Docker engine"
+            "engine", False, f"The Docker engine answers with an error: {error}.", "restart the Docker engine"
         )
     return Check("engine", True, f"Docker {version['Version']}, API {version['ApiVersion']}")
 
@@ -134,7 +134,12 @@ def _isolation() -> Check:
         with closing(connect(timeout=10)) as client:
             engine = client.info()
     except (SandboxUnavailable, *EngineFailure):
-        return Check("isolation", False, "There is no engine to isolate anything.", "mend the engine first")
+        return Check(
+            "isolation",
+            False,
+            "No Docker engine answers, so nothing is known about its isolation.",
+            "fix engine first",
+        )
     options = [str(option) for option in engine.get("SecurityOptions") or ()]
     used = isolation.of(engine)
     mapped = f"no, user {used.mapped.first}" if used.mapped else "yes"
@@ -158,11 +163,14 @@ def _image() -> Check:
             found = image.find(client)
     except SandboxUnavailable:
         return Check(
-            "image", False, "There is no engine to hold the sandbox's base image.", "mend the engine first"
+            "image",
+            False,
+            "No Docker engine answers, so the sandbox's base image can't be looked for.",
+            "fix engine first",
         )
     except EngineFailure as error:
         return Check(
-            "image", False, f"The engine can't list its images: {error}.", "restart the Docker engine"
+            "image", False, f"The Docker engine can't list its images: {error}.", "restart the Docker engine"
         )
     if found is None:
         return Check(
@@ -178,9 +186,7 @@ def _bubblewrap() -> Check:
     except SandboxUnavailable as error:
         what, _, remedy = str(error).partition("; ")
         return Check("bubblewrap", _engine().ok, f"{what}.", remedy.removesuffix("."))
-    return Check(
-        "bubblewrap", True, "It works here: tools run under it, isolated more weakly, without an engine"
-    )
+    return Check("bubblewrap", True, "works; without a Docker engine, tools run in it, with weaker isolation")
 
 
 def _model(settings: Settings) -> Check:
@@ -193,11 +199,11 @@ def _model(settings: Settings) -> Check:
         return Check("model", False, "The package that runs the embedded model is not installed.", remedy)
     if found.missing == "library":
         remedy = f"sudo apt-get install {found.library}, or set OPENAI_BASE_URL to a model endpoint"
-        detail = f"The embedded model lacks a library of the system: {found.detail}."
+        detail = f"The embedded model needs a system library that is missing: {found.detail}."
         return Check("model", False, detail, remedy)
     if found.here:
         return Check("model", True, f"{found.file}, {found.size / 1e6:.0f} MB")
-    detail = "The embedded model's file is not here yet (it is fetched when it is first needed)."
+    detail = "The embedded model is not downloaded yet (that happens when it is first needed)."
     return Check("model", False, detail, f"{sys.executable} -m core.models.embedded fetch")
 
 
@@ -209,12 +215,12 @@ def _endpoint(settings: Settings) -> Check:
         detail = f"The endpoint {url} does not answer: {found.fault}."
         return Check("model", False, detail, "start it, or set OPENAI_BASE_URL to another")
     if found.refused:
-        detail = f"The endpoint {url} refuses us (HTTP {found.status})."
-        return Check("model", False, detail, "set OPENAI_API_KEY to a key of it")
+        detail = f"The endpoint {url} refuses the key (HTTP {found.status})."
+        return Check("model", False, detail, "set OPENAI_API_KEY to a key that it accepts")
     named = settings.model_smart or settings.model
     listed = found.names
     if named is None and len(listed) != 1:
-        detail = f"No model is named, and the endpoint {url} lists {len(listed) or 'none'}."
+        detail = f"No model is chosen, and the endpoint {url} lists {len(listed) or 'none'}."
         some = f" to one of {', '.join(listed[:8])}" if listed else ""
         return Check("model", False, detail, f"set IACT_MODEL{some}")
     return Check("model", True, f"{named or listed[0]} at {url}")
@@ -222,8 +228,8 @@ def _endpoint(settings: Settings) -> Check:
 
 def _versions() -> Check:
     if available():
-        return Check("versions", True, "git keeps versions of the files that agents work on")
-    detail = "git is not there, so no versions of the files that agents work on are kept."
+        return Check("versions", True, "git keeps versions of the files that agents change")
+    detail = "git is not installed, so no versions of the files that agents change are kept."
     return Check("versions", False, detail, "apt-get install git")
 
 
@@ -232,7 +238,7 @@ def _browser() -> Check:
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found:
         return Check("browser", True, f"{found}, for the tests of the page")
-    detail = "No Chromium is here; only the tests of the page need one"
+    detail = "Chromium is not installed; only the tests of the page need it"
     return Check("browser", True, detail, "apt-get install chromium")
 
 

@@ -57,7 +57,7 @@ def _reasons(asked: ClearanceAsk) -> Iterator[str]:
     if not effects:
         yield asked.why
     elif asked.impact < 2 and any(effect in ("destroy", "send", "authority") for effect, _ in effects):
-        yield "Only this session's own files are in reach of it, so it counts as changing files."
+        yield "It can reach only this session's own files, so it counts as changing files."
 
 
 _EFFECTS: Final = {
@@ -76,7 +76,7 @@ def answer_html(answer: ClearanceAnswer) -> str:
     words = {
         "user": f"You {done} it",
         "time": "Nobody answered in time, so it was denied",
-        "endpoint": f"The endpoint {done} it",
+        "endpoint": f"Your approval service {done} it",
     }[answer.by]
     return f'<p class="aside"><span class="badge {verdict} t">{words}</span> {_plain(answer.reason)}</p>'
 
@@ -130,28 +130,29 @@ def recall_html(recall: Recall, text: str) -> str:
     """What memory brought for one turn, each fragment with what found it and where it is from."""
     lines = [line.removeprefix("- ") for line in text.split("\n") if line]
     if not lines:
-        return '<p class="aside">Memory had nothing for this turn.</p>'
+        return '<p class="aside">Nothing was recalled.</p>'
     rows: list[Memory | None] = [*recall.rows]
     rows += [None] * (len(lines) - len(rows))
     items = "".join(_fragment(line, row) for line, row in zip(lines, rows, strict=False))
-    return f'<p class="aside">Recalled for this turn in {recall.ms} ms:</p><ul class="recalled">{items}</ul>'
+    return f'<p class="aside">Recalled in {recall.ms} ms:</p><ul class="recalled">{items}</ul>'
 
 
 def _fragment(line: str, row: Memory | None) -> str:
     if row is None:
         return f"<li><p>{plain(line)}</p></li>"
     words = " · ".join(_found(row))
+    details = " · ".join(one for one in (f"score {row.score:.2f}", row.why) if one)
     disputed = '<span class="badge incomplete">contradicted</span>' if row.contradicts else ""
-    return (
-        f'<li><p>{plain(line)}</p><p class="aside">{plain(words)}{_labels(row.untrusted)} {disputed}</p></li>'
-    )
+    return f'<li><p>{plain(line)}</p><p class="aside" title="{plain(details)}">{plain(words)}{_labels(row.untrusted)} {disputed}</p></li>'
+
+
+_GOOD: Final = 0.5
+"""Scores from here on are called a good match."""
 
 
 def _found(row: Memory) -> Iterator[str]:
     yield row.kind
-    yield f"score {row.score:.2f}"
-    if row.why:
-        yield row.why
+    yield "good match" if row.score >= _GOOD else "match"
     if row.agent:
         yield f"by {row.agent}"
     if row.session:
@@ -165,7 +166,7 @@ def _found(row: Memory) -> Iterator[str]:
 
 def plan_html(plan: Plan, known: Known = NONE) -> str:
     """A version of a plan: what it adds, drops and changes, and why."""
-    counts = {"added": len(plan.add), "dropped": len(plan.drop), "changed": len(plan.rewire)}
+    counts = {"added": len(plan.add), "removed": len(plan.drop), "changed": len(plan.rewire)}
     changes = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     if plan.version == 1:
         changes = f"{len(plan.add)} step{'s' if len(plan.add) != 1 else ''}"
@@ -177,7 +178,7 @@ def plan_html(plan: Plan, known: Known = NONE) -> str:
 def extend_html(more: Extend) -> str:
     """Steps that join a version without a decision: while a plan is written, or thoughts about it."""
     names = ", ".join(f'<span class="function">{plain(str(one.get("id")))}</span>' for one in more.add)
-    return f'<p class="aside">{names} joins the plan: {plain(more.reason)}.</p>'
+    return f'<p class="aside">{names} joined the plan: {plain(more.reason)}.</p>'
 
 
 def node_html(node: Node) -> str:
@@ -192,19 +193,19 @@ def node_html(node: Node) -> str:
 def copy_html(copy: MakeCopy) -> str:
     """A step that races has a copy of the workspace, or takes its turn."""
     if copy.base:
-        what = f"{copy.node} works in a copy of the workspace of its own."
+        what = f"{copy.node} works in its own copy of the workspace."
     else:
-        what = f"{copy.node} takes its turn in the workspace itself, since it can't have a copy: {copy.why}"
+        what = f"{copy.node} works in the workspace itself when it is its turn, since it can't have a copy: {copy.why}"
     return f'<p class="aside t">{plain(what)}</p>'
 
 
 def taken_html(taken: TakeOver) -> str:
     """What became of the copy of a step that came first."""
     if taken.version:
-        what = f"{taken.node} came first: what it wrote in its copy stands in the workspace now."
+        what = f"{taken.node} came first: what it wrote in its copy is in the workspace now."
     elif taken.conflicts:
         named = ", ".join(taken.conflicts)
-        what = f"{taken.node} came first, but nothing of its copy was put into the workspace, where somebody else changed this meanwhile: {named}."
+        what = f"{taken.node} came first, but its copy was not put into the workspace, because somebody else changed this there meanwhile: {named}."
     else:
         what = f"{taken.node} came first, but its copy could not be put into the workspace: {taken.why}"
     return f'<p class="aside t">{plain(what)}</p>'
@@ -218,9 +219,7 @@ def draft_html(text: str) -> str:
 def wake_html(wake: Wake) -> str:
     """A plan goes on by itself."""
     why = (
-        "The session was opened again, and the plan goes on."
-        if wake.reopened
-        else "A wait of the plan is over."
+        "The session was opened again, and the plan goes on." if wake.reopened else "The plan's wait is over."
     )
     return f'<p class="aside">{why}</p>'
 
@@ -232,7 +231,7 @@ _QUESTIONS: Final = {
     "reflect": "how the plan is going",
     "interject": "what a message means for the plan",
     "observe": "what a result means for the plan",
-    "patch": "how to replace step",
+    "patch": "how to replace a step",
     "analyze": "how the plan is going",
     "judge": "whether the goal was reached",
     "synthesize": "for a report",
@@ -241,9 +240,12 @@ _QUESTIONS: Final = {
 
 def ask_html(ask: Ask, text: str) -> str:
     """What a model answered about a plan."""
-    about = f' "{ask.node}"' if ask.node else ""
     what = _QUESTIONS.get(ask.question, ask.question)
-    words = f"Asked the model {what}{about}"
+    if ask.node:
+        what = (
+            f'how to replace step "{ask.node}"' if ask.question == "patch" else f'{what} (step "{ask.node}")'
+        )
+    words = f"Asked the model {what}"
     if ask.failed:
         return f'<p class="aside t">{plain(f"{words}. It gave no valid answer: {ask.failed}")}</p>'
     return f'<details class="quiet"><summary class="t">{plain(words)}</summary>{output(text)}</details>'

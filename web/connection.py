@@ -140,7 +140,7 @@ class Connection:
             return
         raw = _parse(frame)
         if raw is None:
-            sentence = "A message must be a JSON object in a text frame, and this is none that can be read."
+            sentence = "A message must be a JSON object in a text frame; this one can't be read."
             await self._line.error(_id_in(frame), "invalid", sentence)
             return
         await self._dispatch(raw)
@@ -187,7 +187,7 @@ class Connection:
             raise
         except Exception:
             _log.exception("The message %s failed.", name)
-            sentence = "The server failed at this by an error of its own; its log has the details."
+            sentence = "An error in the server stopped this; its log has the details."
             await self._line.error(identity, "internal", sentence)
         else:
             await self._line.send({"type": "ok", "id": identity, **fields})
@@ -320,7 +320,9 @@ class Connection:
             UsageError: the server stands alone.
         """
         if self._desk.around is None:
-            raise UsageError("This server was started without what this needs; start it with: iact serve.")
+            raise UsageError(
+                "This server was started without the part that this needs; start it with: iact serve."
+            )
         return self._desk.around
 
     def new_url(self) -> str:

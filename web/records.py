@@ -275,9 +275,7 @@ def _addressed(record: Record, is_action: IsAction) -> Iterator[tuple[int, str, 
 def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> str:
     note = ""
     if turn.generation.cut:
-        note = (
-            '<p class="aside">The model went on past its actions; that text was cut and does not count.</p>'
-        )
+        note = '<p class="aside">The model wrote on after its tool calls; that text was dropped.</p>'
     if turn.generation.finish == "length":
         note = '<p class="aside">Cut off at the length limit.</p>'
     return _reasoning(turn.generation) + reply_with_actions(text, is_action, known) + note
@@ -439,7 +437,7 @@ def _facts(result: Result) -> Iterator[str]:
     if result.ms is not None:
         yield _duration(result.ms)
     if result.beside:
-        yield f"the files hold what {_counted(len(result.beside), 'other call')} did meanwhile, too"
+        yield f"the files include what {_counted(len(result.beside), 'other call')} wrote meanwhile"
 
 
 def _result_body(result: Result, text: str, known: Known) -> str:
@@ -453,7 +451,7 @@ def _result_body(result: Result, text: str, known: Known) -> str:
 
 
 def _blob(blob: Blob) -> str:
-    return f'<p class="aside t">{blob.size:,} bytes, kept beside the journal.</p>'
+    return f'<p class="aside t">{blob.size:,} bytes, stored beside the journal.</p>'
 
 
 def _spawn(spawn: Spawn, text: str, known: Known) -> str:
@@ -473,8 +471,8 @@ def _upload(upload: Upload) -> str:
 
 def _select(select: Select) -> str:
     count = len(select.took)
-    words = f"{_counted(count, 'reply', 'replies')} came in." if count else "No reply was there."
-    late = " Its time was over." if select.timed_out else ""
+    words = f"{_counted(count, 'reply', 'replies')} arrived." if count else "There was no reply."
+    late = " The time to wait was over." if select.timed_out else ""
     return f'<p class="aside t">{words}{late}</p>'
 
 
@@ -502,8 +500,8 @@ def _done(content: Control) -> str:
             return f"You dropped {_listed(paths)}"
         case UseOverlay(value=value):
             if value:
-                return "Changes in the directory are kept apart until they are applied"
-            return "Changes in the directory can't be kept apart for review"
+                return "Changes in your directory wait until you apply them"
+            return "Changes in your directory can't be held back for review"
         case RaiseBudget(tokens=tokens):
             return f"You added {tokens:,} tokens to this session's budget"
         case Pause(node=node):
@@ -517,7 +515,7 @@ def _done(content: Control) -> str:
         case Declassify(variable=variable):
             return f"You trust ${variable}" if variable else "You trust what was read here"
         case SetPolicy():
-            return "The policy was read anew"
+            return "The policy was read again"
         case SetModels(models=models):
             played = ", ".join(f"{role}: {terms.model}" for role, terms in models.items())
             return f"Other models answer from here on ({played})"
@@ -553,10 +551,10 @@ def _effects(effects: Effects) -> str:
     """What a look at the overlay of a live directory saw."""
     some = "Many changes" if isinstance(effects.changes, Blob) else _things(len(effects.changes))
     if effects.apply:
-        return f'<p class="aside t">{some} in the directory, applied at once.</p>'
+        return f'<p class="aside t">{some} in your directory, applied at once.</p>'
     if not effects.reason:
-        return '<p class="aside">What waits to be applied is not what it was.</p>'
-    return f'<p class="aside">{some} in the directory wait for review. {plain(effects.reason)}</p>'
+        return '<p class="aside">The changes that wait have changed.</p>'
+    return f'<p class="aside">{some} in your directory wait for review. {plain(effects.reason)}</p>'
 
 
 def _settled(settle: Settle) -> str:
@@ -586,11 +584,11 @@ def _event(event: Open | Adopt | Module | Notice | Fork | Close, text: str) -> s
             return f'<p class="notice {event.level}">{plain(text.strip() or event.code)}</p>'
         case Fork():
             source = f'<span class="function">{plain(event.from_)}</span>'
-            return f'<p class="aside">Forked here from session {source} at record {event.after}.</p>'
+            return f'<p class="aside">Branched from session {source} after its entry {event.after}.</p>'
         case Adopt():
             return (
-                '<p class="aside">This session was adopted: all above was made elsewhere and counts as foreign. From '
-                "here on it is yours.</p>"
+                '<p class="aside t">You adopted this session here. All above was made by another installation, and is '
+                "not trusted. From here on the session is yours.</p>"
             )
         case Close():
             return '<p class="aside">The session was closed.</p>'

@@ -256,5 +256,5 @@ async def _nothing() -> AsyncGenerator[Event]:
 
 def _refuse() -> NoReturn:
     raise UsageError(
-        "This is a stored session to look at; to go on with it, open it or fork it, or adopt it if it is foreign."
+        "This session can only be looked at here. To go on with it, open it or branch from it; if another installation made it, adopt it first."
     )

@@ -31,7 +31,9 @@ class Arriving:
             UsageError: there is more than was announced.
         """
         if len(self.content) + len(data) > self.size:
-            raise UsageError(f"More than the {self.size:,} bytes came that were announced; begin again.")
+            raise UsageError(
+                f"More than the {self.size:,} bytes came that were announced; upload the file again."
+            )
         self.content += data
 
     def whole(self) -> bytes:
@@ -41,7 +43,9 @@ class Arriving:
             UsageError: a part of it is missing.
         """
         if len(self.content) != self.size:
-            raise UsageError(f"Only {len(self.content):,} of {self.size:,} bytes came; begin again.")
+            raise UsageError(
+                f"Only {len(self.content):,} of {self.size:,} bytes came; upload the file again."
+            )
         return bytes(self.content)
 
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from iact.settings import Settings
 
 _LATCHES: Final = {
-    "pause": "Stop an agent and all below it, or one step of a plan, until it is resumed.",
-    "resume": "Let a paused agent or step go on.",
-    "cancel": "End the work of an agent and all below it, or one step of a plan.",
+    "pause": "Pause an agent and all below it, or one step of a plan.",
+    "resume": "Resume a paused agent or step.",
+    "cancel": "Stop an agent and all below it, or one step of a plan, for good.",
 }
-_STEP: Final = "one step of the plan that --agent names"
+_STEP: Final = "a step of the plan that --agent names"
 _MODES: Final = (
     "at its next turn; before its next tool call (default); at once, stopping what it writes and calls"
 )
@@ -38,22 +38,24 @@ def add_controls(commands: Commands) -> None:
     )
     one.add_argument("--json", action="store_true")
 
-    one = control("say", _say, "Say something to the root of a session that the server holds.")
+    one = control("say", _say, "Send a message to the root agent of a session running on the server.")
     one.add_argument("--wait", action="store_true", help="wait for the reply and print it")
     one.add_argument("--mode", choices=WAYS, default="dialogue", help=WAY)
     one.add_argument("--plan-first", action="store_true", help=PLAN_FIRST)
     one.add_argument("text", metavar="TEXT", help="the message; - reads it from standard input")
 
-    one = control("inject", _inject, "Put a message by the user into the dialogue of any agent.")
+    one = control("inject", _inject, "Send a message to any agent of a session running on the server.")
     one.add_argument("--agent", metavar="PATH", default="/")
     one.add_argument("--step", metavar="ID", help=_STEP)
     one.add_argument("--mode", choices=("queue", "deliver", "interrupt"), default="deliver", help=_MODES)
     one.add_argument(
-        "--keep-calls", action="store_true", help="with --mode interrupt: let running calls come to their end"
+        "--keep-calls", action="store_true", help="with --mode interrupt: let running calls finish"
     )
     one.add_argument("text", metavar="TEXT", help="the message; - reads it from standard input")
 
-    one = control("queue", _queue, "List what was said to an agent and waits, or change that.")
+    one = control(
+        "queue", _queue, "List the messages that wait for an agent; send, edit or remove one of them."
+    )
     one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
     one.add_argument("message", metavar="N", type=int, nargs="?", help="the number of a message's record")
     what = one.add_mutually_exclusive_group()
@@ -66,27 +68,25 @@ def add_controls(commands: Commands) -> None:
         one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
         one.add_argument("--step", metavar="ID", help=_STEP)
         if name == "pause":
-            one.add_argument("--now", action="store_true", help="end the calls that run, too")
+            one.add_argument("--now", action="store_true", help="also stop the calls that are running")
         one.set_defaults(control=name)
 
-    one = control("clear", _clear, "Approve or deny a call that waits for clearance.")
+    one = control("clear", _clear, "Approve or deny a call that waits for approval.")
     one.add_argument("call", metavar="CALL", type=int, help="the number of its record")
     verdict = one.add_mutually_exclusive_group(required=True)
     verdict.add_argument("--allow", action="store_true")
     verdict.add_argument("--deny", action="store_true")
     one.add_argument("--why", metavar="TEXT", help="with --deny: what the agent that asked is told")
     one.add_argument(
-        "--remember", action="store_true", help="with --allow: exactly this call needs no clearance any more"
+        "--remember", action="store_true", help="with --allow: exactly this call is not asked about again"
     )
 
-    one = control(
-        "declassify", _declassify, "Vouch for a variable, or for all that an agent has read so far."
-    )
+    one = control("declassify", _declassify, "Trust a variable, or everything that an agent has read so far.")
     one.add_argument("--agent", metavar="PATH", default="/", help="which one (default: the root)")
     one.add_argument("variable", metavar="VARIABLE", nargs="?", help="one of the agent's variables")
 
-    one = control("lockdown", _lockdown, "Deny every call of a session from now on.")
-    one.add_argument("--off", action="store_true", help="let calls through again")
+    one = control("lockdown", _lockdown, "Switch tools off: deny every call of a session from now on.")
+    one.add_argument("--off", action="store_true", help="switch tools on again")
 
 
 def _address(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 def add_gate(commands: Commands) -> None:
     """Add the group `gate`."""
-    gate = commands.group("gate", "What the gate decided, and what it would decide.")
-    one = commands.add("explain", _explain, "Say why the gate decided as it did, at record N.", gate)
+    gate = commands.group("gate", "Explain why calls are allowed or denied.")
+    one = commands.add("explain", _explain, "Explain the decision about the call at record N.", gate)
     one.add_argument("journal", metavar="JOURNAL")
     one.add_argument("n", type=int, metavar="N")
     one.add_argument("--json", action="store_true")
-    one = commands.add("test", _test, "Say what the gate would decide about a call, without making it.", gate)
+    one = commands.add("test", _test, "Say whether a call would be allowed, without making it.", gate)
     one.add_argument("function", metavar="FUNCTION")
     one.add_argument("given", nargs="*", metavar="key=value")
     one.add_argument("--body", metavar="TEXT")

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def add_journals(commands: Commands) -> None:
     """Add `replay`, `context` and the group `journal`."""
     one = commands.add(
-        "replay", _replay, "Rebuild a session from its journal; verify it, or look at it at any record."
+        "replay",
+        _replay,
+        "Rebuild a session from its journal; verify it, or show it as it was at any record.",
     )
     one.add_argument("journal", metavar="JOURNAL")
     one.add_argument("--verify", action="store_true", help="run the core over it and compare every context")
@@ -22,13 +24,13 @@ def add_journals(commands: Commands) -> None:
     one.add_argument("--tree", action="store_true", help="print the call tree")
     one.add_argument("--json", action="store_true")
 
-    one = commands.add("context", _context, "Print exactly what a model saw.")
+    one = commands.add("context", _context, "Print exactly what a model was sent.")
     one.add_argument("journal", metavar="JOURNAL")
     one.add_argument("--agent", metavar="PATH", default="/")
     one.add_argument("--at", type=int, metavar="N")
     one.add_argument("--json", action="store_true")
 
-    journal = commands.group("journal", "Journals on disk.")
+    journal = commands.group("journal", "Check and list journals on disk.")
     one = commands.add(
         "check", _check, "Check a journal's form, its chain of digests and the blobs it names.", journal
     )
@@ -57,7 +59,7 @@ def add_journals(commands: Commands) -> None:
     one.add_argument("journal", metavar="JOURNAL")
     one.add_argument("--at", type=int, metavar="N", help="up to record N")
     one.add_argument("--json", action="store_true")
-    one = commands.add("html", _html, "Write a journal as one self-contained page.", journal)
+    one = commands.add("html", _html, "Write a journal as one self-contained HTML page.", journal)
     one.add_argument("journal", metavar="JOURNAL")
     one.add_argument("--at", type=int, metavar="N", help="as it was behind record N")
     one.add_argument("-o", dest="out", metavar="FILE", help="write it there instead of to standard output")

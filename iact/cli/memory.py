@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 def add_memory(commands: Commands) -> None:
     """Add the group `memory`."""
-    memory = commands.group("memory", "What agents remember.")
+    memory = commands.group("memory", "Search and change what agents remember.")
     one = commands.add("search", _search, "Search memory, best first.", memory)
     one.add_argument("query", metavar="QUERY")
     one.add_argument("--limit", type=int, default=20, metavar="N")
     one.add_argument("--json", action="store_true")
-    one = commands.add("show", _show, "Show one fragment with its history.", memory)
+    one = commands.add("show", _show, "Show one memory with its history.", memory)
     one.add_argument("id", metavar="ID")
-    one = commands.add("forget", _forget, "Forget fragments, for good.", memory)
+    one = commands.add("forget", _forget, "Forget memories, for good.", memory)
     one.add_argument("ids", nargs="+", metavar="ID")
-    one = commands.add("edit", _edit, "Let a fragment read otherwise, for good.", memory)
+    one = commands.add("edit", _edit, "Change the text of a memory, for good.", memory)
     one.add_argument("id", metavar="ID")
     one.add_argument("text", metavar="TEXT")
-    commands.add("rebuild", _rebuild, "Build the store anew from the journals.", memory)
+    commands.add("rebuild", _rebuild, "Rebuild the memory store from the journals.", memory)
 
 
 def _search(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -16,32 +16,35 @@ if TYPE_CHECKING:
 def add_modules(commands: Commands) -> None:
     """Add the groups `module`, `secret` and `workspace`."""
     _add_secrets(commands)
-    module = commands.group("module", "The catalogue of modules.")
+    module = commands.group("module", "List, add, approve and check modules.")
     one = commands.add("list", _modules, "List the modules and their functions.", module)
     one.add_argument("--json", action="store_true")
 
     one = commands.add(
         "add",
         _module_add,
-        "Add a module of yours: a folder with a module.toml, a .py file, or an image of the engine's.",
+        "Add a module: a folder with a module.toml, a .py file, or an image of the engine's.",
         module,
     )
     one.add_argument("source", metavar="PATH-or-IMAGE")
     one.add_argument("--json", action="store_true")
     one = commands.add("remove", _module_remove, "Take a module out of the catalogue.", module)
     one.add_argument("name", metavar="NAME")
-    one = commands.add("describe", _module_describe, "Say what a module offers and what it needs.", module)
+    one = commands.add("describe", _module_describe, "Show what a module offers and what it needs.", module)
     one.add_argument("name", metavar="NAME")
     one.add_argument("--json", action="store_true")
     one = commands.add(
-        "approve", _module_approve, "Believe what a module declares, and grant what it needs.", module
+        "approve",
+        _module_approve,
+        "Approve a module: trust what it declares, and grant what it needs.",
+        module,
     )
     one.add_argument("name", metavar="NAME")
     one.add_argument("functions", nargs="*", metavar="FUNCTION", help="only these (default: all of it)")
     one.add_argument("--digest", default="", help="only if the module's digest begins so")
     one.add_argument("--json", action="store_true")
 
-    one = commands.add("check", _module_check, "Check that a module keeps the contract.", module)
+    one = commands.add("check", _module_check, "Check that a module keeps to the protocol.", module)
     one.add_argument("path", metavar="PATH", type=Path)
     one.add_argument(
         "--backend",
@@ -54,25 +57,27 @@ def add_modules(commands: Commands) -> None:
 
     workspace = commands.group(
         "workspace",
-        "The files of a session: versions of its own, and changes that wait in a directory of yours.",
+        "The files of a session: their versions, and changes that wait to be applied to your directory.",
     )
     add_reviews(commands, workspace)
     one = commands.add("log", _workspace_log, "List the versions of a session's files.", workspace)
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("--json", action="store_true")
-    one = commands.add("restore", _workspace_restore, "Put the files back to what they were.", workspace)
+    one = commands.add(
+        "restore", _workspace_restore, "Restore the files of a session to a version.", workspace
+    )
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("version", metavar="VERSION", help="the beginning of its id, or a record's number")
     one.add_argument("--json", action="store_true")
 
 
 def _add_secrets(commands: Commands) -> None:
-    secret = commands.group("secret", "What modules are told that nobody else is.")
+    secret = commands.group("secret", "Manage the secrets that modules are given.")
     one = commands.add(
         "set", _secret_set, "Store a secret; its value is asked for, or read from standard input.", secret
     )
     one.add_argument("name", metavar="NAME")
-    one = commands.add("list", _secret_list, "List the names.", secret)
+    one = commands.add("list", _secret_list, "List the names of the secrets.", secret)
     one.add_argument("--json", action="store_true")
     one = commands.add("remove", _secret_remove, "Remove a secret.", secret)
     one.add_argument("name", metavar="NAME")

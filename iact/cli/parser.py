@@ -58,7 +58,7 @@ def _add_sessions(commands: Commands) -> None:
     one.add_argument("--open", action="store_true", help="open the page in a browser")
 
     one = commands.add(
-        "run", _run, "Give one message to the root of a new or existing session, and print its reply."
+        "run", _run, "Send one message to the root agent of a new or existing session, and print its reply."
     )
     one.add_argument("task", metavar="TASK", help="the message; - reads it from standard input")
     one.add_argument("--session", metavar="ID", help="go on with this session")
@@ -80,14 +80,14 @@ def _add_sessions(commands: Commands) -> None:
 
 
 def _add_machine(commands: Commands) -> None:
-    image = commands.group("image", "The sandbox's images.")
+    image = commands.group("image", "Build the sandbox's images.")
     one = commands.add("build", _image, "Build the base image, if it is not there.", image)
     one.add_argument("--from", dest="source", choices=("registry", "debian"))
 
-    one = commands.add("doctor", _doctor, "Say what works here, and what to do about what doesn't.")
+    one = commands.add("doctor", _doctor, "Check what works on this machine, and how to fix what does not.")
     one.add_argument("--json", action="store_true")
 
-    one = commands.add("completion", _completion, "Print what makes a shell complete these commands.")
+    one = commands.add("completion", _completion, "Print the completion script of a shell.")
     one.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 

@@ -16,22 +16,18 @@ _FILE: Final = "the plan; - reads it from standard input"
 
 def add_plans(commands: Commands) -> None:
     """Add the group `plan`."""
-    plan = commands.group(
-        "plan", "Plans from a file, JSON or YAML, with the steps written there; or from a goal."
-    )
-    what = (
-        "Run a plan in a session of its own: the steps of a file, or those that a planner writes for a goal."
-    )
+    plan = commands.group("plan", "Run, check, draw and change plans.")
+    what = "Run a plan from a JSON or YAML file, whose steps run as written; or from a goal, for which a planner model writes the steps."
     _running(commands.add("run", _run, what, plan))
     _options(
-        commands.add("check", _check, "Say whether a plan can run, and what is wrong with it if not.", plan)
+        commands.add("check", _check, "Check whether a plan can run, and say what is wrong if not.", plan)
     )
-    one = commands.add("graph", _graph, "Draw a plan, or the plans of a journal with their states.", plan)
+    one = commands.add("graph", _graph, "Draw a plan, or the plans of a session with their states.", plan)
     one.add_argument("file", metavar="FILE", help="a plan, a journal, or the id of a session")
     one.add_argument("--json", action="store_true")
-    what = "Say what would run in which order, and what could keep it from being done."
+    what = "Show what would run in which order, and what could stop it."
     _options(commands.add("explain", _explain, what, plan), intent=True)
-    one = commands.add("templates", _templates, "List the plans that were kept.", plan)
+    one = commands.add("templates", _templates, "List the plans that you kept.", plan)
     one.add_argument("--json", action="store_true")
     _of_a_session(commands, plan)
 
@@ -46,11 +42,11 @@ def _of_a_session(commands: Commands, plan: Group) -> None:
         one.add_argument("--json", action="store_true")
         return one
 
-    control("start", _start, "Let a plan begin that was written and waits for you.")
-    control("show", _show, "Print a plan of a session as YAML, as edit takes it.")
-    one = control("edit", _edit, "Change what has not started of a plan that waits or is paused.")
+    control("start", _start, "Start a plan that waits for you.")
+    control("show", _show, "Print a plan of a session as YAML, in the form that edit takes.")
+    one = control("edit", _edit, "Change the steps that have not started, of a plan that waits or is paused.")
     one.add_argument("file", metavar="FILE", help="all of the plan; - reads it from standard input")
-    one = control("retry", _retry, "Run a failed step once more, with the steps that needed it.")
+    one = control("retry", _retry, "Run a failed step again, with the steps that needed it.")
     one.add_argument("--step", metavar="ID", required=True)
     one = control("save", _save, "Keep a plan, for `iact plan run --from`, PLAN from=NAME and the page.")
     one.add_argument("name", metavar="NAME")

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 def add_reviews(commands: Commands, workspace: Group) -> None:
     """Add them to the group `workspace`."""
     one = commands.add(
-        "pending", _pending, "List the changes of a directory of yours that wait to be applied.", workspace
+        "pending", _pending, "List the changes that wait to be applied to your directory.", workspace
     )
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("--json", action="store_true")
 
     one = commands.add(
-        "diff", _diff, "Print the changes that wait, or what changed between two versions.", workspace
+        "diff", _diff, "Print the waiting changes, or what changed between two versions.", workspace
     )
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument(
@@ -31,13 +31,13 @@ def add_reviews(commands: Commands, workspace: Group) -> None:
         "of its id or a record's number (default of the second: the newest)",
     )
 
-    one = commands.add("apply", _apply, "Make changes that wait real.", workspace)
+    one = commands.add("apply", _apply, "Apply waiting changes to your directory.", workspace)
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("paths", metavar="PATH", nargs="*", help="with all that is in it (default: everything)")
     one.add_argument("--force", action="store_true", help="also over what changed in the directory meanwhile")
     one.add_argument("--json", action="store_true")
 
-    one = commands.add("drop", _drop, "Forget changes that wait; the directory stays as it is.", workspace)
+    one = commands.add("drop", _drop, "Drop waiting changes; your directory stays as it is.", workspace)
     one.add_argument("--session", metavar="ID", required=True)
     one.add_argument("paths", metavar="PATH", nargs="*", help="with all that is in it (default: everything)")
     one.add_argument("--json", action="store_true")

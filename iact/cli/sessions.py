@@ -35,7 +35,7 @@ def add_sessions(commands: Commands) -> None:
         "pin", _pin, "Keep a session at the top of the list, and from being deleted for its age.", session
     )
     one.add_argument("session", metavar="ID")
-    one.add_argument("--off", action="store_true", help="don't any more")
+    one.add_argument("--off", action="store_true", help="unpin it")
     one = commands.add(
         "delete",
         _delete,
@@ -46,7 +46,7 @@ def add_sessions(commands: Commands) -> None:
     one.add_argument("sessions", nargs="+", metavar="ID")
     one.add_argument("--now", action="store_true", help="for good; also what is in the trash already")
     one.add_argument("--json", action="store_true")
-    one = commands.add("restore", _restore, "Take deleted sessions back from the trash.", session)
+    one = commands.add("restore", _restore, "Restore deleted sessions from the trash.", session)
     one.add_argument("sessions", nargs="+", metavar="ID")
     one.add_argument("--json", action="store_true")
     one = commands.add("export", _export, "Write a session with all its files into one archive.", session)
@@ -55,8 +55,8 @@ def add_sessions(commands: Commands) -> None:
     one = commands.add(
         "import",
         _import,
-        "Take in a session from an archive or a session's directory. One that this installation made can be gone on "
-        "with; every other is foreign until it is adopted.",
+        "Import a session from an archive or a session's directory. One that this installation made can go on; any "
+        "other can only be looked at until you adopt it.",
         session,
     )
     one.add_argument("source", metavar="FILE")
@@ -64,14 +64,14 @@ def add_sessions(commands: Commands) -> None:
     commands.add(
         "tidy",
         _tidy,
-        "Delete the sessions that are kept no longer by the settings, and empty the trash of what is old. A server does "
-        "that every hour.",
+        "Delete the sessions that the settings no longer keep, and remove old ones from the trash for good. A server "
+        "does that every hour.",
         session,
     )
     one = commands.add(
         "adopt",
         _adopt,
-        "Make a session of your own from one that this installation did not make: its records and copies of its "
+        "Make a session of your own from one that another installation made: its records and copies of its "
         "files, under your own intent, scope and policy. Nothing that it had under way is carried out.",
         session,
     )

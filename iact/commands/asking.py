@@ -20,8 +20,8 @@ from core.records.calls import ClearanceAnswer, ClearanceAsk, Result
 from core.records.record import Record
 from core.session.session import Session
 
-_QUESTION: Final = "Allow it? [y]es, [a]lways exactly this, [N]o: "
-_START: Final = "Start this plan? [y]es, [N]o, which cancels it: "
+_QUESTION: Final = "Allow it? [y]es, [a]lways for exactly this call, [N]o: "
+_START: Final = "Start this plan? [y]es, [N]o (cancels it): "
 _SENTENCE: Final = 600
 """Characters of a sentence of the gate's."""
 _WIDTH: Final = 100
@@ -39,7 +39,7 @@ def is_question(record: Record) -> bool:
 def words(agent: str, asked: ClearanceAsk) -> str:
     """A question in full, for a terminal. No value can pass for a line of ours: its own lines stand behind a bar."""
     lines = [
-        _inline(f"{agent} asks to call {asked.function}, impact {asked.impact:g}.", _SENTENCE),
+        _inline(f"{agent} asks to run {asked.function} (impact {asked.impact:g}).", _SENTENCE),
         *(_inline(one, _SENTENCE) for one in (asked.reason, asked.why) if one),
     ]
     for name, value in asked.params.items():
@@ -149,7 +149,7 @@ class Asking:
             agent, asked = self._waiting[0].agent, self._waiting[0].content
             assert isinstance(asked, ClearanceAsk)
             # The call is named again behind what may have been pages of text.
-            last = f"That was {agent} asking to call {asked.function}. {_QUESTION}"
+            last = f"{agent} asks to run {asked.function}. {_QUESTION}"
             print(f"{words(agent, asked)}\n{last}", end="", file=sys.stderr, flush=True)
 
     def _line(self) -> None:

@@ -60,7 +60,7 @@ def forget(settings: Settings, ids: Sequence[str]) -> int:
     gone = _ask(settings, {"type": "memory.forget", "memories": list(ids)}, "count", here)
     if not gone:
         raise UsageError(_UNKNOWN.format(", ".join(ids)))
-    print(f"{gone} forgotten; the journal of the session keeps its record.")
+    print(f"{gone} forgotten; the session's journal keeps its record of it.")
     return 0
 
 
@@ -72,7 +72,7 @@ def edit(settings: Settings, identity: str, text: str) -> int:
         return None
 
     _ask(settings, {"type": "memory.edit", "memory": identity, "text": text}, "memory", here)
-    print("Edited; the journal of the session keeps its record.")
+    print("Edited; the session's journal keeps its record of the old text.")
     return 0
 
 

@@ -53,7 +53,7 @@ def run(
         raise UsageError("The task is empty.")
     if plan_first and not sys.stdin.isatty():
         raise UsageError(
-            "Nobody could be asked whether the plan is to start: --plan-first needs a terminal. Leave it out, or say "
+            "--plan-first needs a terminal, where you are asked whether the plan shall start. Leave it out, or give "
             "the task on the page (iact serve)."
         )
     folder = Path(workspace) if workspace else None
@@ -141,7 +141,7 @@ def _way(session: Session, said: Record) -> tuple[Way, str]:
     if chosen is not None:
         return chosen.mode, chosen.why
     assert isinstance(said.content, Say)
-    asked = "Nothing else was asked for." if said.content.mode == "dialogue" else "It was asked for."
+    asked = "It is the usual way." if said.content.mode == "dialogue" else "You chose it."
     return said.content.mode, asked
 
 
@@ -151,7 +151,7 @@ def _why_not(session: Session, reply: Record) -> str:
         return reply.body
     why, _, written = reply.body.partition("\n\n")
     if reply.content.generation is not None:
-        why, written = "The budget of tokens ended before the task did.", reply.body
+        why, written = "The token budget was used up before the task was done.", reply.body
     if written:
         print(written)
     return f"{why} On the command line: iact run --session {session.id} --add-tokens 1000000 TASK."
@@ -185,11 +185,11 @@ def _tell_of_latches(session: Session) -> None:
     for node in session.tree():
         if node.paused and node.path == "/":
             raise IactError(
-                f"The root of session {session.id} is paused and can't answer. Let it go on with {resume}"
+                f"The root of session {session.id} is paused and can't answer. Resume it with: {resume}"
             )
         if node.paused:
             print(
-                f"note: {node.path} is paused; let it go on with {resume} --agent {node.path}",
+                f"note: {node.path} is paused; resume it with: {resume} --agent {node.path}",
                 file=sys.stderr,
             )
 
@@ -197,7 +197,7 @@ def _tell_of_latches(session: Session) -> None:
 async def _release(session: Session) -> None:
     for node in session.tree():
         if node.paused:
-            print(f"note: {node.path} was paused here; it goes on.", file=sys.stderr)
+            print(f"note: {node.path} was paused; it goes on now.", file=sys.stderr)
             await session.resume(node.path)
 
 
@@ -275,7 +275,7 @@ def _line(record: Record) -> str:
         case Result(function=function, status=status) if status != "ok":
             return f"{record.agent}: {function}: {status}"
         case ClearanceAsk(function=function, to="person"):
-            return f"{record.agent}: {function} waits for clearance (record {record.n})"
+            return f"{record.agent}: {function} waits for your approval (record {record.n})"
         case Node(node=node, to=to, detail=detail) if to in _TOLD:
             return f"{record.agent}: {node} is {to}{f': {detail}' if detail else ''}"
         case Choose(mode=mode, why=why):

@@ -211,12 +211,10 @@ def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(tmp_path: Pa
                 keep_screenshot(page, "replay-dark.png", tmp_path)
                 page.emulate_media(color_scheme="light")
                 page.get_by_role("tab", name="Context").click()
-                expect(page.locator("#inspector-panel")).to_contain_text("Reused prefix", timeout=SLOW)
+                expect(page.locator("#inspector-panel")).to_contain_text("Unchanged", timeout=SLOW)
                 keep_screenshot(page, "context.png", tmp_path)
 
-                page.get_by_label(f"Go on from record {middle} in a fork").fill(
-                    "And if we went on from here?"
-                )
+                page.locator("[data-role=text]").fill("And if we went on from here?")
                 page.keyboard.press("Enter")
                 expect(page.locator(".entry.reply strong").last).to_have_text("go on", timeout=SLOW)
                 expect(page.get_by_role("treeitem")).to_have_count(agents, timeout=SLOW)
@@ -313,7 +311,7 @@ def test_a_module_that_is_added_in_the_page_while_an_agent_runs_is_used_by_it(
                 within=180,
             )
             facts = page.locator("#inspector-panel")
-            running = facts.locator("dt", has_text="Modules running").locator(
+            running = facts.locator("dt", has_text="Tools running now").locator(
                 "xpath=following-sibling::dd[1]"
             )
             expect(running).to_have_text("1")

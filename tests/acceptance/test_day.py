@@ -251,7 +251,7 @@ def at_the_phone(day: Day) -> None:
     page.set_viewport_size({"width": 1360, "height": 860})
     page.get_by_role("tab", name="Files").click()
     panel = page.locator("#inspector-panel")
-    panel.get_by_label("By change").check()
+    panel.get_by_label("By time of change").check()
     expect(panel.locator(".workspace-change")).to_have_count(2)
     panel.locator(".workspace-change").first.get_by_role("button", name="notes.md").click()
     dialog = page.get_by_role("dialog", name="notes.md")
@@ -276,7 +276,7 @@ def undone(day: Day, data: Path) -> None:
     page.get_by_role("button", name="Replay", exact=True).click()
     records = read_journal(data / "sessions" / before).records
     said = next(one.n for one in reversed(records) if one.kind == "say")
-    page.get_by_role("spinbutton", name="Record number").fill(str(said - 1))
+    page.locator("[data-role=replay-number]").fill(str(said - 1))
     page.keyboard.press("Enter")
     panel = page.locator("#inspector-panel")
     panel.get_by_label("All files").check()
@@ -304,9 +304,7 @@ def planned(day: Day) -> None:
     expect(dialog).to_be_hidden()
     pane.get_by_role("button", name="Start").click()
     day.approve()
-    expect(pane.locator(".plan-outcome")).to_have_text(
-        "It concluded: its goal counts as reached.", timeout=SLOW
-    )
+    expect(pane.locator(".plan-outcome")).to_have_text("It finished: its goal is reached.", timeout=SLOW)
     page.locator('[data-path="/"] > .node').click()
     page.locator("[data-role=way]").select_option("dialogue")
     day.ask()

@@ -34,7 +34,7 @@ def test_a_session_from_elsewhere_is_shown_as_such_and_adopted(stage: Stage, tmp
         page.locator("[data-role=sessions]").click()
         listed = page.locator("[data-role=sessions-list] li")
         expect(listed).to_have_count(1)
-        expect(listed.locator(".badge")).to_have_text("foreign")
+        expect(listed.locator(".badge")).to_have_text("from elsewhere")
         accessible(page)
         page.screenshot(path=tmp_path / "foreign-list.png")
         listed.get_by_role("button").first.click()
@@ -46,7 +46,7 @@ def test_a_session_from_elsewhere_is_shown_as_such_and_adopted(stage: Stage, tmp
         expect(bar.locator("[data-role=replay-badge]")).to_be_visible()
         expect(bar).to_contain_text("It has no seals of this installation")
         expect(page.locator("[data-role=text]")).to_be_hidden()
-        expect(bar.get_by_role("button", name="Fork from here")).to_be_hidden()
+        expect(bar.locator("[data-role=replay-fork]")).to_be_hidden()
         accessible(page)
         page.screenshot(path=tmp_path / "foreign.png")
         page.set_viewport_size({"width": 390, "height": 780})
@@ -65,7 +65,7 @@ def test_a_session_from_elsewhere_is_shown_as_such_and_adopted(stage: Stage, tmp
         message.fill("What does it say?")
         message.press("Enter")
         expect(dialogue).to_contain_text("It says so.", timeout=SLOW)
-        expect(dialogue).to_contain_text("This session was adopted")
+        expect(dialogue).to_contain_text("You adopted this session")
         page.screenshot(path=tmp_path / "adopted-answer.png")
         adopted = page.url.rpartition("#")[2]
         assert adopted != folder.name

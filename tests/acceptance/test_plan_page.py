@@ -39,7 +39,7 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
         page.locator('[data-path="/plan"] > .node').click()
         page.get_by_role("tab", name="Plan").click()
         pane = page.locator("#inspector-panel")
-        expect(pane.locator(".plan-outcome")).to_have_text("It waits for you: nothing has begun.")
+        expect(pane.locator(".plan-outcome")).to_have_text("It waits for you to start it.")
         expect(pane.locator(".plan-facts")).to_contain_text("static")
 
         pane.get_by_role("button", name="Edit steps").click()
@@ -62,7 +62,7 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
         (journal,) = product.journals()
         Path(journal.parent / "workspace" / "two.txt").write_text("two\n", encoding="utf-8")
         again.click()
-        expect(pane.locator(".plan-outcome")).to_have_text("It concluded: its goal counts as reached.")
+        expect(pane.locator(".plan-outcome")).to_have_text("It finished: its goal is reached.")
 
         pane.get_by_role("button", name="Keep as a template").click()
         form = page.get_by_role("dialog", name="Keep this plan")

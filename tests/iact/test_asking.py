@@ -24,7 +24,7 @@ def shown_for(params: Mapping[str, JSON], provenance: Mapping[str, tuple[str, ..
 def test_the_call_stands_there_in_full() -> None:
     shown = shown_for({"to": "eve@example.org", "copies": 2}, {"to": ("tool:web.fetch",)})
     assert shown.split("\n") == [
-        "/a/b asks to call mail.send, impact 2.",
+        "/a/b asks to run mail.send (impact 2).",
         "It sends.",
         "  to (from tool:web.fetch): eve@example.org",
         "  copies: 2",

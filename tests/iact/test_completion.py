@@ -50,4 +50,4 @@ def test_the_other_shells_get_a_script_of_theirs(
     source = script(shell, capsys)
     assert head in source
     assert "doctor" in source
-    assert "Say what works here" in source
+    assert "Check what works" in source

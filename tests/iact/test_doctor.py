@@ -88,7 +88,7 @@ def old_python(patch: Patch) -> None:
 MISSING: Final[list[tuple[str, Callable[[Patch], None], str]]] = [
     ("engine", no_engine, "sudo apt-get install docker.io"),
     ("engine", no_rights, 'sudo usermod -aG docker "$USER"'),
-    ("isolation", no_engine, "mend the engine first"),
+    ("isolation", no_engine, "fix engine first"),
     ("image", no_image, "iact image build"),
     ("bubblewrap", no_bubblewrap, "sudo apt-get install bubblewrap"),
     ("model", no_model, "core.models.embedded fetch"),

@@ -66,11 +66,11 @@ def test_memory_is_searched_and_forgotten() -> None:
             await expect(rows).to_have_count(2)
             await rows.first.get_by_role("button", name="Forget").click()
             await expect(rows).to_have_count(1)
-            await expect(dialog.get_by_role("status")).to_contain_text("1 more that came from the same")
+            await expect(dialog.get_by_role("status")).to_contain_text("with 1 more")
             assert [one.id for one in memory.rows] == ["b"]
             await field.fill("something else")
             await page.keyboard.press("Enter")
-            await expect(dialog.get_by_role("status")).to_have_text("Memory holds nothing about that.")
+            await expect(dialog.get_by_role("status")).to_have_text("Nothing about that is in memory.")
 
     run(test)
 
@@ -87,7 +87,7 @@ def test_a_memory_is_edited_in_its_place() -> None:
             await page.keyboard.press("Enter")
             dialog = page.get_by_role("dialog", name="Memory")
             row = dialog.locator("[data-role=memories-list] > li").first
-            field = row.get_by_role("textbox", name="What it shall read")
+            field = row.get_by_role("textbox", name="New text")
             edit = row.get_by_role("button", name="Edit")
             await edit.click()
             await expect(field).to_be_focused()
@@ -107,7 +107,7 @@ def test_a_memory_is_edited_in_its_place() -> None:
             await edit.click()
             await field.fill(" ")
             await row.get_by_role("button", name="Save").click()
-            await expect(dialog.get_by_role("status")).not_to_contain_text("It reads so")
+            await expect(dialog.get_by_role("status")).not_to_contain_text("Saved")
             await expect(field).to_be_focused()
             await row.get_by_role("button", name="Cancel").click()
             await expect(row).to_contain_text("The moon is of <b>rock</b>.")

@@ -28,16 +28,16 @@ def test_speed_cost_and_what_runs() -> None:
             await shows(page, "Speed", "40 tokens/s")
             # 200,000 tokens read anew at 2, 600,000 reused at 0.5, 100,000 written at 10 the million.
             await shows(page, "Cost", "1.70")
-            await shows(page, "Models running", "2")
-            await shows(page, "Modules running", "2")
+            await shows(page, "Models writing now", "2")
+            await shows(page, "Tools running now", "2")
             session.modules_running = 0
             session.show(node("/", "idle", used=1000))
-            await shows(page, "Models running", "0")
-            await shows(page, "Modules running", "0")
+            await shows(page, "Models writing now", "0")
+            await shows(page, "Tools running now", "0")
             await shows(page, "Cost", "below 0.01")
             # Back in time nothing runs, and the speed is that of then.
             await page.get_by_role("button", name="Replay", exact=True).click()
-            field = page.get_by_label("Record number")
+            field = page.locator("[data-role=replay-number]")
             await field.fill("21")
             await field.press("Enter")
             await shows(page, "Speed", "1 tokens/s")

@@ -46,7 +46,8 @@ def test_the_first_message_opens_a_session_and_streams() -> None:
     async def test() -> None:
         async with stage() as scene:
             page = await scene.page()
-            await expect(page.locator("[data-role=model]")).to_have_text(LABEL)
+            # Which model answers is said once: in the empty dialogue, then in the bar.
+            await expect(page.locator("[data-role=model]")).to_be_hidden()
             await expect(page.locator(".empty")).to_contain_text(LABEL)
             await expect(page.locator("[data-role=modes]")).to_be_hidden()
             await page.get_by_role("button", name="Show me the disk usage").click()
@@ -54,6 +55,7 @@ def test_the_first_message_opens_a_session_and_streams() -> None:
             await expect(page.locator(".entry.incoming")).to_contain_text("Show me the disk usage of /tmp")
             await expect(page.locator("[data-role=text]")).to_have_value("")
             await expect(page).to_have_url(re.compile("#new-1$"))
+            await expect(page.locator("[data-role=model]")).to_be_visible()
             session = scene.runtime.known["new-1"]
             assert session.calls == [("say", "Show me the disk usage of /tmp in your sandbox")]
             session.show(node("/", "thinking"))
@@ -212,13 +214,13 @@ def test_intent_is_switched_and_shown_to_everyone() -> None:
         session = busy_session()
         async with stage(session) as scene:
             one, other = await scene.page("demo"), await scene.page("demo")
-            await one.get_by_role("radio", name="Override").check()
-            await expect(other.get_by_role("radio", name="Override")).to_be_checked()
+            await one.get_by_role("radio", name="Anything").check()
+            await expect(other.get_by_role("radio", name="Anything")).to_be_checked()
             assert session.intent == 2
             session.fail = UsageError("The intent can't be changed now.")
-            await other.get_by_role("radio", name="Observe").click()
+            await other.get_by_role("radio", name="Read only").click()
             await expect(other.locator("[data-role=news]")).to_have_text("The intent can't be changed now.")
-            await expect(other.get_by_role("radio", name="Override")).to_be_checked()
+            await expect(other.get_by_role("radio", name="Anything")).to_be_checked()
 
     run(test)
 
@@ -230,10 +232,12 @@ def test_levels_of_the_policy_stand_between_the_three() -> None:
         async with stage(session) as scene:
             page = await scene.page("demo")
             levels = page.locator("[data-role=intent] label")
-            await expect(levels).to_have_text(["Observe", "draft", "Operate", "publish", "1.75", "Override"])
+            await expect(levels).to_have_text(
+                ["Read only", "draft", "Change files", "publish", "1.75", "Anything"]
+            )
             await expect(page.get_by_role("radio", name="1.75")).to_be_checked()
             await page.get_by_role("radio", name="publish").check()
-            await expect(levels).to_have_text(["Observe", "draft", "Operate", "publish", "Override"])
+            await expect(levels).to_have_text(["Read only", "draft", "Change files", "publish", "Anything"])
             assert session.intent == 1.5
 
     run(test)
@@ -421,7 +425,7 @@ def test_hostile_content_does_nothing_anywhere() -> None:
                 await expect(bar).to_contain_text(f"{number} of {len(HOSTILE)}")
                 await expect(bar.locator(".card.asked")).to_be_visible()
                 await bar.get_by_role("button", name="Next").click()
-            for tab in ("Facts", "Plan", "Context", "Variables", "Memory", "Gate", "Records"):
+            for tab in ("Facts", "Plan", "Context", "Variables", "Memory", "Permissions", "Journal"):
                 await page.get_by_role("tab", name=tab).click()
                 await expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
                 for place in (".scroll", ".tree", ".inspector", ".approvals"):
@@ -461,7 +465,7 @@ def test_nothing_sticks_out_at_any_width(width: int, scheme: Literal["light", "d
             await expect(page.locator(".card.result")).to_be_visible()
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             await expect(page.locator("[data-role=text]")).to_be_in_viewport()
-            await expect(page.get_by_role("radio", name="Operate")).to_be_in_viewport()
+            await expect(page.get_by_role("radio", name="Change files")).to_be_in_viewport()
             for drawer, pane in (("tree", "#tree-pane"), ("inspector", "#inspector-pane")):
                 button = page.locator(f"[data-drawer={drawer}]")
                 if await button.is_visible():

@@ -104,7 +104,7 @@ def test_a_stored_session_is_shown_and_cannot_be_changed(tmp_path: Path, how: st
                 {"type": "intent", "value": 0},
             ):
                 await send(client, **change, id="asked")
-                assert "fork it" in refusal(await until(client, id="asked"))
+                assert "branch from it" in refusal(await until(client, id="asked"))
         assert journal.read_bytes() == before
 
     on_stage(tmp_path, test)

@@ -134,13 +134,12 @@ def test_memories_say_what_they_were_found_by() -> None:
             items = pane.locator(".recalled li")
             await expect(items).to_have_count(2)
             await expect(items.first).to_contain_text("The user likes <b>short</b> answers.")
-            await expect(items.first).to_contain_text(
-                "preference · score 0.83 · meaning · by / · in session old"
-            )
+            await expect(items.first).to_contain_text("preference · good match · by / · in session old")
+            await expect(items.first.locator("[title='score 0.83 · meaning']")).to_be_visible()
             await expect(items.last).to_contain_text("from tool:web.fetch")
             await expect(items.last).to_contain_text("contradicted")
             session.append("recall", "/", "")
-            await expect(pane).to_contain_text("Memory had nothing for this turn.")
+            await expect(pane).to_contain_text("Nothing was recalled.")
             await expect(pane.locator(".memories")).to_have_count(2)
 
     run(test)
@@ -171,7 +170,7 @@ def test_a_plan_waits_for_its_person_and_is_edited_and_started() -> None:
         async with stage(session) as scene:
             page = await scene.page("s/audit")
             pane = page.locator("#inspector-panel")
-            await expect(pane.locator(".plan-outcome")).to_have_text("It waits for you: nothing has begun.")
+            await expect(pane.locator(".plan-outcome")).to_have_text("It waits for you to start it.")
             await expect(pane.locator("dl.plan-facts")).to_contain_text("reflect, n 4")
             await expect(pane.locator("dl.plan-facts")).to_contain_text("Results decide.")
             await expect(pane).to_contain_text("Version 1")
@@ -212,7 +211,7 @@ def test_a_step_is_paused_spoken_to_cancelled_and_tried_again_from_the_page() ->
             pane = page.locator("#inspector-panel")
             await expect(pane.locator(".plan-list")).to_contain_text("It waits for kernel and ports.")
             await expect(pane.locator(".plan-list")).to_contain_text(
-                "Looked into by micro_planner-1: no such tool · cause: ss is missing · so: give up · confidence 0.7"
+                "Examined by micro_planner-1: no such tool · cause: ss is missing · so: give up · confidence 0.7"
             )
             await pane.get_by_role("button", name="Pause step report").press("Enter")
             await expect(pane.get_by_role("button", name="Resume step report")).to_be_visible()
@@ -254,7 +253,7 @@ def test_what_a_plan_came_to_is_said_and_nothing_can_be_done_in_the_past() -> No
             page = await scene.page("s/audit")
             pane = page.locator("#inspector-panel")
             await expect(pane.locator(".plan-outcome")).to_have_text(
-                "It came back partial. Its goal was not reached: The log ends too early."
+                "It finished, but some steps failed. Its goal was not reached: The log ends too early."
             )
             await expect(pane.locator("dl.plan-facts")).to_contain_text("0.4")
             await expect(pane.locator(".plan-notes")).to_contain_text("ports: exit 2")

@@ -185,7 +185,7 @@ def test_a_call_and_what_came_of_it_are_one_card_that_leads_on() -> None:
             # A look back shows each card as it was then.
             await page.locator('[data-path="/"] > .node').click()
             await page.get_by_role("button", name="Replay", exact=True).click()
-            number = page.get_by_role("spinbutton", name="Record number")
+            number = page.locator("[data-role=replay-number]")
             await number.fill("4")
             await number.press("Enter")
             await expect(page.locator(".outcome")).to_have_count(0)
@@ -237,7 +237,7 @@ def test_a_message_and_its_code_have_tools_by_pointer_and_by_keyboard() -> None:
             assert await page.evaluate(clipboard) == MINE
             await mine.get_by_role("button", name="Edit").click()
             await expect(page.locator("[data-role=text]")).to_have_value(MINE)
-            await page.get_by_role("button", name="Back to now").click()
+            await page.locator("[data-role=replay-close]").click()
             await reply.hover()
             await reply.get_by_role("button", name="Try again").click()
             await expect(page.locator("[data-role=news]")).to_be_attached()

@@ -342,9 +342,9 @@ def test_chips_hold_nothing_but_a_name(text: str) -> None:
     ("kind", "op", "fields", "body", "said"),
     [
         ("draft", "", {}, "steps: []", "The planner wrote more of the plan steps: []"),
-        ("wake", "", {}, "", "A wait of the plan is over."),
+        ("wake", "", {}, "", "The plan's wait is over."),
         ("wake", "", {"reopened": True}, "", "The session was opened again, and the plan goes on."),
-        ("ask", "", {"question": "patch", "failed": "no budget"}, "", "Asked the model how to replace step. It gave no valid answer: no budget"),
+        ("ask", "", {"question": "patch", "failed": "no budget"}, "", "Asked the model how to replace a step. It gave no valid answer: no budget"),
         ("control", "cancel", {"op": "cancel", "by": "core"}, "Its caller had answered.", "Ended: Its caller had answered."),
     ],
 )  # fmt: skip

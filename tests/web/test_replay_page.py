@@ -66,7 +66,7 @@ def on_stage(data: Path, test: Callable[[Stage], Awaitable[None]]) -> None:
 
 async def seek(page: Page, n: int) -> None:
     """Go to a record by typing its number."""
-    field = page.get_by_label("Record number")
+    field = page.locator("[data-role=replay-number]")
     await field.fill(str(n))
     await field.press("Enter")
 
@@ -80,7 +80,7 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         await page.locator(".session-actions").get_by_role("button", name="Replay").click()
         await page.get_by_role("tab", name="Agents").click()
         await expect(page).to_have_url(re.compile(f"#replay:{stage.session.id}$"))
-        slider = page.get_by_role("slider", name="Record")
+        slider = page.locator("[data-role=replay-slider]")
         await expect(slider).to_have_value(str(stage.last))
         await expect(page.locator(".entry.reply strong")).to_have_text("an outlier")
         await expect(page.locator("[data-role=controls]")).to_be_hidden()
@@ -99,7 +99,7 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         await expect(page.locator('[data-path="/checker"] .mark')).to_have_attribute("data-state", "acting")
         await expect(page.locator('[data-path="/"] > .node .mark')).to_have_attribute("data-state", "waiting")
         # In the middle of something a fork has two names: what is under way is dropped, or let run.
-        run = page.get_by_role("radio", name="Fork and let it run")
+        run = page.get_by_role("radio", name="Branch, and let it run")
         await expect(run).to_have_count(1)
         await expect(run).not_to_be_checked()
         await seek(page, stage.last)
@@ -117,7 +117,7 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         said = stage.number("say")
         await expect(slider).to_have_value(str(said - 1))
         await page.locator("[data-role=text]").fill("Is 2024 an outlier?")
-        await page.get_by_role("button", name="Fork", exact=True).click()
+        await page.get_by_role("button", name="Branch", exact=True).click()
         await expect(page.locator(".entry.incoming")).to_contain_text("Is 2024 an outlier?")
         await expect(page.locator(".entry.reply strong")).to_have_text("an outlier")
         await expect(page.locator("[data-role=replay]")).to_be_hidden()
@@ -137,7 +137,7 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         await page.locator(".entry.incoming").first.hover()
         await page.get_by_role("button", name="Edit", exact=True).click()
         await page.locator("[data-role=text]").fill("Is 2023 an outlier?")
-        await page.get_by_role("button", name="Fork", exact=True).click()
+        await page.get_by_role("button", name="Branch", exact=True).click()
         await expect(page.locator(".entry.incoming")).to_contain_text("Is 2023 an outlier?")
         await expect(branches).to_contain_text("of 3")
         # Both were made in the same second, so either may be the second.
@@ -160,11 +160,11 @@ def test_looking_back_in_a_running_session_misses_nothing(tmp_path: Path) -> Non
         # Something happens meanwhile; the past stays as it was.
         before = stage.last
         await stage.session.ask("Use three standard deviations.")
-        slider = page.get_by_role("slider", name="Record")
+        slider = page.locator("[data-role=replay-slider]")
         await expect(slider).to_have_attribute("max", str(stage.last))
         assert stage.last > before
         await expect(page.locator(".entry.reply")).to_have_count(0)
-        await page.get_by_role("button", name="Back to now").click()
+        await page.locator("[data-role=replay-close]").click()
         await expect(page.locator(".entry.reply em")).to_have_text("not")
         await expect(page.get_by_role("treeitem")).to_have_count(2)
         await expect(page.get_by_role("button", name="Send")).to_be_visible()
@@ -178,7 +178,7 @@ def test_a_session_that_another_process_holds_is_opened_to_look_at(tmp_path: Pat
             page = await browser.page()
             await page.goto(f"http://127.0.0.1:{browser.server.port}/#{stage.session.id}")
             await expect(page.locator("[data-role=news]")).to_contain_text("another process")
-            await expect(page.get_by_role("slider", name="Record")).to_have_value(str(stage.last))
+            await expect(page.locator("[data-role=replay-slider]")).to_have_value(str(stage.last))
             await expect(page.locator(".entry.reply strong")).to_have_text("an outlier")
             await expect(page).to_have_url(re.compile(f"#replay:{stage.session.id}$"))
 
@@ -189,7 +189,7 @@ def test_playing_goes_to_the_end_and_stops(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page(f"replay:{stage.session.id}")
         await page.get_by_label("Speed").select_option("64")
-        slider = page.get_by_role("slider", name="Record")
+        slider = page.locator("[data-role=replay-slider]")
         await expect(slider).to_have_value(str(stage.last))
         # Playing may be over sooner than one can look, so the page keeps every record that was shown.
         await slider.evaluate(NOTE_STEPS)
@@ -212,7 +212,7 @@ def test_the_exact_context_is_shown_with_what_was_reused(tmp_path: Path) -> None
         page = await stage.browsing.page(stage.session.id)
         await page.get_by_role("tab", name="Context").click()
         pane = page.locator("#inspector-panel")
-        await expect(pane).to_contain_text("Reused prefix")
+        await expect(pane).to_contain_text("Unchanged")
         fresh = pane.locator(".seen.fresh details")
         await expect(fresh).to_have_count(2)
         await expect(fresh.last.locator("pre")).to_contain_text("It is an outlier by $")
@@ -228,7 +228,7 @@ def test_the_exact_context_is_shown_with_what_was_reused(tmp_path: Path) -> None
         await expect(fresh.last.locator("pre")).to_contain_text("Is 2025 an outlier?")
         await expect(pane.get_by_role("button", name="Earlier")).to_be_disabled()
         await seek(page, 1)
-        await expect(pane).to_contain_text("has had no turn here")
+        await expect(pane).to_contain_text("has not asked its model")
 
     on_stage(tmp_path, test)
 
@@ -259,7 +259,7 @@ def test_variables_open_from_the_list_and_from_chips(tmp_path: Path) -> None:
         await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Replay", exact=True).click()
         await seek(page, 2)
-        await expect(pane).to_contain_text("no variables here")
+        await expect(pane).to_contain_text("no variables yet")
 
     on_stage(tmp_path, test)
 
@@ -267,7 +267,7 @@ def test_variables_open_from_the_list_and_from_chips(tmp_path: Path) -> None:
 def test_the_gate_tab_is_an_audit(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page(f"{stage.session.id}/checker")
-        await page.get_by_role("tab", name="Gate").click()
+        await page.get_by_role("tab", name="Permissions").click()
         pane = page.locator("#inspector-panel")
         decisions = pane.locator(".decision")
         await expect(decisions).to_have_count(2)
@@ -292,7 +292,7 @@ def test_the_tabs_by_keyboard(tmp_path: Path) -> None:
         page = await stage.browsing.page(stage.session.id)
         await page.get_by_role("tab", name="Facts").focus()
         await page.keyboard.press("ArrowLeft")
-        records = page.get_by_role("tab", name="Records")
+        records = page.get_by_role("tab", name="Journal")
         await expect(records).to_be_focused()
         await expect(records).to_have_attribute("aria-selected", "true")
         rows = page.locator("#inspector-panel").locator(".rows li")
@@ -312,7 +312,7 @@ def test_a_record_of_another_time_is_found_from_the_list(tmp_path: Path) -> None
         async with runtime(tmp_path, replies({})) as opened, browsing(opened) as browser:
             page = await browser.page("replay:20260304-050607-0a0b0c0d")
             await expect(page.locator("[data-role=replay-total]")).to_have_text("of 3000")
-            await page.get_by_role("tab", name="Records").click()
+            await page.get_by_role("tab", name="Journal").click()
             pane = page.locator("#inspector-panel")
             # Rows of the list's beginning stand there until it has followed the scrolling.
             top = await pane.locator(".rows button").first.get_attribute("data-n")
@@ -366,8 +366,8 @@ def test_a_record_of_another_time_is_found_from_the_list(tmp_path: Path) -> None
 def test_the_replay_bar_fits_everywhere(tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page(f"replay:{stage.session.id}", width=width, height=720, scheme=scheme)
-        await expect(page.get_by_role("slider", name="Record")).to_be_in_viewport()
-        await expect(page.get_by_role("button", name="Fork from here")).to_be_in_viewport()
+        await expect(page.locator("[data-role=replay-slider]")).to_be_in_viewport()
+        await expect(page.locator("[data-role=replay-fork]")).to_be_in_viewport()
         await expect(page.locator("[data-role=text]")).to_be_in_viewport()
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         wide = await page.locator("[data-role=replay]").evaluate("bar => bar.scrollWidth <= bar.clientWidth")

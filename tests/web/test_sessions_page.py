@@ -111,7 +111,7 @@ def test_sessions_are_found_named_pinned_deleted_and_had_back(tmp_path: Path) ->
             gone = page.get_by_role("button", name="Delete for good")
             await gone.click()
             await expect(page.locator(".session-actions .sure")).to_have_text(
-                "Nothing of it can be had back. Delete?"
+                "This can't be undone. Delete it?"
             )
             await page.locator(".session-actions .sure").click()
             await expect(page.get_by_text("Deleted (1)")).to_be_hidden()
@@ -263,7 +263,7 @@ def test_text_is_found_in_all_of_a_session_and_reached() -> None:
             await expect(page.locator("[data-role=agent-name]")).to_have_text("Root agent")
             await expect(page.locator(".entry.flash")).to_contain_text("Begin with the needle.")
             await expect(bar.locator(".hit mark")).to_have_text("needle")
-            await bar.get_by_role("combobox", name="Whose words").select_option("agents")
+            await bar.get_by_role("combobox", name="Search in").select_option("agents")
             await expect(bar.locator(".find-count")).to_have_text("1 found")
             await bar.get_by_role("combobox", name="Of which agent").select_option("/")
             await expect(bar.locator(".find-count")).to_have_text("No matches")

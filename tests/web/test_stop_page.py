@@ -172,7 +172,7 @@ def test_a_running_tool_is_interrupted_paused_and_stopped_and_the_page_says_befo
         await page.locator('[data-path="/a"]').click()
         await page.locator("[data-role=controls]").get_by_role("button", name="Pause").click()
         held = page.locator(".held")
-        await expect(held).to_contain_text("Paused. What runs comes to its end: t.write (")
+        await expect(held).to_contain_text("Still running until finished: t.write (")
         await page.locator('[data-path="/"] > .node').click()
         await expect(held).to_contain_text("/a is paused.")
         await expect(page.locator('[data-path="/"] > .node .node-doing')).to_contain_text("/a is paused")

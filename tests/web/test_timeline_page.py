@@ -23,7 +23,7 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
         async with browsing(FakeRuntime(), FakeAround()) as browser:
             page = await browser.page("replay:research", height=900)
             # An example begins at its beginning; what its agents took is that of the record that is shown.
-            slider = page.get_by_role("slider", name="Record")
+            slider = page.locator("[data-role=replay-slider]")
             await expect(slider).to_have_value("2")
             await expect(page.locator("[data-role=replay-total]")).to_have_text("of 51")
             await page.locator("[data-role=replay-last]").click()

@@ -75,7 +75,7 @@ def test_files_are_listed_shown_compared_fetched_and_mentioned(tmp_path: Path) -
             await expect(dialog.locator("svg, img, iframe")).to_have_count(0)
             await page.keyboard.press("Escape")
             await panel.locator('[data-path="away"]').click()
-            await expect(dialog).to_contain_text("A link to /etc/passwd. Links are not followed here.")
+            await expect(dialog).to_contain_text("A link to /etc/passwd. Links are not followed.")
             await expect(dialog).not_to_contain_text("root:")
             await page.keyboard.press("Escape")
             await panel.locator('[data-path="late.bin"]').click()
@@ -87,7 +87,7 @@ def test_files_are_listed_shown_compared_fetched_and_mentioned(tmp_path: Path) -
             await page.keyboard.press("Escape")
 
             # What a call changed; then another version, and the change since the beginning.
-            await panel.get_by_label("By change").check()
+            await panel.get_by_label("By time of change").check()
             await expect(panel.locator(".workspace-change")).to_have_count(3)
             await check(page, "changes")
             await panel.locator(".workspace-change").first.get_by_role("button", name="notes.md").click()
@@ -166,7 +166,7 @@ def test_files_that_a_reply_names_open_and_pictures_are_shown(tmp_path: Path) ->
             panel = page.locator("#inspector-panel")
             await expect(panel).to_contain_text("As they are now.")
             await page.get_by_role("button", name="Replay", exact=True).click()
-            await page.get_by_role("spinbutton", name="Record number").fill("2")
+            await page.locator("[data-role=replay-number]").fill("2")
             await page.keyboard.press("Enter")
             await expect(panel).to_contain_text("As they were after shell.run")
             await expect(panel.locator(".workspace-file")).to_have_count(1)
@@ -174,7 +174,7 @@ def test_files_that_a_reply_names_open_and_pictures_are_shown(tmp_path: Path) ->
             await expect(dialog.locator("pre")).to_have_text("# One\n")
             await expect(dialog.get_by_label("Version").locator("option")).to_have_count(1)
             await page.keyboard.press("Escape")
-            await page.get_by_role("button", name="Back to now").click()
+            await page.locator("[data-role=replay-close]").click()
             await expect(panel).to_contain_text("As they are now.")
 
     run(test)

@@ -27,7 +27,7 @@ export class BudgetBar {
     this.store = store;
     const add = this.#button(() => t("Add {tokens}", { tokens: tokens(this.#more()) }), () => request("budget", { tokens: this.#more() }));
     const compress = this.#button(() => t("Compress"), () => request("compress"));
-    compress.title = t("Has a model summarize what was said so far, so that each answer takes fewer tokens");
+    compress.title = t("A model summarizes what was said so far, so that each answer takes fewer tokens");
     const summary = this.#button(() => t("New session from a summary"), async () => begin((await request("summary")).text));
     const change = this.#button(() => t("Settings"), async () => settings());
     change.title = t("How many tokens new sessions may use is a setting");

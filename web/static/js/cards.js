@@ -108,7 +108,7 @@ export class Cards {
   /** Whose replies were waited for. @param {JournalRecord} record */
   #replies({ took }) {
     const names = [...new Set((took ?? []).map((n) => this.store.record(n)?.agent ?? ""))].filter(Boolean);
-    const words = names.length === 0 ? t("No reply was there.")
+    const words = names.length === 0 ? t("There was no reply.")
       : names.length === 1 ? t("The reply of {name} is in.", { name: nameOf(names[0]) })
         : t("The replies of {names} are in.", { names: joined(names.map(nameOf), "and") });
     return el("p", { className: "aside" }, words);

@@ -32,7 +32,7 @@ import { t } from "./language.js";
  * @property {(text: string) => void} keepFirst
  */
 
-const INTENTS = [t("Observe: agents may look, but change nothing"), t("Operate: agents may change things in the sandbox"), t("Override: agents may do what can't be undone")];
+const INTENTS = [t("read only (agents look around, but change nothing)"), t("change files (agents may also write and run programs in the sandbox)"), t("anything (agents may also delete, send data out, and do what can't be undone)")];
 
 /**
  * @param {Page} page
@@ -60,7 +60,7 @@ export function commandsOf(page) {
     { name: t("Settings: look, language, models, this machine"), keys: "Alt+Shift+G", run: () => page.settings.show() },
     ...(node ? [
       { name: node.paused ? t("Resume {name}", { name }) : t("Pause {name}", { name }), keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },
-      { name: t("Intervene in {name}", { name }), keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
+      { name: t("Tell {name} something", { name }), keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
       { name: t("Stop {name} and all below it", { name }), run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
     ] : []),
     { name: t("Keep what is in the message field as a first message"), run: () => page.keepFirst(page.composer.text), when: () => Boolean(page.composer.text.trim()) },
@@ -69,7 +69,7 @@ export function commandsOf(page) {
       page.composer.put(text);
     } })),
     ...page.plans.map((plan) => ({ name: t("Run the plan {plan}, after a look at it", { plan }), run: () => page.runPlan(plan), when: () => !store.past })),
-    ...INTENTS.map((words, value) => ({ name: t("Intent {words}", { words }), run: () => page.setIntent(value), when: live })),
+    ...INTENTS.map((words, value) => ({ name: t("Permission: {words}", { words }), run: () => page.setIntent(value), when: live })),
     ...TABS.map(([tab, label]) => ({ name: t("Details: {label}", { label }), run: () => page.inspector.reach(tab) })),
     ...store.nodes.map(({ path }) => ({ name: t("Go to {path}", { path: agentName(path) }), run: () => page.choose(path) })),
   ];

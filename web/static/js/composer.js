@@ -14,11 +14,11 @@ import { t } from "./language.js";
 /** @type {Record<Mode, [string, string]>} */
 const MODES = {
   say: [t("Message"), t("Answered when the present answer is finished")],
-  deliver: [t("Before its next tool"), t("As soon as possible; what runs comes to its end")],
+  deliver: [t("Before its next tool"), t("As soon as possible; tools that are running finish first")],
   queue: [t("After this turn"), t("With the results of this turn")],
-  interrupt: [t("Stop and read now"), t("Ends what it writes and the tools that run; nothing of it is lost")],
-  fork: [t("Fork"), t("A new session that begins with all up to here and goes on with this; what was under way here is not carried out")],
-  run: [t("Fork and let it run"), t("Likewise, and what was under way here is carried out")],
+  interrupt: [t("Stop and read now"), t("Stops its writing and its running tools at once; what there is stays")],
+  fork: [t("Branch"), t("A new session that begins with everything up to here and goes on with this. What was under way here is not carried out.")],
+  run: [t("Branch, and let it run"), t("The same, but what was under way here is carried out")],
 };
 
 /** Whether the text is typed on a screen. */
@@ -117,7 +117,7 @@ export class Composer {
     this.#swap();
     const open = this.#forksOpen = past && this.store.nodes.some(cancellable);
     const key = past ? `past ${open}` : `${selected} ${session.id === null}`;
-    const label = past ? t("Go on from record {shown} in a fork", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
+    const label = past ? t("Go on differently from here (entry {shown})", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
     setText(this.#label, label);
     this.#text.placeholder = past ? t("Go on differently from here") : selected === "/" ? t("Write a message") : t("Tell {selected} something; only it will read this", { selected });
     if (key === this.#addressee) return;
@@ -128,7 +128,7 @@ export class Composer {
     this.ways.offer(this.#mode === "say");
     const legend = this.#modes.firstElementChild;
     this.#modes.replaceChildren(...(legend ? [legend] : []), ...offered.map((mode) => this.#choice(mode)));
-    setText(this.#send, past ? t("Fork") : t("Send"));
+    setText(this.#send, past ? t("Branch") : t("Send"));
     this.#form.classList.toggle("forking", past);
     this.say("");
   }

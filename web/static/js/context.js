@@ -22,16 +22,16 @@ export function contextView(seen, turn, { earlier, later, go, reveal }) {
   const all = size(seen.messages);
   const back = step(t("Earlier"), earlier, go);
   const on = step(t("Later"), later, go);
-  const at = el("button", { type: "button", className: "link", title: t("Show the reply in the dialogue") }, t("record {n}", { n: String(seen.record) }));
+  const at = el("button", { type: "button", className: "link", title: t("Show the reply in the dialogue") }, t("journal entry {n}", { n: String(seen.record) }));
   at.addEventListener("click", () => reveal(seen.record));
   const usage = turn?.usage;
-  const counted = usage ? t("The endpoint counted {prompt} tokens, {cached} of them from its cache.", { prompt: tokens(usage.prompt), cached: share(usage.cached, usage.prompt) }) : "";
+  const counted = usage ? t("The provider counted {prompt} tokens, {cached} of them from its cache.", { prompt: tokens(usage.prompt), cached: share(usage.cached, usage.prompt) }) : "";
   return el("div", { className: "context" },
-    el("div", { className: "steps" }, back, el("span", {}, `${t("Seen for")} `, at), on),
-    meter(size(reused), all, t("Share of the context that stood there before")),
-    el("p", { className: "facts" }, t("{reused} of {all} characters were sent before. {counted}", { reused: share(size(reused), all), all: tokens(all), counted })),
-    ...section(t("Reused prefix"), reused, size(reused), false),
-    ...section(t("New in this turn"), fresh, size(fresh), true));
+    el("div", { className: "steps" }, back, el("span", {}, `${t("What the model saw for")} `, at), on),
+    meter(size(reused), all, t("Share that is unchanged since its last reply")),
+    el("p", { className: "facts" }, t("{reused} of {all} characters are unchanged since its last reply. {counted}", { reused: share(size(reused), all), all: tokens(all), counted })),
+    ...section(t("Unchanged"), reused, size(reused), false),
+    ...section(t("New"), fresh, size(fresh), true));
 }
 
 /**
@@ -57,7 +57,7 @@ function shown(message, open) {
   const details = /** @type {HTMLDetailsElement} */ (el("details", {}, summary));
   const fill = () => {
     if (!details.open || details.childElementCount > 1) return;
-    details.append(message.text ? el("pre", { tabIndex: 0 }, message.text) : el("p", { className: "nothing" }, t("Too long to be shown here; the command iact context prints it.")));
+    details.append(message.text ? el("pre", { tabIndex: 0 }, message.text) : el("p", { className: "nothing" }, t("Too long to show here. Print it with: iact context")));
   };
   details.addEventListener("toggle", fill);
   details.open = open;

@@ -41,7 +41,7 @@ export function controls(actions, { labels }) {
       if (view.path !== node?.path) sure.reset();
       node = view;
       name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", view.path);
-      toggle.title = view.paused ? t("Resume") : t("Nothing new begins; tools that run come to their end");
+      toggle.title = view.paused ? t("Resume") : t("Nothing new begins; tools that are running finish first");
       name(inject, t("Tell it something"), "inject", view.path);
       if (!cancel.classList.contains("sure")) name(cancel, t("Stop"), "cancel", view.path);
       cancel.disabled = !cancellable(view);

@@ -199,7 +199,7 @@ export class Dialogue {
     const body = el("div", { className: "entry-body md" });
     this.#fill(body, entry);
     const receipt = el("span", { className: "receipt" }, entry.look === "intervention" ? this.#receipt(record.n) : "");
-    const when = el("time", { className: "when", dateTime: record.at, title: `${dateTime(record.at)} · ${t("Record {n}", { n: String(record.n) })}` }, timeOfDay(record.at));
+    const when = el("time", { className: "when", dateTime: record.at, title: `${dateTime(record.at)} · ${t("Journal entry {n}", { n: String(record.n) })}` }, timeOfDay(record.at));
     const from = entry.agent ? agentLink(entry.agent, entry.from) : entry.from;
     const head = el("header", { className: "entry-head" }, el("span", { className: "from" }, from), receipt, when);
     if (record.kind === "say" && record.said !== undefined) head.insertBefore(this.#amending(record), when);
@@ -240,7 +240,7 @@ export class Dialogue {
 
   /** @param {JournalRecord} record */
   #amending(record) {
-    const button = el("button", { type: "button", className: "amend", title: t("Say something else here, in a fork of this session") }, t("Edit"));
+    const button = el("button", { type: "button", className: "amend", title: t("Say something else here, in a branch of this session") }, t("Edit"));
     button.addEventListener("click", () => this.amend(record));
     return button;
   }
@@ -306,7 +306,7 @@ export class Dialogue {
     const shown = this.#list.querySelector(".empty");
     if (!blank || id !== null) shown?.remove();
     else if (!shown) this.#list.append(this.#welcome());
-    else if ((model && !shown.querySelector(".aside")) || (examples.length && !shown.querySelector(".examples")) || kept.length !== shown.querySelectorAll(".kept").length) shown.replaceWith(this.#welcome());
+    else if ((model && shown.querySelector("[data-role=answers]")?.textContent !== t("Model: {model}", { model })) || (examples.length && !shown.querySelector(".examples")) || kept.length !== shown.querySelectorAll(".kept").length) shown.replaceWith(this.#welcome());
   }
 
   #welcome() {

@@ -10,7 +10,7 @@ import { number, t } from "./language.js";
 /** Over how many of the newest turns the speed is taken. */
 const RECENT = 10;
 
-const INTENTS = [t("0, observe"), t("1, operate"), t("2, override")];
+const INTENTS = [t("Read only"), t("Change files"), t("Anything")];
 
 /**
  * @param {Store} store
@@ -41,9 +41,9 @@ function agentFacts(store, node) {
   return [
     [t("Path"), node.path],
     [t("Called by"), !node.caller || node.caller === "user" ? t("you") : node.caller],
-    [t("State"), node.paused ? t("{state}, held here", { state: stateName(node.state) }) : stateName(node.state)],
+    [t("State"), node.paused ? t("{state}, paused by you", { state: stateName(node.state) }) : stateName(node.state)],
     [t("Model"), node.model],
-    [t("Turns"), number(node.turns)],
+    [t("Model replies"), number(node.turns)],
     // The root's intent is the session's, which a person changes.
     ...grantFacts(birth?.grant ? { ...birth.grant, intent: null } : birth),
   ];
@@ -59,14 +59,14 @@ function sessionFacts(store) {
     nodes.reduce((total, node) => total + node[key], 0);
   const prompt = sum("prompt_tokens");
   return [
-    [t("Intent"), INTENTS[session.intent] ?? String(session.intent)],
+    [t("Permission"), INTENTS[session.intent] ?? String(session.intent)],
     [t("Agents"), number(nodes.length)],
     [t("Tokens"), tokens(prompt + sum("completion_tokens"))],
-    [t("Reused"), share(sum("cached_tokens"), prompt)],
+    [t("From cache"), share(sum("cached_tokens"), prompt)],
     [t("Speed"), speed(store)],
     [t("Cost"), cost(session.prices, nodes)],
     ...(store.past ? [] : running(store)),
-    [t("Records"), number(count)],
+    [t("Journal entries"), number(count)],
     [t("Model"), session.model],
     [t("Journal"), session.journal.split("/").slice(-3).join("/")],
   ];
@@ -79,7 +79,7 @@ function sessionFacts(store) {
  */
 function running({ nodes, modules }) {
   const thinking = nodes.filter((node) => node.state === "thinking").length;
-  return [[t("Models running"), String(thinking)], [t("Modules running"), String(modules)]];
+  return [[t("Models writing now"), String(thinking)], [t("Tools running now"), String(modules)]];
 }
 
 /** How fast models wrote the newest turns, waiting for the first token included. @param {Store} store */
@@ -128,9 +128,9 @@ export function meter(value, whole, label) {
 function usage(node) {
   return [el("h3", {}, t("Tokens")), facts([
     [t("Read"), tokens(node.prompt_tokens)],
-    [t("Of it reused"), `${tokens(node.cached_tokens)} (${share(node.cached_tokens, node.prompt_tokens)})`],
+    [t("From cache"), `${tokens(node.cached_tokens)} (${share(node.cached_tokens, node.prompt_tokens)})`],
     [t("Written"), tokens(node.completion_tokens)],
-  ]), meter(node.cached_tokens, node.prompt_tokens, t("Reused share of prompt tokens"))];
+  ]), meter(node.cached_tokens, node.prompt_tokens, t("Share of the tokens read that came from the cache"))];
 }
 
 /** @param {TreeNode} node */
@@ -138,7 +138,7 @@ function budget(node) {
   if (!node.allowance) return [];
   const { left = 0, lent = 0 } = node;
   return [el("h3", {}, t("Budget")), facts([[t("Left"), t("{left} of {allowance} ({share})", { left: tokens(left), allowance: tokens(node.allowance), share: share(left, node.allowance) })],
-    [t("Of it lent to children"), lent ? tokens(lent) : ""]]),
+    [t("Lent to agents it called"), lent ? tokens(lent) : ""]]),
     meter(left, node.allowance, t("Share of the budget that is left"))];
 }
 
@@ -153,6 +153,6 @@ function grantFacts(grant) {
   return [
     [t("Scope"), typeof scope === "string" ? scope : ""],
     [t("Functions"), Array.isArray(allow) ? [...new Set(allow.flat())].join(", ") : ""],
-    [t("Intent, at most"), typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
+    [t("Permission, at most"), typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
   ];
 }

@@ -67,7 +67,7 @@ export class Files {
   /** @param {File[]} files */
   send(files) {
     if (!this.allowed()) {
-      this.say(t("A file can only be handed in where a session goes on; leave the replay first."), true);
+      this.say(t("Files can't be added during a replay. Go back to live first."), true);
       return;
     }
     for (const file of files) this.#queue = this.#queue.then(() => this.#upload(file)).catch((error) => this.say(error.message, true));
@@ -77,7 +77,7 @@ export class Files {
   async #upload(file) {
     await this.#send(file);
     const { name } = await this.connection.request("upload.end");
-    this.say(t("{file} is {name} from the root agent's next turn on.", { file: file.name, name: `$${name}` }));
+    this.say(t("{file} is uploaded. The root agent can use it as {name} from its next turn.", { file: file.name, name: `$${name}` }));
   }
 
   /** @param {File} file */

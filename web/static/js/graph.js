@@ -61,7 +61,7 @@ export class PlanView {
     this.#drawn = key;
     const { versions, changes } = readPlan(records);
     if (!versions.length) {
-      this.element.replaceChildren(el("p", { className: "nothing" }, t("There is no plan here.")));
+      this.element.replaceChildren(el("p", { className: "nothing" }, t("There is no plan yet.")));
       return;
     }
     const found = versions.findIndex((one) => one.version === this.#version);
@@ -93,7 +93,7 @@ export class PlanView {
    */
   #head(facts, { path, live, allowance }) {
     const { ending } = facts;
-    const say = facts.awaited ? t("It waits for you: nothing has begun.") : ending ? outcome(ending) : "";
+    const say = facts.awaited ? t("It waits for you to start it.") : ending ? outcome(ending) : "";
     const rows = [[t("Mode"), [facts.mode, facts.options].filter(Boolean).join(", ")], [t("Chosen because"), facts.chosen],
       [t("Budget"), allowance ? t("{count} tokens", { count: tokens(allowance) }) : ""],
       [t("Confidence"), ending && ending.confidence !== null ? String(ending.confidence) : ""], ...facts.profile];
@@ -256,11 +256,11 @@ class PlanForm {
 
 const ENDED = new Set(["executed", "failed", "cancelled", "skipped"]);
 /** @type {Record<string, string>} */
-const PASSED = { semantic: t("its contract held: a model judged it"), left_out: t("left out"), parsed: "" };
+const PASSED = { semantic: t("its check passed: a model judged it"), left_out: t("left out"), parsed: "" };
 
 /** @param {string} kind of the rule that a result passed */
 function passed(kind) {
-  return PASSED[kind] ?? t("its contract held: {kind}", { kind: readable(kind) });
+  return PASSED[kind] ?? t("its check passed: {kind}", { kind: readable(kind) });
 }
 
 /**
@@ -301,7 +301,7 @@ function race(step, version, states, facts) {
     return copied ? t("It lost the race to {step}; its copy of the workspace is gone.", { step: won }) : t("It lost the race to {step}.", { step: won });
   }
   if (cause === "succeeded" && [...rivals].some((one) => states.get(one)?.cause === "lost_race")) {
-    return copied ? t("It won the race: what it wrote in its copy stands in the workspace.") : t("It won the race.");
+    return copied ? t("It won the race: what it wrote in its copy is in the workspace.") : t("It won the race.");
   }
   return copied && !ENDED.has(states.get(step.id)?.state ?? "") ? t("It races in a copy of the workspace.") : "";
 }
@@ -321,9 +321,9 @@ function diagnosis(step, version, states) {
     if (one.kind === "micro_planner" && output) {
       const { failure, cause, action: does, confidence, reason } = output;
       const words = [failure, cause && t("cause: {cause}", { cause }), does && t("so: {does}", { does: readable(String(does)) }), confidence !== undefined && confidence !== null && t("confidence {confidence}", { confidence }), reason].filter(Boolean);
-      found.push(t("Looked into by {id}: {words}", { id: one.id, words: words.join(" · ") || t("no way to mend it") }));
+      found.push(t("Examined by {id}: {words}", { id: one.id, words: words.join(" · ") || t("no fix") }));
     } else if (one.kind === "tool" || one.kind === "agent") {
-      found.push(t("{id} stands in for it.", { id: one.id }));
+      found.push(t("{id} replaces it.", { id: one.id }));
     }
   }
   return found;
@@ -331,8 +331,8 @@ function diagnosis(step, version, states) {
 
 /** @param {NonNullable<PlanFacts["ending"]>} ending */
 function outcome({ status, shortfall, bound }) {
-  const words = { concluded: t("It concluded: its goal counts as reached."), partial: t("It came back partial."), failed: t("It failed."), cancelled: t("It was cancelled.") }[status] ?? readable(status);
-  return [words, shortfall && t("Its goal was not reached: {shortfall}", { shortfall }), bound && t("It was ended by the bound on {bound}.", { bound })].filter(Boolean).join(" ");
+  const words = { concluded: t("It finished: its goal is reached."), partial: t("It finished, but some steps failed."), failed: t("It failed."), cancelled: t("It was cancelled.") }[status] ?? readable(status);
+  return [words, shortfall && t("Its goal was not reached: {shortfall}", { shortfall }), bound && t("It reached its limit of {bound}.", { bound })].filter(Boolean).join(" ");
 }
 
 /**
@@ -380,7 +380,7 @@ function stepper(versions, index, go, reveal) {
   back.addEventListener("click", () => go(index - 1));
   on.addEventListener("click", () => go(index + 1));
   const { version, reason, n } = versions[index];
-  const name = el("button", { type: "button", className: "link", title: t("Show its record") }, t("Version {version}", { version }));
+  const name = el("button", { type: "button", className: "link", title: t("Show its journal entry") }, t("Version {version}", { version }));
   name.addEventListener("click", () => reveal(n));
   const words = versions.length > 1 ? ` ${t("of {last}", { last: versions[versions.length - 1].version })}` : "";
   return el("div", {}, el("div", { className: "steps" }, back, el("span", {}, name, words), on),

@@ -11,7 +11,7 @@ import { Rows } from "./rows.js";
 /** @typedef {"facts"|"plan"|"files"|"timeline"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
 
 /** @type {[Tab, string][]} */
-export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["timeline", t("Timeline")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Gate")], ["records", t("Records")]];
+export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["timeline", t("Timeline")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Permissions")], ["records", t("Journal")]];
 /** Milliseconds of rest before the server is asked again while things move. */
 const REST = 160;
 /** How many turns' memories are shown. */
@@ -47,8 +47,8 @@ export class Inspector {
     this.reveal = reveal;
     this.open = open;
     this.files = files;
-    this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), t("Records, newest first"));
-    this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), t("Decisions of the gate, newest first"));
+    this.#records = new Rows(this.#pane, 26, (record) => this.#row(record), t("Journal entries, newest first"));
+    this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), t("Calls allowed and denied, newest first"));
     store.addEventListener("selected", () => this.#plan?.reset());
     for (const [tab, label] of TABS) {
       const button = el("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "inspector-panel" }, label);
@@ -224,7 +224,7 @@ export class Inspector {
 
   /** @param {number} turn */
   async #context(turn) {
-    if (!turn) return [nothing(t("This agent has had no turn here."))];
+    if (!turn) return [nothing(t("This agent has not asked its model yet."))];
     const seen = await this.ask("context", { path: this.store.selected, at: turn });
     const turns = this.#turns();
     const place = turns.indexOf(seen.record);
@@ -253,7 +253,7 @@ export class Inspector {
     const key = `${store.session.id} ${store.selected} ${found.map((record) => record.n).join(" ")} ${ready}`;
     if (key === this.#answered) return;
     this.#answered = key;
-    if (!found.length) return this.#put([nothing(t("Memory brought nothing to this agent's turns."))]);
+    if (!found.length) return this.#put([nothing(t("Nothing was recalled for this agent."))]);
     return this.#put(found.map((record) => {
       const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, t("Before record {n}", { n: String(record.n + 1) }));
       head.addEventListener("click", () => this.reveal(record.n));
@@ -274,7 +274,7 @@ export class Inspector {
     const all = this.#everyone.checked ? store.records.slice(0, store.count) : store.own(store.selected);
     const found = all.filter((record) => record.kind === "gate" && (record.allow !== true || !this.#denied.checked));
     this.#decisions.show(found.reverse());
-    this.#decisions.list.dataset.empty = this.#denied.checked ? t("Nothing was denied.") : t("The gate has decided nothing yet.");
+    this.#decisions.list.dataset.empty = this.#denied.checked ? t("Nothing was denied.") : t("No tool has been called yet.");
   }
 
   /** @param {JournalRecord} record */

@@ -17,7 +17,7 @@ export function showLevels(group, named, now) {
   if (!known.includes(now)) between.push([String(now), now]);
   for (const [name, value] of between.sort(([, a], [, b]) => a - b)) {
     const input = el("input", { type: "radio", name: "intent", value: String(value) });
-    const title = value < 1 ? t("Intent {value}: between Observe and Operate, as the policy says", { value }) : t("Intent {value}: between Operate and Override, as the policy says", { value });
+    const title = value < 1 ? t("Between Read only and Change files ({value}): what your policy allows there", { value }) : t("Between Change files and Anything ({value}): what your policy allows there", { value });
     const label = el("label", { title, "data-level": name }, input, el("span", {}, name));
     common[Math.ceil(value)].before(label);
   }

@@ -109,7 +109,7 @@ function calledAt(store, path) {
  * @param {number} now
  */
 function acting(store, node, now) {
-  if (node.kind === "plan") return node.doing ? t("Running: {steps}", { steps: node.doing }) : t("Working out what is next");
+  if (node.kind === "plan") return node.doing ? t("Running: {steps}", { steps: node.doing }) : t("Deciding what to do next");
   const calls = [...store.outputs].filter(([, output]) => output.agent === node.path).map(([n]) => store.record(n));
   return timed(t("{function} is running", { function: node.doing || t("A tool") }), calls[0]?.at ?? "", now);
 }
@@ -142,7 +142,7 @@ export function endedAs(node) {
     case "turns": return t("limit of turns reached");
     case "time": return t("time limit reached");
     case "context": return t("context is full");
-    case "loop": return t("went round in circles");
+    case "loop": return t("repeated itself");
     case "length": return t("cut off at the length limit");
     default: return "";
   }

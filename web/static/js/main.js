@@ -235,7 +235,7 @@ new Palette(() => commandsOf({
   setIntent: (value) => attempt(connection.request("intent", { value })),
   exportPage: () => fetchFile("export", {}),
   plans: kept,
-  keepFirst: (text) => attempt(changeFirst("first.keep", { name: snippet(text) || text.trim().slice(0, 60), text }).then(() => composer.say(t("It is kept, and offered where a session begins.")))),
+  keepFirst: (text) => attempt(changeFirst("first.keep", { name: snippet(text) || text.trim().slice(0, 60), text }).then(() => composer.say(t("Kept. It is offered when you begin a session.")))),
   runPlan: (name) => attempt(runPlan(name)),
 }), askForPlans);
 
@@ -293,7 +293,7 @@ async function openResult(path, n) {
   const made = store.record(n)?.function;
   const found = list.find((/** @type {import("./types.js").Variable} */ one) => one.origin === made);
   if (found) await variable.show(path, found.name);
-  else composer.say(t("It is no variable."), true);
+  else composer.say(t("This is not a variable."), true);
 }
 
 /**
@@ -448,7 +448,8 @@ for (const what of ["session", "records", "reset", "sessions"]) store.addEventLi
 
 store.addEventListener("session", () => {
   const { model, intent, levels } = store.session;
-  part("model").hidden = !model;
+  // Where nothing was said yet, the dialogue itself says which model answers.
+  part("model").hidden = !model || store.session.id === null;
   part("model").title = model;
   setText(part("model"), model);
   showLevels(part("intent"), levels, intent);

@@ -68,7 +68,7 @@ export class MemoriesDialog {
     forget.addEventListener("click", () => {
       if (forget.classList.contains("sure")) this.#forget(one, row);
       forget.classList.add("sure");
-      setText(forget, t("Really forget it?"));
+      setText(forget, t("Forget it for good?"));
     });
     forget.addEventListener("blur", () => {
       forget.classList.remove("sure");
@@ -85,7 +85,7 @@ export class MemoriesDialog {
    * @param {HTMLElement} button what opened it
    */
   #edit(one, row, text, button) {
-    const field = /** @type {HTMLTextAreaElement} */ (el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": t("What it shall read") }));
+    const field = /** @type {HTMLTextAreaElement} */ (el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": t("New text") }));
     const cancel = el("button", { type: "button" }, t("Cancel"));
     const form = /** @type {HTMLFormElement} */ (el("form", { className: "memory-edit" }, field, el("button", { type: "submit" }, t("Save")), cancel));
     const leave = () => {
@@ -108,7 +108,7 @@ export class MemoriesDialog {
         const fresh = this.#row({ ...one, text: memory.text });
         row.replaceWith(fresh);
         fresh.querySelector("button")?.focus();
-        setText(this.#news, t("It reads so from now on; nothing is left of the old text."));
+        setText(this.#news, t("Saved. The old text is deleted."));
       } catch (error) {
         this.#say(error);
         field.focus();
@@ -127,7 +127,7 @@ export class MemoriesDialog {
     try {
       const { count } = await this.request("memory.forget", { memories: [one.id] });
       row.remove();
-      setText(this.#news, count === 1 ? t("It is forgotten.") : t("It is forgotten, with {count} more that came from the same.", { count: count - 1 }));
+      setText(this.#news, count === 1 ? t("Forgotten.") : t("Forgotten, with {count} more from the same source.", { count: count - 1 }));
       this.#field.focus();
     } catch (error) {
       this.#say(error);
@@ -145,8 +145,8 @@ export class MemoriesDialog {
  * @param {number} count
  */
 function found(query, count) {
-  if (!query) return count ? t("What was remembered last.") : t("Nothing is remembered yet.");
-  return count ? t("{count} found, the nearest first.", { count }) : t("Memory holds nothing about that.");
+  if (!query) return count ? t("Remembered last.") : t("Nothing is remembered yet.");
+  return count ? t("{count} found, best first.", { count }) : t("Nothing about that is in memory.");
 }
 
 /** How well it fits what was asked, in a word; the figures are in the title. @param {Fragment} one */

@@ -7,7 +7,7 @@ import { heard, number, t } from "./language.js";
 /** @typedef {{role: string, url: string, model: string, context: number, key: boolean, own: boolean}} Role */
 /** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
 
-const ABOUT = { smart: t("answers you, and does all that no other role does"), fast: t("judges plans, and shortens what is long") };
+const ABOUT = { smart: t("answers you, and does everything that has no role of its own"), fast: t("judges plans, and shortens long texts") };
 
 /**
  * The section of the settings. It fills itself.
@@ -31,13 +31,13 @@ export function modelsSection(request, changed) {
   /** @param {Role} role */
   const row = (role) => {
     const change = el("button", { type: "button", "aria-label": t("Change the model for {role}", { role: role.role }) }, t("Edit"));
-    const forget = el("button", { type: "button", "aria-label": t("No model of its own for {role}", { role: role.role }) }, t("Remove"));
+    const forget = el("button", { type: "button", "aria-label": t("Remove the model of {role}", { role: role.role }) }, t("Remove"));
     forget.hidden = !role.own;
     const which = !role.own && role.role !== "smart" && !role.model ? t("as smart") : role.url ? t("{model} at {url}", { model: role.model || t("its only model"), url: role.url }) : t("the embedded demonstration model");
     const facts = [which, role.url && (role.key ? t("key kept") : t("no key")), role.url && t("window of {count} tokens", { count: role.context })].filter(Boolean).join(" · ");
     const item = el("li", { "data-model-role": role.role }, el("strong", {}, role.role), " ", el("span", { className: "facts" }, /** @type {Record<string, string>} */ (ABOUT)[role.role] ?? ""), el("p", {}, facts), change, " ", forget);
     change.addEventListener("click", () => item.replaceChildren(form(role, false)));
-    forget.addEventListener("click", () => act("model.forget", { role: role.role }, t("{role} has no model of its own any more.", { role: role.role })));
+    forget.addEventListener("click", () => act("model.forget", { role: role.role }, t("{role} has no model of its own now.", { role: role.role })));
     return item;
   };
   /**
@@ -94,7 +94,7 @@ export function modelsSection(request, changed) {
     cancel.addEventListener("click", () => refresh());
     made.addEventListener("submit", (event) => {
       event.preventDefault();
-      void act("model.choose", fields(), t("{role} is chosen; it counts from the next message on.", { role: name.value.trim() }));
+      void act("model.choose", fields(), t("Saved. {role} uses this model from the next message on.", { role: name.value.trim() }));
     });
     return made;
   };

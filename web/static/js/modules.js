@@ -51,7 +51,7 @@ export class ModulesDialog {
 
   /** @param {Record<string, unknown>} fields */
   #add(fields) {
-    return this.#do("module.add", fields, t("It was added; nothing of it is approved yet."));
+    return this.#do("module.add", fields, t("Added. Approve it before agents can use it."));
   }
 
   async show() {
@@ -147,10 +147,10 @@ export class ModulesDialog {
   #controls(module, approved) {
     const all = el("button", { type: "button" }, t("Approve all of it"));
     all.hidden = approved === module.functions.length;
-    all.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, digest: module.digest }, t("{name} is approved as it is.", { name: module.name })));
+    all.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, digest: module.digest }, t("{name} is approved in its present version.", { name: module.name })));
     const remove = el("button", { type: "button" }, t("Remove"));
     remove.addEventListener("click", () => {
-      if (remove.classList.contains("sure")) this.#do("module.remove", { name: module.name }, t("{name} was removed.", { name: module.name }));
+      if (remove.classList.contains("sure")) this.#do("module.remove", { name: module.name }, t("{name} is removed.", { name: module.name }));
       remove.classList.add("sure");
       setText(remove, t("Really remove it?"));
     });

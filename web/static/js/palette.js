@@ -59,7 +59,7 @@ export class Palette {
       .slice(0, MOST);
     this.#at = 0;
     this.#list.replaceChildren(...this.#found.map((one, index) => this.#row(one, index)));
-    if (!this.#found.length) this.#list.append(el("li", { className: "empty", role: "option", "aria-disabled": "true" }, t("Nothing has such a name.")));
+    if (!this.#found.length) this.#list.append(el("li", { className: "empty", role: "option", "aria-disabled": "true" }, t("No matches.")));
     this.#mark();
   }
 

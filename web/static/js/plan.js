@@ -139,7 +139,7 @@ function profiled(fields, before) {
     ? [[again(t("Risk")), t("{risk}, so it ran as {route} ({components})", { risk: rounded(fields.risk), route: String(fields.route).replaceAll("_", " "), components: parts(fields.components) })],
       [again(t("Assumed")), list(fields.assumptions).join("; ")], [again(t("Fragile")), list(fields.fragile).join("; ")]]
     : [[again(t("Trust")), `${rounded(fields.trust)}, ${fields.verification}${fields.repair ? t("; it was repaired once") : ""}`],
-      [again(t("Lost by")), parts(fields.penalties)], [again(t("Trouble")), list(fields.issues).join("; ")],
+      [again(t("Reduced by")), parts(fields.penalties)], [again(t("Problems")), list(fields.issues).join("; ")],
       [t("Goes on as"), String(fields.climbs ?? "")]];
   return rows.filter(([, value]) => value);
 }

@@ -66,7 +66,7 @@ export class Queue {
     const below = node && !paused ? store.nodes.find((one) => one.paused && one.path !== node.path && within(one.path, node.path)) : undefined;
     this.#held.hidden = !calls.length && !below;
     if (calls.length && node) {
-      setText(this.#text, t("Paused. What runs comes to its end: {calls}", { calls: timed(calls, store.now()) }));
+      setText(this.#text, t("Paused. Still running until finished: {calls}", { calls: timed(calls, store.now()) }));
       setText(this.#act, t("Stop it now"));
       this.#does = () => this.act("calls.stop", { path: node.path });
     } else if (below) {

@@ -16,8 +16,8 @@ const MARKS = 150;
 /** What happened, in words, by the kind of its record. @type {Record<string, string>} */
 const KINDS = {
   open: t("session opened"), say: t("you wrote"), turn: t("model wrote"), reply: t("answered"), call: t("call began"), result: t("call ended"),
-  gate: t("permission checked"), clearance: t("permission asked"), spawn: t("agent started"), select: t("replies taken"), control: t("you stepped in"),
-  discard: t("text stopped"), recall: t("memory looked up"), draw: t("tokens reserved"), compress: t("history shortened"), upload: t("file handed in"),
+  gate: t("permission checked"), clearance: t("permission asked"), spawn: t("agent began"), select: t("replies read"), control: t("you acted"),
+  discard: t("writing stopped"), recall: t("memory looked up"), draw: t("tokens set aside"), compress: t("history shortened"), upload: t("file uploaded"),
   module: t("module found"), notice: t("notice"), close: t("closed"), fork: t("branched"), adopt: t("adopted"), effects: t("files looked at"), settle: t("changes settled"),
   plan: t("plan written"), extend: t("plan grew"), node: t("step moved on"), fire: t("step began"), ask: t("model asked about the plan"), wake: t("plan went on"),
 };
@@ -188,7 +188,7 @@ export class Replay {
     setText(this.#total, loading ? t("of {last}, {loaded} loaded", { last: String(session.last), loaded: String(last) }) : t("of {last}", { last: String(last) }));
     const words = record ? [timeOfDay(record.at), agentName(record.agent), KINDS[record.kind] ?? record.kind, record.function ?? record.op ?? ""].filter(Boolean).join(" · ") : "";
     setText(this.#what, words);
-    this.#slider.setAttribute("aria-valuetext", t("Record {at} of {last}: {words}", { at: String(at), last: String(last), words }));
+    this.#slider.setAttribute("aria-valuetext", t("Entry {at} of {last}: {words}", { at: String(at), last: String(last), words }));
     const playing = this.#timer !== undefined;
     if (this.#play.dataset.shape !== String(playing)) {
       this.#play.dataset.shape = String(playing);
@@ -196,10 +196,10 @@ export class Replay {
     }
     const foreign = session.foreign ?? "";
     this.#foreign.hidden = part("replay-badge").hidden = !foreign;
-    setText(this.#foreign, foreign && `${heard(`${foreign[0].toUpperCase()}${foreign.slice(1)}`)}. ${t("You can look at this session and export it. Adopt makes a session of your own of it, with copies of its files, under your rules; nothing that it had under way is carried out.")}`);
+    setText(this.#foreign, foreign && `${heard(`${foreign[0].toUpperCase()}${foreign.slice(1)}`)}. ${t("You can look at this session and export it. Adopt makes a copy of your own, with its files, under your rules. Nothing that it had under way is carried out.")}`);
     part("replay-fork").hidden = part("composer").hidden = Boolean(foreign);
     this.#close.classList.toggle("primary", Boolean(foreign) && !session.example);
-    setText(this.#close, session.example ? t("Close") : foreign ? t("Adopt") : session.readonly ? t("Open it live") : t("Back to now"));
+    setText(this.#close, session.example ? t("Close") : foreign ? t("Adopt") : session.readonly ? t("Open it") : t("Back to live"));
     this.#mark(last);
   }
 

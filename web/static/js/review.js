@@ -227,7 +227,7 @@ export class ReviewDialog {
   async #open() {
     const change = this.#changes[this.#current];
     if (!change) {
-      this.#diff.replaceChildren(el("p", { className: "nothing" }, t("Nothing waits for review.")));
+      this.#diff.replaceChildren(el("p", { className: "nothing" }, t("No changes wait for review.")));
       return;
     }
     this.#diff.replaceChildren(...this.#about(change));
@@ -238,7 +238,7 @@ export class ReviewDialog {
       const patch = await this.request("patch", { path: change.path });
       if (this.#changes[this.#current] !== change) return;
       const parts = drawn(patch.text);
-      text.replaceChildren(...(parts.length ? parts : [el("p", { className: "nothing" }, t("No line of it would change."))]));
+      text.replaceChildren(...(parts.length ? parts : [el("p", { className: "nothing" }, t("No line would change."))]));
     } catch (error) {
       text.replaceChildren(el("p", { className: "notice warning" }, error instanceof Error ? error.message : String(error)));
     }
@@ -256,7 +256,7 @@ export class ReviewDialog {
     ].filter(Boolean);
     const notes = [
       change.from ? t("Renamed from {from}: apply both to move it.", { from: change.from }) : "", change.to ? t("Renamed to {to}: apply both to move it.", { to: change.to }) : "",
-      change.conflict ? t("Somebody changed it in the directory meanwhile. Applying it overwrites that, and needs your word.") : "",
+      change.conflict ? t("Somebody changed this in your directory meanwhile. Applying it overwrites that change.") : "",
     ].filter(Boolean);
     return [
       el("h3", {}, el("span", { className: `review-kind ${change.kind}`, "aria-hidden": "true" }, SIGNS[change.kind]), " ", el("bdi", {}, change.path), el("span", { className: "sr" }, `, ${WORDS[change.kind]}`)),
@@ -276,7 +276,7 @@ export class ReviewDialog {
     const met = meant.filter((one) => one.conflict).length;
     setText(part("review-words"), op === "apply"
       ? t("This writes into your directory now: {changes}. What is overwritten or deleted there can't be brought back from here.", { changes: summary(meant) })
-      : t("This forgets what the agents did: {changes}. Your directory stays as it is.", { changes: summary(meant) }));
+      : t("This discards what the agents did: {changes}. Your directory stays as it is.", { changes: summary(meant) }));
     this.#force.checked = false;
     part("review-force-line").hidden = op === "drop" || met === 0;
     setText(part("review-force-words"), plural(met, "Also overwrite the one that changed in the directory meanwhile", "Also overwrite the {count} that changed in the directory meanwhile"));

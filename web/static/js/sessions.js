@@ -147,7 +147,7 @@ export class Sessions {
       return item;
     }
     const mark = el("span", { className: "mark", "data-state": info.state ?? "idle" });
-    const badge = info.foreign ? [el("span", { className: "badge", title: t("This installation did not make it") }, t("foreign"))] : [];
+    const badge = info.foreign ? [el("span", { className: "badge", title: t("Another installation made it") }, t("from elsewhere"))] : [];
     const facts = el("span", { className: "facts", "data-since": info.since ?? "" }, ...badge, this.#facts(info));
     const line = hit ? [el("span", { className: "hit" }, hit.before, el("mark", {}, hit.match), hit.after)] : [];
     const button = el("button", { type: "button", className: "session-open" }, mark,
@@ -289,7 +289,7 @@ export class Sessions {
           return;
         }
         gone.classList.add("sure");
-        setText(gone, t("Nothing of it can be had back. Delete?"));
+        setText(gone, t("This can't be undone. Delete it?"));
       });
       return el("li", {}, el("span", { className: "title" }, title || t("Untitled")),
         el("span", { className: "facts" }, t("deleted {time}", { time: when(deleted) })), el("div", { className: "session-actions" }, back, gone));
@@ -309,7 +309,7 @@ export class Sessions {
         const { session, foreign } = await this.page.bring(chosen);
         this.refresh();
         this.page.open(session);
-        this.#say(foreign ? t("The session came in. It is foreign: this installation did not make it.") : t("The session came in."));
+        this.#say(foreign ? t("The session is imported. Another installation made it, so you can look at it; Adopt makes a copy of your own to go on with.") : t("The session is imported."));
       } catch (error) {
         this.#say(message(error));
       }

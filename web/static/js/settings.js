@@ -34,7 +34,7 @@ export class SettingsDialog {
       const { settings, checks } = await this.request("about");
       machine.replaceChildren(
         el("h3", {}, t("This machine")), el("ul", { className: "checks" }, ...checks.map(row)),
-        el("h3", {}, t("Settings in force")), facts(settings.map((/** @type {[string, string]} */ [name, value]) => [heard(name), heard(value)])));
+        el("h3", {}, t("Current settings")), facts(settings.map((/** @type {[string, string]} */ [name, value]) => [heard(name), heard(value)])));
     } catch (error) {
       machine.replaceChildren(el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error)));
     }

@@ -35,7 +35,7 @@ export function equip(entry, store, means, how) {
     tools.append(button(t("Copy"), () => copied(/** @type {HTMLElement} */ (body).innerText)));
     if (record.kind !== "call") tools.append(button(t("Copy as Markdown"), async () => copied(record.said ?? await means.source(record.n))));
     const said = record.kind === "reply" && record.agent === "/" ? before(store, record.n) : record.kind === "say" ? record : undefined;
-    if (said?.said !== undefined && !store.session.foreign) tools.append(button(t("Try again"), () => means.again(said), t("The same words once more, in a fork before them")));
+    if (said?.said !== undefined && !store.session.foreign) tools.append(button(t("Try again"), () => means.again(said), t("The same message again, in a branch that begins before it")));
     head.insertBefore(tools, head.querySelector(".when"));
   }
   for (const block of entry.querySelectorAll(".code, .output")) dressCode(block, entry, means);
@@ -100,7 +100,7 @@ async function copied(text) {
     const done = document.execCommand("copy");
     field.remove();
     if (held instanceof HTMLElement) held.focus();
-    return done ? t("Copied") : t("The browser did not let it be copied.");
+    return done ? t("Copied") : t("The browser did not allow copying.");
   }
 }
 

@@ -15,7 +15,7 @@ import { t } from "./language.js";
  * @returns {HTMLElement}
  */
 export function variableList(list, show) {
-  if (!list.length) return el("p", { className: "nothing" }, t("This agent has no variables here."));
+  if (!list.length) return el("p", { className: "nothing" }, t("This agent has no variables yet."));
   return el("ul", { className: "variables" }, ...list.map((one) => {
     const chip = el("button", { type: "button", className: "chip" }, `$${one.name}`);
     chip.addEventListener("click", () => show(one.name));
@@ -92,7 +92,7 @@ export class VariableDialog {
   #fill(path, value, picture) {
     const button = el("button", { type: "button" }, t("Download"));
     button.addEventListener("click", () => this.download(path, value.name));
-    const vouch = el("button", { type: "button", title: t("It then counts as yours, and may reach calls that what comes from outside may not") }, t("Trust this content"));
+    const vouch = el("button", { type: "button", title: t("Marks this value as trusted. Calls that are blocked for untrusted data may then use it.") }, t("Trust this content"));
     vouch.hidden = value.labels.every((label) => label === "user" || label === "model");
     vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name));
 

@@ -140,7 +140,7 @@ export class FileDialog {
       const picture = await this.pictures.ofFile(shown, at);
       return [picture ?? el("p", { className: "nothing" }, t("This picture is too large to be shown here; download it to look."))];
     }
-    if (shown.show === "link") return [el("p", {}, t("A link to {target}. Links are not followed here.", { target: shown.target ?? "" }))];
+    if (shown.show === "link") return [el("p", {}, t("A link to {target}. Links are not followed.", { target: shown.target ?? "" }))];
     if (shown.show === "binary") return [el("p", { className: "nothing" }, t("Binary; download it to look."))];
     const text = lined(shown.text ?? "");
     if (shown.show === "large") return [el("p", { className: "facts" }, t("The file is long; this is its beginning.")), text];

@@ -9,14 +9,14 @@ import { heard, t } from "./language.js";
 
 /** What each is and when it pays, in the order in which they are offered. @type {[string, string, string][]} */
 const WAYS = [
-  ["dialogue", t("Dialogue"), t("The root works on it step by step and sees each result before it goes on")],
-  ["auto", t("Auto"), t("What the message is like decides")],
-  ["profile", t("Profile"), t("A plan with its risks and branches, written beforehand: two or three model calls")],
-  ["static", t("Static"), t("A plan that is carried out as it was written")],
-  ["reflect", t("Reflect"), t("A plan that is judged after each wave of steps")],
-  ["nreflect", t("N-reflect"), t("A plan that is judged after every few steps, while others run")],
-  ["orchestrator", t("Orchestrator"), t("A plan in which an observer looks at each result")],
-  ["analyze", t("Analyze"), t("A plan that is judged at its end, and written anew until its goal is reached")],
+  ["dialogue", t("Dialogue"), t("The root agent works step by step and sees each result before it goes on")],
+  ["auto", t("Auto"), t("Chosen by what the message asks for")],
+  ["profile", t("Profile"), t("A plan with its risks and alternatives, written beforehand in two or three model calls")],
+  ["static", t("Static"), t("The steps run as planned; nothing is judged on the way")],
+  ["reflect", t("Reflect"), t("A model judges the results after each wave of steps, and decides how to go on")],
+  ["nreflect", t("N-reflect"), t("A model judges the results after every few steps, while others run")],
+  ["orchestrator", t("Orchestrator"), t("A model looks at each result, and may add or cancel steps")],
+  ["analyze", t("Analyze"), t("A model judges the result at the end, and plans again until the goal is reached")],
 ];
 
 /** Milliseconds without a key after which a message counts as written, for now. */
@@ -70,7 +70,7 @@ export class Ways {
 
   #show() {
     this.#choice.disabled = this.#busy;
-    this.#choice.title = this.#busy ? t("The root is at work: what is said now goes to what runs") : (WAYS.find(([value]) => value === this.#choice.value)?.[2] ?? "");
+    this.#choice.title = this.#busy ? t("The root agent is working: your message goes to what is running") : (WAYS.find(([value]) => value === this.#choice.value)?.[2] ?? "");
     const label = this.#first.closest("label");
     if (label) label.hidden = this.way.mode === "dialogue";
     this.written(this.#text);
@@ -80,7 +80,7 @@ export class Ways {
   #about() {
     const mode = this.way.mode;
     if (mode === "dialogue" || this.#place.hidden) return "";
-    return mode === "auto" ? (this.#text ? "…" : t("What the message is like decides how it is worked on")) : (WAYS.find(([value]) => value === mode)?.[2] ?? "");
+    return mode === "auto" ? (this.#text ? "…" : t("Chosen for each message by what it asks for")) : (WAYS.find(([value]) => value === mode)?.[2] ?? "");
   }
 
   async #ask() {

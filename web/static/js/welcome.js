@@ -26,7 +26,7 @@ export function welcome(model, examples, kept, { suggest, explain, open, forget 
   more.addEventListener("click", () => explain());
   return el("div", { className: "empty" }, el("h3", {}, t("What do you want done?")),
     el("p", {}, t("The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree.")),
-    ...(model ? [el("p", { className: "aside" }, t("Model: {model}", { model }))] : []), el("p", {}, more),
+    ...(model ? [el("p", { className: "aside", "data-role": "answers" }, t("Model: {model}", { model }))] : []), el("p", {}, more),
     ...kept.map(({ name, text }) => {
       const button = el("button", { className: "suggestion", type: "button", title: text }, name);
       const drop = el("button", { className: "link", type: "button", "aria-label": t("Forget the first message {name}", { name }) }, t("Forget"));

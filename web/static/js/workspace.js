@@ -43,8 +43,8 @@ export class WorkspaceView {
     this.store = store;
     this.ask = ask;
     this.actions = actions;
-    const which = el("div", { className: "segmented small", role: "radiogroup", "aria-label": t("What is listed") },
-      this.#choice("all", t("All files")), this.#choice("changes", t("By change")));
+    const which = el("div", { className: "segmented small", role: "radiogroup", "aria-label": t("Which files to list") },
+      this.#choice("all", t("All files")), this.#choice("changes", t("By time of change")));
     this.#filter.addEventListener("input", () => this.#draw());
     this.#all.addEventListener("click", () => actions.fetch("files.download", {}));
     this.element.append(el("div", { className: "workspace-head" }, which, this.#all), this.#filter, this.#said, this.#list);
@@ -119,7 +119,7 @@ export class WorkspaceView {
     else if (at !== null && record?.function) said.push(t("As they were after {call}, {time}.", { call: record.function, time: timeOfDay(record.at) }));
     else if (at !== null && record) said.push(t("As they were restored, {time}.", { time: timeOfDay(record.at) }));
     else said.push(folder ? t("As they are now in {folder}.", { folder }) : t("As they are now."));
-    if (unkept) said.push(t("The files could not be kept after a later call."));
+    if (unkept) said.push(t("The files after a later call could not be stored."));
     if (more) said.push(t("{more} more are not listed.", { more }));
     if (why && at === null && (this.#which === "changes" || folder)) said.push(why);
     return said.join(" ");
@@ -132,7 +132,7 @@ export class WorkspaceView {
     const all = this.#files?.list ?? [];
     if (words) {
       const found = all.filter((one) => one.path.toLowerCase().includes(words));
-      return [this.#files_list(found.map((one) => ["", one]), AT_ONCE), ...(found.length ? [] : [nothing(t("No file has such a name."))])];
+      return [this.#files_list(found.map((one) => ["", one]), AT_ONCE), ...(found.length ? [] : [nothing(t("No file has that name."))])];
     }
     if (!all.length) return [nothing(this.#files ? t("There are no files here.") : "")];
     return [this.#folder(branches(all), "")];
@@ -207,7 +207,7 @@ export class WorkspaceView {
   #byChange(words) {
     const found = this.#changes.list.map((one) => words ? { ...one, paths: one.paths.filter(({ path }) => path.toLowerCase().includes(words)) } : one)
       .filter((one) => one.paths.length);
-    if (!found.length) return [nothing(words ? t("No change is of a file with such a name.") : t("No call has changed a file yet."))];
+    if (!found.length) return [nothing(words ? t("No change of a file with that name.") : t("No call has changed a file yet."))];
     const shown = found.slice(0, AT_ONCE).map((one) => this.#change(one));
     const earlier = this.#changes.earlier + Math.max(0, found.length - AT_ONCE);
     return earlier ? [...shown, nothing(t("{count} earlier changes are not listed; iact workspace log lists all.", { count: earlier }))] : shown;
