@@ -135,8 +135,9 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         if not self._said:
             self._said = True
             report(WEAKER)
-        async with self._preparing.setdefault(module.packages, asyncio.Lock()):
-            base = await in_thread(tree.ensure, from_thread(report), module.packages)
+        recipe = await in_thread(self._catalogue.recipe_of, module)
+        async with self._preparing.setdefault(recipe, asyncio.Lock()):
+            base = await in_thread(tree.ensure, from_thread(report), recipe)
             ways = await self._ways(module, tree.python_of(base), workspace, report, egress, secrets)
         async with self._building(module, key, ways, base) as (jail, folder, temporary, proxy):
             checked = await self._await_service(
@@ -161,7 +162,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         return await super().add(source, origin)
 
     async def _at_hand(self, module: Module) -> bool:
-        return await in_thread(tree.present, module.packages) is not None
+        return await in_thread(tree.present, self._catalogue.recipe_of(module)) is not None
 
     @asynccontextmanager
     async def _building(

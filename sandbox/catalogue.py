@@ -26,10 +26,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from core.errors import SandboxUnavailable, UsageError
 from core.ports import CatalogueEntry, ModuleSource, Origin
 from protos.iact.ext_module.v1 import ext_module_pb2
-from sandbox import payload
+from sandbox import payload, workshop
 from sandbox.egress import targets
 from sandbox.kept import Kept
 from sandbox.limits import INSIDE
+from sandbox.recipe import Recipe
 from sandbox.requirements import checked
 
 LOCK = "requirements.lock"
@@ -71,7 +72,10 @@ class _Image(BaseModel):
     """The table `image` of a `module.toml`: what must be in its system besides. Of the modules we ship only."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    packages: list[Annotated[str, Field(pattern="^[a-z0-9][a-z0-9+.-]{1,60}$")]] = Field(max_length=20)
+    packages: list[Annotated[str, Field(pattern="^[a-z0-9][a-z0-9+.-]{1,60}$")]] = Field(
+        default=[], max_length=20
+    )
+    workshop: bool = False
 
 
 class _Card(BaseModel):
@@ -111,6 +115,8 @@ class Module:
     """Requirements of the program that the module runs beside itself: an MCP server."""
     packages: tuple[str, ...] = ()
     """Debian packages that must be in its image."""
+    workshop: bool = False
+    """It runs in the workshop, where a person chose one."""
     sources: tuple[tuple[str, Path], ...] = ()
     """Its source: the names inside the module's folder, and where each file is."""
     command: tuple[str, ...] = ()
@@ -137,6 +143,7 @@ class Catalogue:
 
     def __init__(self, data: Path, *, shipped: Path | None = None, folders: Sequence[Path] = ()) -> None:
         """`shipped`: a folder of modules instead of our own. `folders`: modules of the user's, beside those."""
+        self._data = data
         self._memory = data / "modules"
         self._kept = Kept(self._memory)
         self._shipped = shipped
@@ -222,8 +229,16 @@ class Catalogue:
             raise UsageError(f"The module {name} ships with the product and can't be removed.")
         self._kept.remove(name)
 
+    def recipe_of(self, module: Module) -> Recipe:
+        """The system that `module` runs in."""
+        chosen = workshop.load(self._data) if module.workshop else None
+        return chosen.recipe(module.packages) if chosen is not None else Recipe(module.packages)
+
     def _entry(self, module: Module) -> CatalogueEntry:
         manifest = self._manifest(module)
+        chosen = workshop.load(self._data) if module.workshop and manifest is not None else None
+        if chosen is not None and manifest is not None:
+            manifest = _told(manifest, chosen.described())
         return CatalogueEntry(module.name, module.digest, module.origin, module.summary, manifest)
 
     def remember(self, digest: str, manifest: bytes) -> None:
@@ -264,6 +279,15 @@ class Catalogue:
             if not target.is_dir():  # else another process was faster, with the same content
                 raise
         return target
+
+
+def _told(manifest: bytes, lines: str) -> bytes:
+    """A module's manifest, whose first function says what there is in the workshop, too."""
+    said = ext_module_pb2.Manifest.FromString(manifest)
+    if said.functions and lines:
+        first = said.functions[0]
+        first.documentation = f"{first.documentation.rstrip()}\n\n{lines}"
+    return said.SerializeToString(deterministic=True)
 
 
 def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
@@ -310,7 +334,8 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     needs = card.needs
     return Module(
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
-        tuple(needs.egress), tuple(requirements), tuple(program), packages, listed,
+        tuple(needs.egress), tuple(requirements), tuple(program), packages,
+        bool(card.image and card.image.workshop), listed,
         tuple(card.command), card.system, needs.own_instances,
     )  # fmt: skip
 

@@ -16,11 +16,14 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
 from core.errors import SandboxUnavailable
+from core.ports import Report
+from sandbox.recipe import BASE, Recipe
 
 PACKAGES: Final = (
     "python3", "bash", "dash", "coreutils", "grep", "sed", "findutils", "mawk", "diffutils", "patch",
@@ -58,6 +61,18 @@ _DROPPED_MORE: Final = re.compile(
     r"|usr/lib/chromium/(?:libVkLayer|chrome_crashpad|MEIPreload)"
 )
 """What further packages bring along and a program without a screen does not need."""
+_DROPPED_OF_ALL: Final = re.compile(
+    r"""
+    dev/. | boot/. | lib32$ | libx32$
+    | var/(?:cache|log|lib/(?:apt|systemd))/.
+    | etc/(?:cron\.daily|init\.d|systemd|logrotate\.d|update-motd\.d|hostname|resolv\.conf|fstab|machine-id)
+    | etc/apt/(?:sources\.list|apt\.conf\.d/99mmdebstrap)
+    | usr/share/(?:doc|man|info|lintian|bug|locale)/.
+    | .*/__pycache__(?:/|$)
+    """,
+    re.VERBOSE,
+)
+"""What even a workshop has no use for: its programs are the user's, so little is left out."""
 _GIT_EXTRA: Final = re.compile(
     r"usr/lib/git-core/(?:git-(?:daemon|shell|sh-i18n--envsubst|http-[a-z]+|imap-send|remote-[a-z]+|credential-.*)"
     r"|.*svn.*|.*cvs.*|.*p4.*|.*email.*|git-add--interactive|git-archimport|git-gui.*|scalar)$"
@@ -75,41 +90,71 @@ _LINKS: Final = {
     "usr/bin/python": "python3",
     "usr/lib/git-core/git": "../../bin/git",
 }
+_APT: Final = 'APT::Sandbox::User "root";\nAPT::Install-Recommends "false";\nDir::Cache::Archives "/tmp";\n'
+_ALTERNATIVES: Final = {
+    "usr/bin/gcc": ("usr/bin/cc", "gcc"),
+    "usr/bin/g++": ("usr/bin/c++", "g++"),
+    "usr/bin/vim.tiny": ("usr/bin/vi", "vim.tiny"),
+    "usr/bin/gnuplot-nox": ("usr/bin/gnuplot", "gnuplot-nox"),
+}
+"""Links that a package's set-up program would have made: by what there is, its other name and where that leads."""
+_LIBRARY: Final = re.compile(
+    r"(usr/lib/[^/]+-linux-gnu)/((?:blas|lapack|openblas-pthread)/(lib[a-z]+\.so\.\d+))"
+)
+"""Libraries that are one of several for the same thing, each in a folder of its own."""
+_CERTIFICATE: Final = re.compile(r"usr/share/ca-certificates/mozilla/.+\.crt")
+CERTIFICATES: Final = "etc/ssl/certs/ca-certificates.crt"
+_REMEMBER_PACKAGES: Final = (
+    'for deb in "$1"/var/cache/apt/archives/*.deb; do'
+    ' name=$(dpkg-deb --field "$deb" Package);'
+    ' [ "$(dpkg-deb --field "$deb" Multi-Arch)" != same ] || name="$name:$(dpkg-deb --field "$deb" Architecture)";'
+    ' dpkg-deb --field "$deb"; echo "Status: install ok installed"; echo;'
+    ' : > "$1/var/lib/dpkg/info/$name.list";'
+    ' done >> "$1/var/lib/dpkg/status"'
+)
+"""A package manager inside is to know what is there, though nothing was installed by one."""
+_STAGES: Final = {
+    "I: running apt-get update": "looking up what there is",
+    "I: downloading packages": "fetching Debian packages",
+    "I: extracting archives": "unpacking them",
+    "I: creating tarball": "packing the system",
+}
+"""What `mmdebstrap` says while it works, and what people are told of it."""
 _FOLDERS: Final = {"module": 0o755, "workspace": 0o755, "run": 0o755, "run/iact": 0o755, "tmp": 0o1777}
 
 
-def keeps(name: str, *, more: bool = False) -> bool:
-    """Whether the member `name` of the unpacked system (no leading "./") goes into the image.
-
-    `more`: the system holds further packages, for a module that needs them.
-    """
-    added = name in _FILES or name in _LINKS or name in _FOLDERS
-    special = _DROPPED_MORE if more else _UNUSED
-    return not (added or _DROPPED.match(name) or _GIT_EXTRA.match(name) or special.match(name))
-
-
-def digest(packages: Sequence[str] = ()) -> str:
-    """SHA-256, in hex, over the recipe: this file, and further packages."""
-    recipe = [Path(__file__).read_bytes(), platform.machine().encode(), *map(str.encode, packages)]
-    return hashlib.sha256(b"".join(recipe)).hexdigest()
+def keeps(name: str, recipe: Recipe = BASE) -> bool:
+    """Whether the member `name` of the unpacked system (no leading "./") goes into the image of `recipe`."""
+    if name in _FILES or name in _LINKS or name in _FOLDERS:  # ours is put there instead
+        return False
+    if recipe.workshop:
+        return not _DROPPED_OF_ALL.match(name)
+    special = _DROPPED_MORE if recipe.packages else _UNUSED
+    return not (_DROPPED.match(name) or _GIT_EXTRA.match(name) or special.match(name))
 
 
-def build(out: Path, packages: Sequence[str] = ()) -> None:
-    """Write the system as a tar to `out`, with further `packages`.
+def digest(recipe: Recipe = BASE) -> str:
+    """SHA-256, in hex, over what the system is made from: this file, and further packages."""
+    parts = [Path(__file__).read_bytes(), platform.machine().encode(), *map(str.encode, recipe.packages)]
+    return hashlib.sha256(b"".join([*parts, b"workshop" if recipe.workshop else b""])).hexdigest()
+
+
+def build(out: Path, report: Report, recipe: Recipe = BASE) -> None:
+    """Write the system of `recipe` as a tar to `out`.
 
     Raises:
         SandboxUnavailable: this isn't Debian or Ubuntu, `mmdebstrap` is missing, or it failed.
     """
     if not shutil.which("mmdebstrap"):
         raise SandboxUnavailable(
-            "The sandbox's base image can't be built without mmdebstrap; run `sudo apt-get install mmdebstrap`."
+            f"{recipe.title.capitalize()} can't be built without mmdebstrap; run `sudo apt-get install mmdebstrap`."
         )
     codename, archive = _release()
     with tempfile.TemporaryDirectory(prefix="iact-root-") as folder:
         whole = Path(folder) / "whole.tar"
-        _unpack_packages(whole, codename, archive, (*PACKAGES, *packages))
+        _unpack_packages(whole, codename, archive, recipe, report)
         with whole.open("rb") as source, out.open("wb") as target:
-            _strip(source, target, more=bool(packages))
+            _strip(source, target, recipe, archive)
 
 
 def _release() -> tuple[str, str]:
@@ -143,55 +188,92 @@ def _release() -> tuple[str, str]:
     return codename, "\n".join(wanted) + "\n"
 
 
-def _unpack_packages(out: Path, codename: str, archive: str, packages: Sequence[str]) -> None:
+def _unpack_packages(out: Path, codename: str, archive: str, recipe: Recipe, report: Report) -> None:
     hooks = Path("/usr/share/mmdebstrap/hooks/merged-usr")
-    command = ["mmdebstrap", "--quiet", "--variant=extract", f"--include={','.join(packages)}"]
+    packages = [*PACKAGES, *recipe.packages, *(("apt",) if recipe.workshop else ())]
+    command = ["mmdebstrap", "--variant=extract", f"--include={','.join(packages)}"]
     if hooks.is_dir():
         command.append(f"--hook-dir={hooks}")
-    done = subprocess.run(
-        [*command, codename, str(out), "-"], input=archive, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        why = next((line for line in done.stderr.splitlines() if line.startswith("E:")), "it gave no reason")
+    if recipe.workshop:
+        command.append(f"--extract-hook={_REMEMBER_PACKAGES}")
+    wrong = ""
+    with subprocess.Popen(
+        [*command, codename, str(out), "-"],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+    ) as running:  # fmt: skip
+        assert running.stdin is not None
+        assert running.stderr is not None
+        with suppress(BrokenPipeError):  # it says why
+            running.stdin.write(archive)
+            running.stdin.close()
+        for line in running.stderr:
+            stage = next((said for mark, said in _STAGES.items() if line.startswith(mark)), None)
+            if stage is not None and recipe != BASE:
+                report(f"building {recipe.title}: 1 of 3, {stage}")
+            wrong = wrong or (line.strip() if line.startswith("E:") else "")
+    if running.returncode:
         raise SandboxUnavailable(
-            f"The sandbox's base image could not be built ({why}); run `sudo .venv/bin/iact image build` "
-            "to try it as root."
+            f"{recipe.title.capitalize()} could not be built ({wrong or 'it gave no reason'}); run "
+            "`sudo .venv/bin/iact image build` to try it as root."
         )
 
 
-def _strip(source: IO[bytes], target: IO[bytes], *, more: bool) -> None:
+def _strip(source: IO[bytes], target: IO[bytes], recipe: Recipe, archive: str) -> None:
+    links, files = dict(_LINKS), dict(_FILES)
+    certificates: list[bytes] = []
     with tarfile.open(fileobj=source, mode="r:") as whole, tarfile.open(fileobj=target, mode="w") as kept:
         for entry in whole:
             entry.name = entry.name.removeprefix("./")
-            if not keeps(entry.name, more=more):
+            content = whole.extractfile(entry) if entry.isreg() else None
+            if content is not None and _CERTIFICATE.fullmatch(entry.name):
+                certificates.append(content.read())
+                content.seek(0)
+            if not keeps(entry.name, recipe):
                 continue
             if entry.islnk():
-                entry = _copy_of(entry, more=more)
-            kept.addfile(entry, whole.extractfile(entry) if entry.isreg() else None)
-        for extra, content in _additions():
-            kept.addfile(extra, content)
+                entry = _copy_of(entry, recipe)
+            if recipe.workshop:
+                links |= _alternative(entry.name)
+            kept.addfile(entry, content)
+        if recipe.workshop:
+            public = [line for line in archive.splitlines(keepends=True) if "@" not in line]
+            files |= {"etc/apt/sources.list": "".join(public), "etc/apt/apt.conf.d/50sandbox": _APT}
+        if certificates:
+            files[CERTIFICATES] = b"".join(certificates).decode()
+        for extra, added in _additions(files, links):
+            kept.addfile(extra, added)
 
 
-def _copy_of(link: tarfile.TarInfo, *, more: bool) -> tarfile.TarInfo:
+def _alternative(name: str) -> dict[str, str]:
+    """The link that the set-up program of whatever brings file `name` would have made."""
+    if found := _LIBRARY.fullmatch(name):
+        return {f"{found[1]}/{found[3]}": found[2]}
+    link = _ALTERNATIVES.get(name)
+    return {link[0]: link[1]} if link else {}
+
+
+def _copy_of(link: tarfile.TarInfo, recipe: Recipe) -> tarfile.TarInfo:
     """A hard link whose first name was dropped would point nowhere, so it becomes a symbolic one or stays."""
     link.linkname = link.linkname.removeprefix("./")
-    if not keeps(link.linkname, more=more):
+    if not keeps(link.linkname, recipe):
         target = _LINKS.get(link.linkname)
         link.type = tarfile.SYMTYPE
         link.linkname = f"/{link.linkname}" if target is None else f"/usr/bin/{Path(target).name}"
     return link
 
 
-def _additions() -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
+def _additions(
+    files: Mapping[str, str], links: Mapping[str, str]
+) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
     for name, mode in _FOLDERS.items():
         folder = tarfile.TarInfo(name)
         folder.type, folder.mode = tarfile.DIRTYPE, mode
         yield folder, None
-    for name, text in _FILES.items():
+    for name, text in files.items():
         file = tarfile.TarInfo(name)
-        file.size, file.mode = len(text), 0o644
+        file.size, file.mode = len(text.encode()), 0o644
         yield file, io.BytesIO(text.encode())
-    for name, target in _LINKS.items():
+    for name, target in links.items():
         link = tarfile.TarInfo(name)
         link.type, link.linkname, link.mode = tarfile.SYMTYPE, target, 0o777
         yield link, None

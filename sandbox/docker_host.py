@@ -142,13 +142,14 @@ class DockerHost(Host[DockerInstance]):
         secrets: Mapping[str, str],
     ) -> DockerInstance:
         client = await self._engine()
-        async with self._preparing.setdefault(module.packages, asyncio.Lock()):
+        recipe = await in_thread(self._catalogue.recipe_of, module)
+        async with self._preparing.setdefault(recipe, asyncio.Lock()):
             if module.system:
                 reference, python = module.system, ""
                 lost = f"The engine has lost the image of the module {module.name}; add it again."
                 await in_thread(brought.image_of, client, reference, lost)
             else:
-                base = await in_thread(image.ensure, client, from_thread(report), packages=module.packages)
+                base = await in_thread(image.ensure, client, from_thread(report), recipe=recipe)
                 reference = base.reference
                 python = await in_thread(image.python_of, client, reference)
             ways = await self._ways(module, python, workspace, report, egress, secrets)
@@ -195,7 +196,8 @@ class DockerHost(Host[DockerInstance]):
             )
 
     async def _at_hand(self, module: Module) -> bool:
-        return await in_thread(image.find, await self._engine(), module.packages) is not None
+        recipe = await in_thread(self._catalogue.recipe_of, module)
+        return await in_thread(image.find, await self._engine(), recipe) is not None
 
     @asynccontextmanager
     async def _building(

@@ -27,6 +27,7 @@ from sandbox.instance import APPS, Instance
 from sandbox.mounted import below
 from sandbox.owner import Key
 from sandbox.pool import CALM, Pool
+from sandbox.recipe import Recipe
 from sandbox.restarts import Restarts
 from sandbox.secrets import Secrets
 from sandbox.temporary import Temporaries, Temporary
@@ -76,7 +77,7 @@ class Host(ABC, Generic[Running]):
         self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders)
         self._process = owner.Process.current()
         self._numbers = itertools.count(1)
-        self._preparing: dict[tuple[str, ...], asyncio.Lock] = {}
+        self._preparing: dict[Recipe, asyncio.Lock] = {}
         self._starting: dict[Key, asyncio.Lock] = {}
         self._running: dict[Key, Running] = {}
         self._restarts: dict[tuple[str, str], Restarts] = {}

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import docker
 from docker.errors import APIError, ImageNotFound
@@ -26,17 +26,26 @@ from core.errors import SandboxUnavailable
 from core.ports import Report
 from sandbox import debian_root, payload
 from sandbox.engine import EngineFailure, connect
+from sandbox.recipe import BASE as PLAIN
+from sandbox.recipe import Kind, Recipe
 
 Source = Literal["registry", "debian"]
 
 BASE, SYSTEM = "iact-base", "iact-system"
-MORE, MORE_SYSTEM = "iact-more", "iact-more-system"
-"""The same two, with further Debian packages that a module of ours needs (a browser)."""
+_NAMES: Final[dict[Kind, tuple[str, str]]] = {
+    "base": (BASE, SYSTEM),
+    "more": ("iact-more", "iact-more-system"),
+    "workshop": ("iact-workshop", "iact-workshop-system"),
+}
+"""What the two are called: plain, with what a module of ours needs (a browser), and with what people work with."""
 REGISTRY_IMAGE = "python:3.12-slim"
 """What we take where an image registry answers; whichever registry the engine is set up for."""
 
-_KEPT = 4
+_KEPT: Final[dict[Kind, int]] = {"base": 4, "more": 4, "workshop": 2}
 """How many images of each kind stay, so that a few versions of the program can take turns."""
+
+_WARM_UP = 600
+"""Seconds that the warm-up has; it takes one, or half a minute in a workshop."""
 
 _REGISTRY_PATIENCE = 5
 """Seconds that a registry has for its first word."""
@@ -47,6 +56,7 @@ ENVIRONMENT = {
     "HOME": "/tmp",
     "PYTHONPATH": f"/{payload.SITE}:/{payload.SDK}",
     "PYTHONUNBUFFERED": "1",
+    "PYTHONNOUSERSITE": "1",  # a module's own process takes up no code from folders that scripts can write to
 }
 
 
@@ -80,19 +90,19 @@ def python_of(client: docker.DockerClient, reference: str) -> str:
     return str(version)
 
 
-def find(client: docker.DockerClient, packages: Sequence[str] = ()) -> BaseImage | None:
-    """The image that fits this version, with further `packages`, if it is there. Blocks."""
-    for source in _sources(packages):
-        tag = _base_tag(source, packages)
+def find(client: docker.DockerClient, recipe: Recipe = PLAIN) -> BaseImage | None:
+    """The image of `recipe` that fits this version, if it is there. Blocks."""
+    for source in _sources(recipe):
+        tag = _base_tag(source, recipe)
         image = _present(client, tag)
         if image is not None:
             return BaseImage(tag, image, source)
     return None
 
 
-def _sources(packages: Sequence[str]) -> Sequence[Source]:
-    """Where a system with further `packages` can come from."""
-    return ("debian",) if packages else ("debian", "registry")
+def _sources(recipe: Recipe) -> Sequence[Source]:
+    """Where the system of `recipe` can come from."""
+    return ("debian", "registry") if recipe == PLAIN else ("debian",)
 
 
 def ensure(
@@ -101,31 +111,49 @@ def ensure(
     *,
     source: Source | None = None,
     rebuild: bool = False,
-    packages: Sequence[str] = (),
+    recipe: Recipe = PLAIN,
 ) -> BaseImage:
-    """Find the image that fits this version, or build it. Blocks, for a minute or so at worst.
+    """Find the image of `recipe` that fits this version, or build it. Blocks, for a minute or two at worst.
 
     `source`: where its system must come from; None for a registry if one answers, else packages.
     `rebuild`: make both halves anew, with today's packages. Only one process builds at a time.
-    `packages`: Debian packages that are to be in it besides; such an image is made of packages alone.
+    Any but the plain one is made of packages alone.
 
     Raises:
         SandboxUnavailable: with what to install or run.
     """
-    if not rebuild and (found := find(client, packages)) is not None and source in (None, found.source):
+    if not rebuild and (found := find(client, recipe)) is not None and source in (None, found.source):
         return found
     with one_builder(report):
-        if not rebuild and (found := find(client, packages)) is not None and source in (None, found.source):
+        if not rebuild and (found := find(client, recipe)) is not None and source in (None, found.source):
             return found
         try:
-            return _build(client, report, "debian" if packages else source, rebuild, packages)
+            return _build(client, report, source if recipe == PLAIN else "debian", rebuild, recipe)
         except EngineFailure as error:
             raise SandboxUnavailable(
-                f"The engine could not make the sandbox's base image ({_short(error)}); run `iact doctor`."
+                f"The engine could not make {recipe.title} ({_short(error)}); run `iact doctor`."
             ) from error
         except OSError as error:
             raise SandboxUnavailable(
-                f"The sandbox's base image could not be written ({error.strerror}); free some disk space."
+                f"{recipe.title.capitalize()} could not be written ({error.strerror}); free some disk space."
+            ) from error
+
+
+def python_for(client: docker.DockerClient, report: Report, recipe: Recipe) -> str:
+    """Version of the Python that an image of `recipe` has, whatever its wheels; its system is made if it isn't there.
+
+    Blocks. What is made for this is not made again for the image.
+
+    Raises:
+        SandboxUnavailable: with what to install or run.
+    """
+    with one_builder(report):
+        try:
+            source = _system(client, report, None if recipe == PLAIN else "debian", False, recipe)
+            return _python_of(client, _system_tag(source, recipe))
+        except EngineFailure as error:
+            raise SandboxUnavailable(
+                f"The engine could not make {recipe.title} ({_short(error)}); run `iact doctor`."
             ) from error
 
 
@@ -134,34 +162,34 @@ def _build(
     report: Report,
     source: Source | None,
     rebuild: bool,
-    packages: Sequence[str],
+    recipe: Recipe,
 ) -> BaseImage:
     begun = time.monotonic()
-    made = _system(client, report, source, rebuild, packages)
-    report(f"{_what(packages)}: 2 of 3, fetching its Python packages")
-    system, reference = _system_tag(made, packages), _base_tag(made, packages)
+    made = _system(client, report, source, rebuild, recipe)
+    named = f", among them {', '.join(_names(recipe.wheels)[:6])}" if recipe.wheels else ""
+    report(f"building {recipe.title}: 2 of 3, fetching its Python packages{named}")
+    system, reference = _system_tag(made, recipe), _base_tag(made, recipe)
     python = _python_of(client, system)
-    content = payload.archive(python)
-    report(f"{_what(packages)}: 3 of 3, adding the module SDK")
-    _add(client, system, content, reference, python)
+    with tempfile.TemporaryDirectory(prefix="iact-image-") as folder:
+        sdk, wheels = Path(folder) / "sdk.tar", Path(folder) / "wheels.tar"
+        sdk.write_bytes(payload.archive(python))
+        if recipe.wheels:
+            payload.write_wheels(wheels, recipe.wheels, python)
+        report(f"building {recipe.title}: 3 of 3, adding the module SDK")
+        _add(client, system, [each for each in (sdk, wheels) if each.exists()], reference, python, recipe)
     size = _present(client, reference)
     if size is None:
         raise SandboxUnavailable(
-            "The engine lost the base image right after it was built; run `iact image build`."
+            f"The engine lost {recipe.title} right after it was built; run `iact image build`."
         )
     _forget_old(client)
     took = time.monotonic() - begun
-    report(f"the sandbox's image is ready: {reference}, {size / 1e6:.0f} MB, in {took:.0f} s")
+    report(f"{recipe.title} is ready: {reference}, {size / 1e6:.0f} MB, in {took:.0f} s")
     return BaseImage(reference, size, made)
 
 
-def _what(packages: Sequence[str]) -> str:
-    """What is being built, for people."""
-    return (
-        f"building the sandbox's image with {packages[0]}"
-        if packages
-        else "building the sandbox's base image"
-    )
+def _names(wheels: Sequence[str]) -> list[str]:
+    return [line.partition("==")[0] for line in wheels]
 
 
 def _system(
@@ -169,24 +197,24 @@ def _system(
     report: Report,
     source: Source | None,
     rebuild: bool,
-    packages: Sequence[str],
+    recipe: Recipe,
 ) -> Source:
     """Make sure that a system image is there; tell which."""
     wanted: Sequence[Source] = (source,) if source else ("debian", "registry")
     for each in wanted:
-        if not rebuild and _present(client, _system_tag(each, packages)) is not None:
+        if not rebuild and _present(client, _system_tag(each, recipe)) is not None:
             return each
     if source != "debian" and _pull(client, report, required=source == "registry"):
         return "registry"
     size = (
         "a system from Debian packages, which takes a minute or two"
-        if packages
+        if recipe.packages
         else "a small system from Debian packages"
     )
-    report(f"{_what(packages)}: 1 of 3, {size}")
+    report(f"building {recipe.title}: 1 of 3, {size}")
     with tempfile.NamedTemporaryFile(prefix="iact-system-", suffix=".tar") as out:
-        debian_root.build(Path(out.name), packages)
-        name, tag = _system_tag("debian", packages).split(":")
+        debian_root.build(Path(out.name), report, recipe)
+        name, tag = _system_tag("debian", recipe).split(":")
         client.api.import_image_from_file(out.name, repository=name, tag=tag)
     return "debian"
 
@@ -211,15 +239,23 @@ def _pull(client: docker.DockerClient, report: Report, *, required: bool) -> boo
         ) from error
 
 
-def _add(client: docker.DockerClient, system: str, content: bytes, reference: str, python: str) -> None:
-    """Put `content` on top of image `system`, which has Python `python`, run the warm-up, and tag the outcome.
+def _add(
+    client: docker.DockerClient,
+    system: str,
+    archives: Sequence[Path],
+    reference: str,
+    python: str,
+    recipe: Recipe,
+) -> None:
+    """Put what is in `archives` on top of image `system`, which has Python `python`, run the warm-up, tag the outcome.
 
-    The warm-up only loads our own SDK, in a container without a network or capabilities.
+    The warm-up only loads our own SDK, in a container without a network or capabilities; what else there is of Python
+    in a workshop is compiled, not run.
     """
     name, tag = reference.split(":")
     container = client.containers.create(
         system,
-        command=["python3", "-c", payload.WARM],
+        command=["sh", "-c", payload.warm_up(workshop=recipe.workshop)],
         name=f"iact-image-{uuid.uuid4().hex[:12]}",
         environment=ENVIRONMENT,
         network_mode="none",
@@ -230,9 +266,11 @@ def _add(client: docker.DockerClient, system: str, content: bytes, reference: st
         user="0:0",
     )
     try:
-        container.put_archive("/", content)
+        for archive in archives:
+            with archive.open("rb") as content:
+                container.put_archive("/", content)
         container.start()
-        if container.wait(timeout=120)["StatusCode"] != 0:
+        if container.wait(timeout=_WARM_UP)["StatusCode"] != 0:
             said = container.logs(tail=3).decode("utf-8", "replace").strip().splitlines()
             raise SandboxUnavailable(
                 f"The module SDK doesn't start in its image ({said[-1] if said else 'without a word'}); "
@@ -249,11 +287,11 @@ def _add(client: docker.DockerClient, system: str, content: bytes, reference: st
 
 def _forget_old(client: docker.DockerClient) -> None:
     """Remove all but the newest few images of ours; what a container still uses stays, the engine sees to that."""
-    for name in (BASE, SYSTEM, MORE, MORE_SYSTEM):
+    for kind, name in [(kind, name) for kind, names in _NAMES.items() for name in names]:
         images = sorted(
             client.images.list(name=name), key=lambda each: str(each.attrs["Created"]), reverse=True
         )
-        for old in images[_KEPT:]:
+        for old in images[_KEPT[kind] :]:
             with suppress(*EngineFailure):
                 client.images.remove(old.tags[0])
 
@@ -270,17 +308,19 @@ def _python_of(client: docker.DockerClient, system: str) -> str:
     return said.decode().strip()
 
 
-def _system_tag(source: Source, packages: Sequence[str] = ()) -> str:
+def _system_tag(source: Source, recipe: Recipe = PLAIN) -> str:
     debian = source == "debian"
-    made_from = debian_root.digest(packages) if debian else payload.digest_of([(REGISTRY_IMAGE, b"")])
-    return f"{MORE_SYSTEM if packages else SYSTEM}:{made_from[:12]}"
+    made_from = debian_root.digest(recipe) if debian else payload.digest_of([(REGISTRY_IMAGE, b"")])
+    return f"{_NAMES[recipe.kind][1]}:{made_from[:12]}"
 
 
-def _base_tag(source: Source, packages: Sequence[str] = ()) -> str:
-    system = _system_tag(source, packages)
+def _base_tag(source: Source, recipe: Recipe = PLAIN) -> str:
+    system = _system_tag(source, recipe)
     parts = [(system, payload.digest().encode()), ("environment", repr(ENVIRONMENT).encode())]
     parts.append(("labels", _PYTHON.encode()))
-    return f"{MORE if packages else BASE}:{payload.digest_of(parts)[:12]}"
+    if recipe.wheels:
+        parts.append(("wheels", "\n".join(recipe.wheels).encode()))
+    return f"{_NAMES[recipe.kind][0]}:{payload.digest_of(parts)[:12]}"
 
 
 def _present(client: docker.DockerClient, reference: str) -> int | None:

@@ -10,14 +10,16 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import io
+import json
 import platform
 import re
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from core.errors import PackagesUnavailable, SandboxUnavailable
 
@@ -34,6 +36,16 @@ WARM = (
     "import ext_modules.sdk.loading, ext_modules.sdk.server, ext_modules.sdk.process"
 )
 """Run once while the image is made: Python then keeps the byte code of exactly what a module's start loads."""
+
+
+_COMPILE = "python3 -m compileall -q -j 2 /usr/lib/python3 /usr/lib/python3.* /usr/local/lib; true"
+"""Nothing can be kept once the system is read-only, and to compile pandas anew takes seconds each time."""
+
+
+def warm_up(*, workshop: bool) -> str:
+    """The script that is run once in a new system."""
+    warm = f"python3 -c '{WARM}'"
+    return f"{warm} || exit; {_COMPILE}" if workshop else warm
 
 
 def package_folder(name: str) -> Path:
@@ -111,22 +123,96 @@ def archive(python: str) -> bytes:
         return _tar(members)
 
 
+def write_wheels(out: Path, wheels: Sequence[str], python: str) -> None:
+    """Write a tar to `out` that puts `wheels` where every Python program of a system finds them; for Python `python`.
+
+    Raises:
+        PackagesUnavailable: they can't be fetched.
+    """
+    with tempfile.TemporaryDirectory(prefix="iact-wheels-") as folder:
+        site = Path(folder) / "site"
+        unpack_wheels(wheels, site, python, dependencies=False)
+        programs = site / "bin"
+        members = dict[str, Path]()
+        for path in sources(site):
+            if path.is_relative_to(programs):
+                _run_by_theirs(path)
+                members[f"usr/local/bin/{path.relative_to(programs).as_posix()}"] = path
+            else:
+                members[f"{local_site(python)}/{path.relative_to(site).as_posix()}"] = path
+        with out.open("wb") as target:
+            _write_tar(members, target)
+
+
+def local_site(python: str) -> str:
+    """Where a Debian system with Python `python` looks for packages that are no Debian packages."""
+    return f"usr/local/lib/python{python}/dist-packages"
+
+
+def _run_by_theirs(program: Path) -> None:
+    """A script that pip made names the Python that pip ran in."""
+    ours, content = b"#!" + sys.executable.encode(), program.read_bytes()
+    if content.startswith(ours):
+        program.write_bytes(b"#!/usr/bin/python3" + content[len(ours) :])
+
+
+def pinned(asked: Sequence[str], python: str) -> tuple[str, ...]:
+    """What `asked`, names of packages, comes to today for Python `python`, with all that they need.
+
+    Each is one version of a wheel, with its digest. Nothing is unpacked.
+
+    Raises:
+        PackagesUnavailable: there is no such wheel, or the index doesn't answer.
+    """
+    if not asked:
+        return ()
+    said = _pip(asked, python, ["--dry-run", "--ignore-installed", "--report", "-"])
+    found = [
+        (each["metadata"], each["download_info"]["archive_info"].get("hashes", {}).get("sha256"))
+        for each in json.loads(said)["install"]
+    ]
+    lines = [
+        f"{meta['name']}=={meta['version']}" + (f" --hash=sha256:{digest}" if digest else "")
+        for meta, digest in found
+    ]
+    if not all(" --hash=" in line for line in lines):  # pip takes digests for all or for none
+        lines = [line.partition(" ")[0] for line in lines]
+    return tuple(sorted(lines, key=str.lower))
+
+
 def unpack_wheels(requirements: Sequence[str], site: Path, python: str, *, dependencies: bool) -> None:
     """Unpack wheels for Python `python` into `site`; with those that they depend on, if so wanted.
 
     Raises:
         PackagesUnavailable: they can't be fetched.
     """
+    more = [] if dependencies else ["--no-deps"]
+    _pip(requirements, python, ["--target", str(site), "--no-compile", *more])
+
+
+def _pip(requirements: Sequence[str], python: str, options: Sequence[str]) -> str:
+    """Let pip look for wheels for Python `python`; what it said."""
     command = [
-        *(sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq"),
-        *("--target", str(site), "--no-compile", "--only-binary", ":all:"),
-        *(() if dependencies else ("--no-deps",)),
-        *("--implementation", "cp", "--python-version", python),
+        *(
+            sys.executable,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--no-input",
+            "install",
+            "-qq",
+            *options,
+        ),
+        *("--only-binary", ":all:", "--implementation", "cp", "--python-version", python),
         *(argument for tag in _platforms() for argument in ("--platform", tag)),
     ]
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed, tempfile.TemporaryDirectory() as nowhere:
         listed.write("".join(f"{line}\n" for line in requirements))
         listed.flush()
+        if (
+            "--target" not in options
+        ):  # pip wants one for a Python that is not its own, though it puts nothing there
+            command += ["--target", nowhere]
         done = subprocess.run(
             [*command, "-r", listed.name],
             stdin=subprocess.DEVNULL,
@@ -137,8 +223,9 @@ def unpack_wheels(requirements: Sequence[str], site: Path, python: str, *, depen
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
         raise PackagesUnavailable(
-            f"The sandbox's Python packages could not be fetched ({why}); check the network."
+            f"The sandbox's Python packages could not be fetched ({why}); check their names and the network."
         )
+    return done.stdout
 
 
 def _platforms() -> Sequence[str]:
@@ -172,8 +259,13 @@ def _entries(lock: str) -> Iterator[tuple[str, str]]:
 
 
 def _tar(members: dict[str, Path]) -> bytes:
-    """A tar in which everything belongs to root and is readable by all, with folders of their own."""
     out = io.BytesIO()
+    _write_tar(members, out)
+    return out.getvalue()
+
+
+def _write_tar(members: Mapping[str, Path], out: IO[bytes]) -> None:
+    """A tar in which everything belongs to root and is readable by all, with folders of their own."""
     folders = sorted({parent for name in members for parent in _parents(name)})
     with tarfile.open(fileobj=out, mode="w") as tar:
         for folder in folders:
@@ -181,11 +273,11 @@ def _tar(members: dict[str, Path]) -> bytes:
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(entry)
         for name, path in members.items():
-            content = path.read_bytes()
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), 0o644
-            tar.addfile(entry, io.BytesIO(content))
-    return out.getvalue()
+            runs = name.startswith("usr/local/") and path.stat().st_mode & 0o100
+            entry.size, entry.mode = path.stat().st_size, 0o755 if runs else 0o644
+            with path.open("rb") as content:
+                tar.addfile(entry, content)
 
 
 def _parents(name: str) -> Iterator[str]:

@@ -13,41 +13,41 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from core.errors import SandboxUnavailable
 from core.ports import Report
 from sandbox import debian_root, image, payload
+from sandbox.recipe import BASE, Recipe
 
 _MOUNTS: Final = ("proc", "dev", "run/egress", "run/site", "run/program", "run/look")
 """Where something is mounted later, in what can't be written to by then."""
 
 
-def ensure(report: Report, packages: Sequence[str] = ()) -> Path:
-    """The folder of the base system, with further `packages`; made if it isn't there. Blocks, for a minute or so.
+def ensure(report: Report, recipe: Recipe = BASE) -> Path:
+    """The folder of the system of `recipe`; made if it isn't there. Blocks, for a minute or two.
 
     Raises:
         SandboxUnavailable: with what to install or run.
     """
-    if (target := _place(packages)).is_dir():
+    if (target := _place(recipe)).is_dir():
         return target
     with image.one_builder(report):
         if target.is_dir():
             return target
         try:
-            _build(target, packages, report)
+            _build(target, recipe, report)
         except OSError as error:
             raise SandboxUnavailable(
-                f"The sandbox's base system could not be written ({error.strerror}); free some disk space."
+                f"The sandbox's system could not be written ({error.strerror}); free some disk space."
             ) from error
     return target
 
 
-def present(packages: Sequence[str] = ()) -> Path | None:
+def present(recipe: Recipe = BASE) -> Path | None:
     """The folder if it is there."""
-    target = _place(packages)
+    target = _place(recipe)
     return target if target.is_dir() else None
 
 
@@ -64,34 +64,47 @@ def python_of(tree: Path) -> str:
     return Path(name).name.removeprefix("python")
 
 
-def _place(packages: Sequence[str]) -> Path:
+def _place(recipe: Recipe) -> Path:
     parts = [
-        (debian_root.digest(packages), payload.digest().encode()),
+        (debian_root.digest(recipe), payload.digest().encode()),
         ("mounts", " ".join(_MOUNTS).encode()),
     ]
+    if recipe.wheels:
+        parts.append(("wheels", "\n".join(recipe.wheels).encode()))
     return image.cache() / "systems" / payload.digest_of(parts)[:12]
 
 
-def _build(target: Path, packages: Sequence[str], report: Report) -> None:
+def _build(target: Path, recipe: Recipe, report: Report) -> None:
     begun = time.monotonic()
     target.parent.mkdir(parents=True, exist_ok=True)
-    report("unpacking the sandbox's base system from Debian packages")
+    report(f"unpacking {recipe.title.replace('image', 'system')} from Debian packages")
     draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=".system-"))
     try:
         draft.chmod(0o755)
         with tempfile.NamedTemporaryFile(prefix="iact-system-", suffix=".tar") as packed:
-            debian_root.build(Path(packed.name), packages)
+            debian_root.build(Path(packed.name), report, recipe)
             _unpack(Path(packed.name), draft)
         for folder in _MOUNTS:
             (draft / folder).mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=io.BytesIO(payload.archive(python_of(draft)))) as added:
             added.extractall(draft, filter="tar")
-        _warm(draft)
+        if recipe.wheels:
+            _add_wheels(draft, recipe, report)
+        _warm(draft, recipe)
         os.rename(draft, target)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    report(f"the sandbox's base system is ready: {target}, in {time.monotonic() - begun:.0f} s")
+    report(
+        f"{recipe.title.replace('image', 'system')} is ready: {target}, in {time.monotonic() - begun:.0f} s"
+    )
+
+
+def _add_wheels(tree: Path, recipe: Recipe, report: Report) -> None:
+    report(f"fetching {len(recipe.wheels)} Python packages")
+    with tempfile.NamedTemporaryFile(prefix="iact-wheels-", suffix=".tar") as packed:
+        payload.write_wheels(Path(packed.name), recipe.wheels, python_of(tree))
+        _unpack(Path(packed.name), tree)
 
 
 def _unpack(packed: Path, folder: Path) -> None:
@@ -105,13 +118,13 @@ def _unpack(packed: Path, folder: Path) -> None:
         )
 
 
-def _warm(tree: Path) -> None:
+def _warm(tree: Path, recipe: Recipe) -> None:
     """Let Python keep the byte code of what a module's start loads; only our own SDK runs."""
     command = [
         *("bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--clearenv"),
         *("--bind", str(tree), "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
         *(part for name, value in image.ENVIRONMENT.items() for part in ("--setenv", name, value)),
-        *("--", "python3", "-c", payload.WARM),
+        *("--", "sh", "-c", payload.warm_up(workshop=recipe.workshop)),
     ]
     done = subprocess.run(command, env={}, executable=shutil.which("bwrap"), capture_output=True, text=True)
     if done.returncode:

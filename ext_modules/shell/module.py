@@ -52,7 +52,11 @@ _LARGEST_ARGUMENT: Final = 100_000
 _LARGEST_LEFT: Final = 1 << 20
 """Bytes that are read of what a script leaves: quoted, what lasts can be four times as long."""
 _TIMED_OUT: Final = 124
-_HIDDEN: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "IACT_WORKSPACE")
+_HIDDEN: Final = (
+    "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "IACT_WORKSPACE",
+)  # fmt: skip
+_INSTALLED: Final = ".local"
+"""Folder of the workspace that scripts install into: what is there is kept with the session's versions."""
 _LAST_WORDS: Final = 1.0
 """Seconds before the call's deadline at which a script is ended, so that its output still arrives."""
 _WARMING: Final[set[int]] = set()
@@ -257,7 +261,23 @@ def _environment(entering: int, leaving: int) -> dict[str, str]:
     }
     inherited.setdefault("LANG", "C.UTF-8")
     inherited.setdefault("TERM", "dumb")
+    inherited |= _installing(f"{_workspace()}/{_INSTALLED}", inherited.get("PATH", os.defpath))
     return {**inherited, "BASH_ENV": _PROLOGUE, "IACT_ENTER": str(entering), "IACT_LEAVE": str(leaving)}
+
+
+def _installing(place: str, path: str) -> dict[str, str]:
+    """Lets what scripts install go to `place`, and what is there be found, behind what the system has."""
+    return {
+        "PATH": f"{path}:{place}/bin",
+        "PYTHONUSERBASE": place,
+        "PIP_BREAK_SYSTEM_PACKAGES": "1",  # it breaks none: the system is read-only
+        "PIP_NO_CACHE_DIR": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "NPM_CONFIG_PREFIX": place,
+        "NPM_CONFIG_CACHE": f"{tempfile.gettempdir()}/.npm",
+        "NPM_CONFIG_UPDATE_NOTIFIER": "false",
+        "NPM_CONFIG_FUND": "false",
+    }
 
 
 @contextlib.contextmanager

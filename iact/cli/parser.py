@@ -81,8 +81,30 @@ def _add_sessions(commands: Commands) -> None:
 
 def _add_machine(commands: Commands) -> None:
     image = commands.group("image", "Build the sandbox's images.")
-    one = commands.add("build", _image, "Build the base image, if it is not there.", image)
+    one = commands.add(
+        "build",
+        _image,
+        "Build what tools run in, if it is not there; what is named here is what the shell has from then on.",
+        image,
+    )
     one.add_argument("--from", dest="source", choices=("registry", "debian"))
+    one.add_argument(
+        "--profile",
+        dest="profiles",
+        action="append",
+        choices=("data", "dev"),
+        default=[],
+        help="a ready choice: data (numpy, pandas, matplotlib, sqlite3) or dev (gcc, make, node, pip, curl); both may be named",
+    )
+    one.add_argument(
+        "--with", dest="packages", metavar="NAMES", default="", help='Debian packages: "ffmpeg pandoc"'
+    )
+    one.add_argument("--wheels", metavar="NAMES", default="", help='Python packages: "scipy polars==1.9.0"')
+    one.add_argument("--plain", action="store_true", help="let the shell have none of these any more")
+
+    commands.add(
+        "offer", _offer, "Ask on the terminal which tools the shell is to have, and build that.", image
+    )
 
     one = commands.add("doctor", _doctor, "Check what works on this machine, and how to fix what does not.")
     one.add_argument("--json", action="store_true")
@@ -118,9 +140,22 @@ def _run(chosen: argparse.Namespace, settings: Settings) -> int:
 
 
 def _image(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact.commands import catalogue
+    from iact.commands import images
 
-    return catalogue.build_image(chosen.source)
+    return images.build_image(
+        settings,
+        chosen.source,
+        profiles=chosen.profiles,
+        packages=chosen.packages,
+        wheels=chosen.wheels,
+        plain=chosen.plain,
+    )
+
+
+def _offer(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import images
+
+    return images.offer(settings)
 
 
 def _completion(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -1,4 +1,4 @@
-"""Commands about what runs in the sandbox: `module …`, `image build`, `doctor`.
+"""Commands about what runs in the sandbox: `module …`, `doctor`.
 
 A command that changes the catalogue is carried out by the server of the data directory if one runs, so that its
 sessions hear of it at once; otherwise here.
@@ -10,10 +10,9 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 from core.errors import IactError, ModuleLost, UsageError
 from core.ports import JSON
@@ -23,8 +22,7 @@ from iact.commands import remote
 from iact.doctor import checks
 from iact.settings import Settings
 from iact.wiring import make_data_directory
-from sandbox import image, open_host
-from sandbox.engine import connect
+from sandbox import open_host
 
 
 def list_modules(settings: Settings, *, as_json: bool) -> int:
@@ -164,14 +162,6 @@ def approve_module(
 async def _approve(settings: Settings, name: str, functions: Sequence[str], digest: str) -> Known:
     async with _catalogue(settings) as catalogue:
         return await catalogue.approve(name, functions, digest=digest)
-
-
-def build_image(source: Literal["registry", "debian"] | None) -> int:
-    """Build the sandbox's base image unless it is there."""
-    with closing(connect()) as client:
-        made = image.ensure(client, _tell, source=source)
-    print(made.reference)
-    return 0
 
 
 def doctor(settings: Settings, *, as_json: bool) -> int:

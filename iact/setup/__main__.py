@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from iact.setup import browser, bubblewrap, engine, environment, git, gvisor, image, model
+from iact.setup import browser, bubblewrap, engine, environment, git, gvisor, image, model, workshop
 from iact.setup.report import ROOT, Missing, SetupFailed, say
 
 
@@ -24,12 +24,13 @@ _STEPS: dict[str, Callable[[], Missing | None]] = {
     "git": git.ensure,
     "model": model.ensure,
     "image": image.ensure,
+    "workshop": workshop.ensure,
     "browser": browser.ensure,
     "bubblewrap": bubblewrap.ensure,
     "gvisor": gvisor.ensure,
 }
 _GROUPS: dict[str, Sequence[str]] = {
-    "setup": ("environment", "engine", "git", "model", "image"),
+    "setup": ("environment", "engine", "git", "model", "image", "workshop"),
     "test": ("environment", "engine", "git", "model", "image", "browser", "bubblewrap", "gvisor"),
 }
 

@@ -37,10 +37,17 @@ def test_what_is_missing_is_said_and_does_not_stop_the_rest(
     def fine() -> None:
         ran.append("model")
 
-    steps = {"environment": fine, "engine": missing, "git": fine, "model": fine, "image": fine}
+    steps = {
+        "environment": fine,
+        "engine": missing,
+        "git": fine,
+        "model": fine,
+        "image": fine,
+        "workshop": fine,
+    }
     monkeypatch.setattr(setup, "_STEPS", steps)
     assert setup.main(["setup"]) == 0
-    assert ran == ["model", "engine", "model", "model", "model"]
+    assert ran == ["model", "engine", "model", "model", "model", "model"]
     assert "setup: No engine, so tools are off; run: sudo install it" in capsys.readouterr().err
 
 

@@ -1,0 +1,74 @@
+"""`iact image build`: what tools run in, and the workshop that a person's shell has."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from core.errors import UsageError
+from iact.settings import Settings
+from iact.wiring import make_data_directory
+from sandbox import building, workshop
+from sandbox.workshop import PROFILES, Profile
+
+_ANSWERS: Final[dict[str, tuple[Profile, ...]]] = {
+    "": (),
+    "none": (),
+    "data": ("data",),
+    "dev": ("dev",),
+    "both": ("data", "dev"),
+}
+
+
+def build_image(
+    settings: Settings,
+    source: Literal["registry", "debian"] | None,
+    *,
+    profiles: Sequence[Profile] = (),
+    packages: str = "",
+    wheels: str = "",
+    plain: bool = False,
+) -> int:
+    """Build the sandbox's images unless they are there; what is named becomes the workshop.
+
+    Raises:
+        UsageError: the options contradict each other, or something is no name of a package.
+    """
+    wanted = workshop.chosen(profiles, packages, wheels)
+    named = bool(wanted.packages or wanted.asked)
+    if plain and named:
+        raise UsageError("--plain goes without --profile, --with and --wheels: it takes them all away.")
+    if named and source == "registry":
+        raise UsageError("A workshop is made of Debian packages; leave out --from registry.")
+    make_data_directory(settings)
+    if named:
+        made = building.make_workshop(settings.data, wanted, _tell, settings.sandbox)
+        print(made.name)
+        _tell("each shell that is started from now on has it")
+        return 0
+    print(building.system(_tell, settings.sandbox, source=source).name)
+    if plain:
+        workshop.store(settings.data, None)
+    elif (kept := workshop.load(settings.data)) is not None:
+        print(building.system(_tell, settings.sandbox, kept.recipe()).name)
+    return 0
+
+
+def offer(settings: Settings) -> int:
+    """Ask on the terminal which tools the shell is to have, and build that; an empty line is none."""
+    print("The shell that agents work in has the usual commands, git and Python. It can have more:")
+    for name, each in PROFILES.items():
+        print(f"  {name}  {each.summary}")
+        print(
+            f"  {'':{len(name)}}  {each.size / 1e6:.0f} MB on disk, {each.seconds} seconds or more to build"
+        )
+    said = input("Which of them (data, dev, both; empty for none, iact image build adds it later)? ").strip()
+    if said not in _ANSWERS:
+        print(f"{said[:40]!r} is none of these, so nothing is added; see: iact image build --help")
+        return 0
+    return build_image(settings, None, profiles=_ANSWERS[said]) if _ANSWERS[said] else 0
+
+
+def _tell(line: str) -> None:
+    print(f"iact: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,143 @@
+"""The workshop: the system that a user's shell runs in, with the programs and Python packages that the user wants there.
+
+The plain system is small, since most sessions never compile anything. What else there is to be is a person's choice,
+kept in the data directory (`workshop.json`) and built by `iact image build`; each version of the program builds it again
+from that. Agents can't change it. Python packages are pinned when the choice is made, so that each build has the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from core.errors import UsageError
+from sandbox.recipe import Recipe
+
+Profile = Literal["data", "dev"]
+
+_FILE: Final = "workshop.json"
+_PACKAGE: Final = re.compile(r"[a-z0-9][a-z0-9+.-]{1,60}")
+_WHEEL: Final = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\[[A-Za-z0-9,_-]{1,60}\])?((==|>=|<=|~=)[A-Za-z0-9][A-Za-z0-9.*!+_-]{0,60})?"
+)
+_MOST: Final = 200
+"""Packages, and wheels, that one workshop can name."""
+_LONGEST: Final = 700
+"""Characters that agents are told of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A ready choice. `size`: bytes on disk, about; `seconds`: what it took to build on a small machine, about."""
+
+    packages: tuple[str, ...]
+    wheels: tuple[str, ...]
+    size: int
+    seconds: int
+    summary: str
+
+
+_BOTH: Final = ("curl", "ca-certificates", "sqlite3", "file", "python3-pip", "python3-venv")
+
+PROFILES: Final[dict[Profile, Offer]] = {
+    "data": Offer(
+        (*_BOTH, "poppler-utils", "gnuplot-nox"),
+        ("numpy", "pandas", "matplotlib", "openpyxl"),
+        570_000_000,
+        60,
+        "data work: numpy, pandas, matplotlib, openpyxl, sqlite3, gnuplot, poppler, pip, curl",
+    ),
+    "dev": Offer(
+        (*_BOTH, "gcc", "g++", "make", "cmake", "pkg-config", "ripgrep", "nodejs", "npm", "python3-dev"),
+        ("pytest",),
+        750_000_000,
+        60,
+        "programming: gcc, g++, make, cmake, node, npm, pip, pytest, git, curl, sqlite3, ripgrep",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What a person chose. `asked`: Python packages as they were named; `wheels`: what that came to, each in one version."""
+
+    profiles: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    wheels: tuple[str, ...] = ()
+
+    def recipe(self, packages: Sequence[str] = ()) -> Recipe:
+        """The system that a module runs in which needs `packages` itself."""
+        return Recipe(tuple(dict.fromkeys([*packages, *self.packages])), self.wheels, workshop=True)
+
+    def described(self) -> str:
+        """What is there, for agents: a few lines."""
+        named = _shown([name for name in self.packages if name not in ("ca-certificates", "python3-dev")])
+        wanted = {_plain(name) for name in self.asked}
+        versions = [line.partition(" ")[0].replace("==", " ") for line in self.wheels]
+        python = _shown([line for line in versions if _plain(line.partition(" ")[0]) in wanted])
+        lines = [f"Installed here, beside the usual commands, git and jq: {named}."] if named else []
+        if python:
+            lines.append(f"Python packages: {python}.")
+        return "\n".join(lines)
+
+
+def chosen(profiles: Sequence[Profile], packages: str, wheels: str) -> Workshop:
+    """The workshop of some profiles and of further packages and wheels, as a person names them; nothing is pinned yet.
+
+    Raises:
+        UsageError: something is no name of a package.
+    """
+    more, named = packages.replace(",", " ").split(), wheels.split()
+    for text, form, kind in [(each, _PACKAGE, "Debian") for each in more] + [
+        (each, _WHEEL, "Python") for each in named
+    ]:
+        if not form.fullmatch(text):
+            raise UsageError(
+                f"{text[:100]!r} is not the name of a {kind} package; write names, with blanks between."
+            )
+    offers = [PROFILES[each] for each in profiles]
+    all_packages = tuple(dict.fromkeys([name for each in offers for name in each.packages] + more))
+    asked = tuple(dict.fromkeys([name for each in offers for name in each.wheels] + named))
+    if max(len(all_packages), len(asked)) > _MOST:
+        raise UsageError(f"A workshop can have at most {_MOST} packages of each kind; name fewer.")
+    return Workshop(tuple(dict.fromkeys(profiles)), all_packages, asked)
+
+
+def load(data: Path) -> Workshop | None:
+    """The workshop that was chosen for data directory `data`; None if none was, or it can't be read. Blocks."""
+    try:
+        raw = json.loads((data / _FILE).read_text(encoding="utf-8"))
+        found = Workshop(**{name: tuple(map(str, raw[name])) for name in Workshop.__dataclass_fields__})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if all(map(_PACKAGE.fullmatch, found.packages)) else None
+
+
+def store(data: Path, workshop: Workshop | None) -> None:
+    """Let this be the workshop of data directory `data`; None: the shell runs in the plain system. Blocks."""
+    if workshop is None:
+        (data / _FILE).unlink(missing_ok=True)
+        return
+    data.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", dir=data, prefix=".workshop-", delete=False, encoding="utf-8"
+    ) as out:
+        json.dump(asdict(workshop), out, indent=1)
+    os.replace(out.name, data / _FILE)
+
+
+def _plain(name: str) -> str:
+    """How the index compares names."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\[=<>~]", name)[0]).lower()
+
+
+def _shown(names: Sequence[str]) -> str:
+    text = ", ".join(names)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rpartition(',')[0]} and more"
