@@ -1,0 +1,152 @@
+"""Runs a script of the module's own in a process apart, for one call: JSON in, JSON and bytes out.
+
+For work by libraries that may take for ever, crash, or eat all memory over what somebody made for that purpose: the
+process is killed at its time limit or when its call is cancelled, and the module that asked goes on. Modules import no
+such library themselves, so that they can be described where none is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from ext_modules.sdk import memory
+from ext_modules.sdk.call import Call
+from ext_modules.sdk.process import Process
+from ext_modules.sdk.values import JSON
+
+LARGEST: Final = 64 << 20
+"""Bytes of what a script gives back."""
+_LAST_WORDS: Final = 1.0
+"""Seconds before the call's deadline at which a script is ended, so that this can still be told."""
+_PRINTED: Final = 2000
+
+
+class NotDone(Exception):
+    """The script could not do it; the message says why."""
+
+
+Work = Callable[[Mapping[str, JSON]], tuple[Mapping[str, JSON], bytes]]
+"""What a script does: a request in, an answer and content out."""
+
+
+async def ask(
+    script: Path, request: Mapping[str, JSON], call: Call, *, limit: float, content: bytes = b""
+) -> tuple[Mapping[str, JSON], bytes]:
+    """Run `script`, which calls `serve`; gives its answer and the content with it.
+
+    `limit`: seconds. `content`: bytes for the script, which reads them from the descriptor `content` of its request.
+
+    Raises:
+        NotDone: it did not end in time, crashed, or could not do it.
+    """
+    seconds = max(0.1, min(limit, call.remaining() - _LAST_WORDS))
+    killed_before = memory.kills()
+    with (
+        tempfile.TemporaryDirectory(prefix="apart-", ignore_cleanup_errors=True) as temporary,
+        _file("request") as asked,
+        _file("answer") as answered,
+        _file("content") as given,
+    ):
+        os.pwrite(asked, json.dumps({**request, "content": given}).encode(), 0)
+        _fill(given, content)
+        process = await Process.start(
+            [sys.executable, "-u", str(script), str(asked), str(answered)],
+            cwd=_workspace(),
+            environment=_environment(temporary),
+            descriptors=[asked, answered, given],
+        )
+        printed = b""
+        try:
+            async with asyncio.timeout(seconds):
+                async for chunk in process.output():
+                    printed = (printed + chunk)[-_PRINTED:]
+        except TimeoutError:
+            raise NotDone(f"It did not end within {seconds:g} s and was stopped.") from None
+        finally:
+            await process.end()
+        return _read(answered, printed, out_of_memory=memory.kills() != killed_before)
+
+
+def _fill(file: int, content: bytes) -> None:
+    with open(file, "wb", closefd=False) as stream:
+        stream.write(content)
+
+
+def _read(answered: int, printed: bytes, *, out_of_memory: bool) -> tuple[Mapping[str, JSON], bytes]:
+    raw = os.pread(answered, LARGEST, 0)
+    line, _, content = raw.partition(b"\n")
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        if out_of_memory:
+            raise NotDone("It needed more memory than there is, and was stopped.")
+        last = printed.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise NotDone(f"It broke off without an answer ({last[:300] or 'it said nothing'}).")
+    if "failed" in said:
+        raise NotDone(str(said["failed"])[:4000])
+    return said, content
+
+
+def serve(work: Work) -> None:
+    """In the script: do what was asked for, and answer."""
+    request = json.loads(Path(f"/proc/self/fd/{sys.argv[1]}").read_bytes())
+    try:
+        said, content = work(request)
+    except MemoryError:
+        said, content = {"failed": "It needed more memory than there is."}, b""
+    except Exception as error:
+        text = f"{error}".strip() or type(error).__name__
+        said, content = (
+            {"failed": text if isinstance(error, NotDone) else f"{type(error).__name__}: {text}"},
+            b"",
+        )
+    with open(int(sys.argv[2]), "wb", closefd=False) as file:
+        file.write(json.dumps(said).encode("utf-8", "replace") + b"\n" + content)
+
+
+def inside(path: str, *, there: bool = True) -> Path:
+    """In the script: where `path` is in the workspace. `there`: it must exist.
+
+    Raises:
+        NotDone: it leads out of the workspace, or does not exist.
+    """
+    root = Path(_workspace()).resolve()
+    try:
+        found = (root / path).resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise NotDone(f"{path} can't be opened: {error}.") from None
+    if not found.is_relative_to(root):
+        raise NotDone(f"{path} is outside of the workspace; give a path relative to {root}.")
+    if there and not found.is_file():
+        raise NotDone(f"There is no file {path} in the workspace; files.list shows what is there.")
+    return found
+
+
+def _workspace() -> str:
+    given = os.environ.get("IACT_WORKSPACE", "/workspace")
+    return given if os.path.isdir(given) else tempfile.gettempdir()
+
+
+def _environment(temporary: str) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GRPC_")}
+    return {**inherited, "HOME": temporary, "TMPDIR": temporary, "OMP_NUM_THREADS": "1"}
+
+
+@contextlib.contextmanager
+def _file(name: str) -> Iterator[int]:
+    """A file in memory."""
+    descriptor = os.memfd_create(name)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

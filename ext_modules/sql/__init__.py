@@ -1,0 +1,1 @@
+"""The sql module: SQLite and DuckDB over the files of the workspace."""

@@ -1,0 +1,231 @@
+"""Asks and changes data bases, in a process of its own that can be killed.
+
+SQLite files are opened by Python's own library; everything else is DuckDB's, which also reads CSV, Parquet and JSON
+files as tables. Neither loads an extension or opens a file outside of the workspace. That a query writes nothing is
+not decided here: it runs where nothing can be written.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from ext_modules.sdk.apart import inside, serve
+from ext_modules.sdk.values import JSON
+
+_SQLITE: Final = b"SQLite format 3\0"
+_SQLITE_NAMES: Final = (".sqlite", ".sqlite3", ".db", ".db3")
+_TABLE_FILES: Final = (".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl", ".csv.gz")
+_WIDEST: Final = 300
+"""Characters of one value in a table for reading."""
+_LARGEST: Final = {"table": 200_000, "csv": 8_000_000, "json": 8_000_000}
+"""Characters given back."""
+_MOST_TABLES: Final = 100
+
+
+class Rows(Protocol):
+    """What both libraries give for a statement."""
+
+    @property
+    def description(self) -> Sequence[Sequence[object]] | None: ...
+
+    def fetchmany(self, size: int = ..., /) -> Sequence[Sequence[object]]: ...
+
+
+def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
+    """Carry out a request: `query`, `run` or `tables`."""
+    database = str(request["database"])
+    if request["do"] == "tables":
+        return {"columns": []}, "".join(described(database)).encode()
+    writes = request["do"] == "run"
+    statement, form, most = str(request["statement"]), str(request["form"]), int(str(request["most"]))
+    path = inside(database, there=not writes) if database else None
+    if path is not None and is_sqlite(path):
+        rows, changed = in_sqlite(path, statement, writes=writes)
+    else:
+        rows, changed = in_duckdb(path, statement, writes=writes), None
+    said, text = given(rows, form, most)
+    return {**said, "changed": changed}, text.encode("utf-8", "replace")
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a data base is SQLite's; one that is still to be made, by its name."""
+    if path.exists() and path.stat().st_size:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    return path.name.lower().endswith(_SQLITE_NAMES)
+
+
+def in_sqlite(path: Path, statement: str, *, writes: bool) -> tuple[Rows | None, int | None]:
+    """The rows of the last statement, if it has any, and how many were changed."""
+    connection = sqlite(path, writes=writes)
+    if not writes:
+        return connection.execute(statement), None
+    before, rows = connection.total_changes, None
+    with connection:
+        for each in statements(statement):
+            rows = connection.execute(each)
+    return rows, connection.total_changes - before
+
+
+def sqlite(path: Path, *, writes: bool) -> sqlite3.Connection:
+    """A connection. One that only reads needs no lock where none can be made."""
+    connection = sqlite3.connect(f"{path.as_uri()}?mode={'rwc' if writes else 'ro'}", uri=True, timeout=10)
+    try:
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        if writes:
+            raise
+        connection = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
+        connection.execute("PRAGMA trusted_schema=OFF")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 64 << 20)
+    return connection
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of a script, one by one."""
+    held = ""
+    for piece in text.split(";"):
+        held += piece
+        if sqlite3.complete_statement(held + ";"):
+            if held.strip():
+                yield held + ";"
+            held = ""
+        else:
+            held += ";"
+    if held.strip("; \n\t"):
+        yield held
+
+
+def in_duckdb(path: Path | None, statement: str, *, writes: bool) -> Rows | None:
+    """The rows of the last statement."""
+    connection = duckdb(path, writes=writes)
+    connection.execute(statement)
+    return connection if connection.description else None
+
+
+def duckdb(path: Path | None, *, writes: bool) -> DuckDB:
+    """A connection that loads nothing and opens nothing outside of the workspace."""
+    import duckdb as library
+
+    connection: DuckDB = library.connect(
+        str(path) if path else ":memory:",
+        read_only=path is not None and not writes,
+        config={
+            "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+            "allow_community_extensions": "false", "memory_limit": "448MB", "threads": "2",
+            "temp_directory": os.environ["TMPDIR"], "max_temp_directory_size": "128MB",
+        },
+    )  # fmt: skip
+    connection.execute(f"SET allowed_directories=['{os.getcwd()}/']")
+    for setting in ("enable_external_access=false", "lock_configuration=true"):
+        connection.execute(f"SET {setting}")
+    return connection
+
+
+class DuckDB(Rows, Protocol):
+    """As much of a connection of DuckDB's as is used."""
+
+    def execute(self, statement: str, /) -> object: ...
+
+
+def given(rows: Rows | None, form: str, most: int) -> tuple[Mapping[str, JSON], str]:
+    """What is said about the rows, and the rows themselves in the form that was asked for."""
+    if rows is None or not rows.description:
+        return {"rows": 0, "columns": [], "complete": True}, ""
+    columns = [str(column[0]) for column in rows.description]
+    found = list(rows.fetchmany(most + 1))
+    complete = len(found) <= most
+    taken, text = found[:most], ""
+    while True:
+        text = _FORMS[form](columns, taken)
+        if len(text) <= _LARGEST[form] or not taken:
+            break
+        taken, complete = taken[: len(taken) // 2], False
+    names: list[JSON] = [*columns]
+    return {"rows": len(taken), "columns": names, "complete": complete}, text
+
+
+def as_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Markdown."""
+    lines = [[_cell(column) for column in columns], ["---"] * len(columns)]
+    lines += [[_cell(value) for value in row] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"{len(value):,} bytes"
+    text = " ".join(str(value).split()).replace("|", "\\|")
+    return text if len(text) <= _WIDEST else text[:_WIDEST] + "…"
+
+
+def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """With a line of names."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def as_json(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A list of objects."""
+    return json.dumps([dict(zip(columns, row, strict=True)) for row in rows], default=str, ensure_ascii=False)
+
+
+_FORMS: Final = {"table": as_table, "csv": as_csv, "json": as_json}
+
+
+def described(name: str) -> Iterator[str]:
+    """The tables of a data base, or the columns of a file that is one."""
+    path = inside(name)
+    if path.name.lower().endswith(_TABLE_FILES):
+        source = "'" + str(path).replace("'", "''") + "'"
+        yield from _columns(duckdb(None, writes=False), name, source, f"DESCRIBE SELECT * FROM {source}")
+    elif is_sqlite(path):
+        connection = sqlite(path, writes=False)
+        listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1"
+        for (table,) in connection.execute(listing).fetchmany(_MOST_TABLES):
+            quoted = '"' + str(table).replace('"', '""') + '"'
+            columns = connection.execute(
+                f"SELECT name, type FROM pragma_table_info({_text(str(table))})"
+            ).fetchall()
+            (count,) = connection.execute(f"SELECT count(*) FROM {quoted}").fetchone()
+            yield _line(str(table), int(count), [(str(one), str(kind)) for one, kind in columns])
+    else:
+        opened = duckdb(path, writes=False)
+        opened.execute("SELECT table_schema, table_name FROM information_schema.tables ORDER BY 1, 2")
+        for schema, table in list(opened.fetchmany(_MOST_TABLES)):
+            quoted = ".".join('"' + str(part).replace('"', '""') + '"' for part in (schema, table))
+            shown = str(table) if schema == "main" else f"{schema}.{table}"
+            yield from _columns(opened, shown, quoted, f"DESCRIBE {quoted}")
+
+
+def _columns(connection: DuckDB, shown: str, source: str, describing: str) -> Iterator[str]:
+    connection.execute(describing)
+    columns = [(str(row[0]), str(row[1])) for row in connection.fetchmany(1000)]
+    connection.execute(f"SELECT count(*) FROM {source}")
+    yield _line(shown, int(str(connection.fetchmany(1)[0][0])), columns)
+
+
+def _line(table: str, count: int, columns: Sequence[tuple[str, str]]) -> str:
+    listed = ", ".join(f"{_cell(name)} {_cell(kind)}".strip() for name, kind in columns)
+    return f"{_cell(table)} ({count:,} rows): {listed}\n"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+if __name__ == "__main__":
+    serve(work)
