@@ -6,7 +6,7 @@ shapes. An implementation of a port must pass the conformance tests in `tests/` 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -220,6 +220,10 @@ class CatalogueEntry:
     manifest: bytes | None
 
 
+Permit: TypeAlias = Callable[[str, int], Awaitable[bool]]
+"""Whether a module may connect to a host (a name or an address, in lower case) at a port now. It may take long."""
+
+
 class ModuleInstance(Protocol):
     """One running module of one session."""
 
@@ -294,6 +298,7 @@ class ModuleHost(Protocol):
         right: Right = "work",
         agent: str = "",
         copy: str = "",
+        permit: Permit | None = None,
     ) -> ModuleInstance:
         """Start module `name` for `session`, its workspace mounted; returns when its health service serves.
 
@@ -302,7 +307,8 @@ class ModuleHost(Protocol):
         There is at most one instance for each (session, name, right, agent, copy).
 
         `digest`: which version; None: the one in the catalogue. `egress`: "host:port" that it may reach, granted by
-        a person. `secrets`: names of those that its process is told. What runs for this session with another version or grant is stopped first.
+        a person. `permit`: asked about every other target, if the module says that it needs any; a viewer and what works
+        in a copy of the workspace reach none of these. `secrets`: names of those that its process is told. What runs for this session with another version or grant is stopped first.
 
         Raises:
             SandboxUnavailable: with what to install or run.

@@ -11,7 +11,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy
 from sandbox.engine import from_thread, in_thread
 from sandbox.health import LOG_SIZE, last_words
-from sandbox.hosting import Host, Ways
+from sandbox.hosting import Granted, Host, Ways
 from sandbox.instance import APPS, Instance
 from sandbox.owner import Key
 from sandbox.processes import stop_all
@@ -128,8 +128,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         key: Key,
         workspace: Path,
         report: Report,
-        egress: tuple[str, ...],
-        secrets: Mapping[str, str],
+        granted: Granted,
     ) -> BubblewrapInstance:
         await self.open()
         if not self._said:
@@ -138,7 +137,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
             base = await in_thread(tree.ensure, from_thread(report), recipe)
-            ways = await self._ways(module, tree.python_of(base), workspace, report, egress, secrets)
+            ways = await self._ways(module, key, tree.python_of(base), workspace, report, granted)
         async with self._building(module, key, ways, base) as (jail, folder, temporary, proxy):
             checked = await self._await_service(
                 folder, module.name, lambda: jail.why_ended(module.name), jail.printed
@@ -151,9 +150,9 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 socket=checked,
                 forget=self._forget,
                 proxy=proxy,
-                egress=egress,
+                egress=granted.egress,
                 digest=module.digest,
-                secrets=secrets,
+                secrets=granted.secrets,
             )
 
     async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
@@ -176,7 +175,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         try:
             place, uid, gid = await in_thread(self._place, module, key.right, folder, ways, temporary)
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
-            if ways.egress:
+            if ways.out:
                 proxy = self._proxy(folder, ways, session=key.session, module=module.name)
                 await proxy.open()
                 place = replace(place, egress=proxy.folder)

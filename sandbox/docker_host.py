@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy, Outside
 from sandbox.engine import NO_ENGINE, EngineFailure, connect, from_thread, in_thread, knock
 from sandbox.health import printed, standing, why_ended
-from sandbox.hosting import Host, Ways
+from sandbox.hosting import Granted, Host, Ways
 from sandbox.instance import APPS, Instance
 from sandbox.owner import Key
 from sandbox.removal import freeze, remove, remove_volume
@@ -138,8 +138,7 @@ class DockerHost(Host[DockerInstance]):
         key: Key,
         workspace: Path,
         report: Report,
-        egress: tuple[str, ...],
-        secrets: Mapping[str, str],
+        granted: Granted,
     ) -> DockerInstance:
         client = await self._engine()
         recipe = await in_thread(self._catalogue.recipe_of, module)
@@ -152,7 +151,7 @@ class DockerHost(Host[DockerInstance]):
                 base = await in_thread(image.ensure, client, from_thread(report), recipe=recipe)
                 reference = base.reference
                 python = await in_thread(image.python_of, client, reference)
-            ways = await self._ways(module, python, workspace, report, egress, secrets)
+            ways = await self._ways(module, key, python, workspace, report, granted)
         async with self._building(client, module, key, ways, reference) as built:
             container, folder, temporary, proxy, stdio = built
             checked = await self._await_service(
@@ -175,9 +174,9 @@ class DockerHost(Host[DockerInstance]):
                 socket=checked,
                 forget=self._forget,
                 proxy=proxy,
-                egress=egress,
+                egress=granted.egress,
                 digest=module.digest,
-                secrets=secrets,
+                secrets=granted.secrets,
                 known_as=self._name,
             )
 
@@ -214,7 +213,7 @@ class DockerHost(Host[DockerInstance]):
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
             if not place.shares_sockets:
                 _check_reach(module, ways)
-            if ways.egress:
+            if ways.out and place.shares_sockets:
                 proxy = self._proxy(folder, ways, session=key.session, module=module.name)
                 await proxy.open()
                 place = replace(place, egress=proxy.folder)
@@ -318,7 +317,7 @@ def _check_reach(module: Module, ways: Ways) -> None:
     Raises:
         SandboxUnavailable: the module needs one besides its own, or the engine's connection can't carry it.
     """
-    if ways.egress or module.name == APPS:
+    if ways.granted.egress or module.name == APPS:
         raise SandboxUnavailable(
             f"The module {module.name} needs a socket that this engine can't share with it; use an engine on this "
             "machine, or set IACT_RUNTIME to a runtime that shares sockets."

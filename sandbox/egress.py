@@ -1,8 +1,8 @@
 """The one way out of a sandbox: a proxy behind a unix socket, for the targets that a module declares.
 
 A container has no network at all. One that may reach something outside gets, besides, this proxy's socket,
-mounted read-only. The proxy takes CONNECT for exactly the listed `host:port` and nothing else, resolves the
-name itself and dials the very address that it checked, so neither a name that resolves to a machine of ours
+mounted read-only. The proxy takes CONNECT for what whoever runs the session permits and nothing else, and asks for each
+connection, so that what is allowed or taken back counts at once. It resolves the name itself and dials the very address that it checked, so neither a name that resolves to a machine of ours
 nor one that changes its mind in between leads inside. What passes is not looked at: TLS stays end to end.
 
 `parse` and `is_outside` decide, without I/O; `EgressProxy` is the shell around them.
@@ -17,15 +17,19 @@ import os
 import re
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
+
+from core.ports import Permit
 
 SOCKET: Final = "egress.sock"
 LARGEST_HEAD: Final = 16 * 1024
 _CHUNK: Final = 64 * 1024
+_LOOKS: Final = 0.2
+"""Seconds between two looks whether a module still waits for its answer."""
 _STOPPED: Final = "The module was stopped."
 
 _REASONS: Final = {
@@ -107,13 +111,17 @@ Dial = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.Stream
 # --- deciding -------------------------------------------------------------------------------------------
 
 
+ASKED: Final = "*"
+"""In place of a target: whatever is permitted while the module runs."""
+
+
 def targets(declared: Iterable[str]) -> frozenset[Target]:
-    """What a manifest's `host:port` texts stand for.
+    """What a manifest's `host:port` texts stand for, but for "*".
 
     Raises:
         ValueError: one of them is not of that form.
     """
-    return frozenset(_target(text) for text in declared)
+    return frozenset(_target(text) for text in declared if text != ASKED)
 
 
 def _target(text: str) -> Target:
@@ -123,7 +131,19 @@ def _target(text: str) -> Target:
     return Target((match[1] or match[3]).lower().removesuffix("."), int(match[2] or match[4]))
 
 
-def parse(head: bytes, allowed: frozenset[Target]) -> Target | Refusal:
+def inside(given: Mapping[str, str]) -> dict[Target, Target]:
+    """What settings say leads to a machine of the user's: `host:port`, each with the `address:port` to dial.
+
+    Raises:
+        ValueError: one is not of that form, or leads to a name.
+    """
+    found = {_target(name): _target(to) for name, to in given.items()}
+    for to in found.values():
+        ipaddress.ip_address(to.host)
+    return found
+
+
+def parse(head: bytes) -> Target | Refusal:
     """What a request's head (up to the blank line) asks for, or why it is refused."""
     line, _, fields = head.partition(b"\r\n")
     words = line.split(b" ")
@@ -137,12 +157,9 @@ def parse(head: bytes, allowed: frozenset[Target]) -> Target | Refusal:
         if field.lower().startswith((b"transfer-encoding:", b"content-length:")):
             return Refusal(400, "A CONNECT request has no body.")
     try:
-        asked = _target(words[1].decode())
+        return _target(words[1].decode())
     except ValueError:
         return Refusal(400, "CONNECT takes host:port.")
-    if asked not in allowed:
-        return Refusal(403, "The module's manifest does not list this target.")
-    return asked
 
 
 _UNICAST: Final = ipaddress.ip_network("2000::/3")
@@ -188,6 +205,8 @@ class Outside:
     bounds: EgressBounds = EgressBounds()
     resolve: Resolve = resolve
     dial: Dial = dial
+    inside: Mapping[Target, Target] = field(default_factory=dict)
+    """Targets that a person said lead to a machine of theirs, each with its numeric address: nobody else is asked."""
 
 
 # --- the shell ------------------------------------------------------------------------------------------
@@ -201,16 +220,30 @@ class EgressProxy:
     """One module's proxy. Its socket is in a folder of its own, which is mounted into the container read-only."""
 
     def __init__(
-        self, folder: Path, allowed: frozenset[Target], outside: Outside, *, session: str, module: str
+        self,
+        folder: Path,
+        allowed: frozenset[Target],
+        outside: Outside,
+        *,
+        session: str,
+        module: str,
+        permit: Permit | None = None,
     ) -> None:
+        """`permit`: asked about every target, those of `allowed` too; without it, these are what can be reached."""
         self.folder = folder
         self._allowed = allowed
+        self._permit = permit
         self._outside = outside
         self._bounds = outside.bounds
         self._blank = EgressLine(session, module, "", 0)
         self._left = self._bounds.bytes
         self._serving: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+
+    def given(self, session: str, permit: Permit | None) -> None:
+        """The module is that session's from now on, and asks there."""
+        self._blank = replace(self._blank, session=session)
+        self._permit = permit
 
     async def open(self) -> None:
         """Make the folder and the socket in it, and serve.
@@ -264,11 +297,13 @@ class EgressProxy:
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> EgressLine:
         head = await self._head(reader)
         line = replace(self._blank, target=_harmless(head) if isinstance(head, bytes) else "")
-        asked = parse(head, self._allowed) if isinstance(head, bytes) else head
+        asked = parse(head) if isinstance(head, bytes) else head
         if isinstance(asked, Target) and len(self._serving) > self._bounds.connections:
             asked = Refusal(503, f"More than {self._bounds.connections} connections are open.")
         if isinstance(asked, Target) and self._left <= 0:
             asked = Refusal(403, f"The module has used up its {self._bounds.bytes:,} bytes.")
+        if isinstance(asked, Target) and not await self._permits(asked, reader):
+            asked = Refusal(403, "Nobody allows the module to reach this target.")
         found = await self._reach(asked) if isinstance(asked, Target) else asked
         if isinstance(found, Refusal):
             await _answer(writer, found.status, found.reason)
@@ -286,6 +321,22 @@ class EgressProxy:
             line, status=200, address=address, reason=reason, sent=passing.sent, received=passing.received
         )
 
+    async def _permits(self, asked: Target, reader: asyncio.StreamReader) -> bool:
+        """Whether the module may reach this; waits for whoever is asked, until the module gives up."""
+        if self._permit is None:
+            return asked in self._allowed
+        permit = asyncio.ensure_future(self._permit(asked.host, asked.port))
+        gone = asyncio.ensure_future(_gone(reader))
+        try:
+            # Most answers come at once; who said all that they have to say may still listen.
+            await asyncio.wait((permit,), timeout=_LOOKS)
+            await asyncio.wait((permit, gone), return_when=asyncio.FIRST_COMPLETED)
+            return permit.done() and permit.result()
+        finally:
+            for one in (permit, gone):
+                one.cancel()
+            await asyncio.gather(permit, gone, return_exceptions=True)
+
     async def _head(self, reader: asyncio.StreamReader) -> bytes | Refusal:
         try:
             async with asyncio.timeout(self._bounds.connecting):
@@ -301,6 +352,13 @@ class EgressProxy:
         """A connection to `asked`, at an address that was checked."""
         try:
             async with asyncio.timeout(self._bounds.connecting):
+                inner = self._outside.inside.get(asked)
+                if inner is not None:
+                    try:
+                        return (inner.host, *await self._outside.dial(inner.host, inner.port))
+                    except OSError as error:
+                        failed = error.strerror or type(error).__name__
+                        return Refusal(502, f"No connection can be made ({failed}).")
                 addresses = await self._outside.resolve(asked.host, asked.port)
                 # One inner address among them is reason enough: nobody honest gives such a list.
                 if not addresses or not all(is_outside(address) for address in addresses):
@@ -395,6 +453,12 @@ class _Passing:
 async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(data)
     await writer.drain()
+
+
+async def _gone(reader: asyncio.StreamReader) -> None:
+    """Wait until the module's end is closed. What it says before it was answered, it says to nobody."""
+    while not reader.at_eof() and reader.exception() is None:
+        await asyncio.sleep(_LOOKS)
 
 
 def _finish(writer: asyncio.StreamWriter) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
+from core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
 from sandbox import image, limits, owner, reaper, requirements, socket_folder
 from sandbox.apps import AppOrigin
 from sandbox.catalogue import Catalogue, Module
@@ -37,14 +37,28 @@ _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
 
 
 @dataclass(frozen=True, slots=True)
+class Granted:
+    """What a module gets by a person's word: targets outside, secrets, and who is asked about other targets."""
+
+    egress: tuple[str, ...]
+    secrets: Mapping[str, str] = field(repr=False)
+    permit: Permit | None = None
+
+
+async def nobody(host: str, port: int) -> bool:
+    """Permits nothing: for modules that belong to no session yet."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
 class Ways:
-    """What a module is given besides its code: a workspace, packages, targets outside, secrets."""
+    """What a module is given besides its code. `out`: whether it has a way out, to what is granted and permitted."""
 
     workspace: Path
     site: Path | None
     program: Path | None
-    egress: tuple[str, ...]
-    secrets: Mapping[str, str] = field(repr=False)
+    granted: Granted
+    out: bool
 
 
 Running = TypeVar("Running", bound=Instance)
@@ -114,11 +128,12 @@ class Host(ABC, Generic[Running]):
         right: Right = "work",
         agent: str = "",
         copy: str = "",
+        permit: Permit | None = None,
     ) -> Running:
         """Start module `name`, or give the instance of it that runs in `session` for this right, agent and copy already.
 
         `digest`: which version of it; None: the one in the catalogue. `egress`: exactly these "host:port" that
-        a person granted. An instance of another version, or with another grant, is stopped first.
+        a person granted. `permit`: asked about all that the module wants to reach. An instance of another version, or with another grant, is stopped first.
 
         Raises:
             SandboxUnavailable: there is no engine, no image or no such module; the sentence says what to do.
@@ -126,12 +141,13 @@ class Host(ABC, Generic[Running]):
         """
         key = Key(session, name, right, agent, copy)
         async with self._starting.setdefault(key, asyncio.Lock()):
-            pooled = await self._pooled(key, digest, workspace, report, plain=not egress and not secrets)
+            plain = not egress and not secrets
+            pooled = await self._pooled(key, digest, workspace, report, permit, plain=plain)
             if pooled is not None:
                 return pooled
             module = await asyncio.to_thread(self._catalogue.find, name, digest)
             if right == "work" or module.workspace == "write":
-                return await self._found(module, key, workspace, report, tuple(egress), secrets)
+                return await self._found(module, key, workspace, report, tuple(egress), secrets, permit)
         # What can't write in the workspace anyway has one instance, for looking and working.
         return await self.start(
             name,
@@ -143,6 +159,7 @@ class Host(ABC, Generic[Running]):
             secrets=secrets,
             agent=agent,
             copy=copy,
+            permit=permit,
         )
 
     async def _found(
@@ -153,6 +170,7 @@ class Host(ABC, Generic[Running]):
         report: Report,
         egress: tuple[str, ...],
         secrets: Sequence[str],
+        permit: Permit | None,
     ) -> Running:
         """The instance of `module` that runs and is the right one, or a new one."""
         given = await asyncio.to_thread(self._secrets.of, secrets) if secrets else {}
@@ -167,7 +185,7 @@ class Host(ABC, Generic[Running]):
             if same and await running.why_lost() is None:
                 return running
             await running.stop()
-        return await self._start(module, key, workspace, report, egress, given)
+        return await self._start(module, key, workspace, report, Granted(egress, given, permit))
 
     async def end_session(self, session: str) -> None:
         async with asyncio.TaskGroup() as group:  # an agent has up to two of each module
@@ -197,17 +215,16 @@ class Host(ABC, Generic[Running]):
         key: Key,
         workspace: Path,
         report: Report,
-        egress: tuple[str, ...],
-        secrets: Mapping[str, str],
+        granted: Granted,
     ) -> Running:
         restarts = await self._restart(key, module.digest, report)
         if module.workspace != "none":
             self.pool.mounted(key.session)
         report(f"starting the module {module.name}")
         try:
-            instance = await self._launch(module, key, workspace, report, egress, secrets)
+            instance = await self._launch(module, key, workspace, report, granted)
         except ModuleLost as error:
-            told = _without(error, secrets)
+            told = _without(error, granted.secrets)
             restarts.failed(str(told), time.monotonic())
             raise told from None
         self.pool.fill(after=CALM)
@@ -224,7 +241,14 @@ class Host(ABC, Generic[Running]):
         return instance
 
     async def _pooled(
-        self, key: Key, digest: str | None, workspace: Path, report: Report, *, plain: bool
+        self,
+        key: Key,
+        digest: str | None,
+        workspace: Path,
+        report: Report,
+        permit: Permit | None,
+        *,
+        plain: bool,
     ) -> Running | None:
         """What the pool has for a session, without a look at the catalogue: a digest names one source.
 
@@ -240,6 +264,8 @@ class Host(ABC, Generic[Running]):
         if held is not None and not self._temporaries.give(held, (key.session, key.name, key.whose)):
             await instance.stop()  # its agent's other instance was not the pool's, and has other files
             return None
+        if instance.proxy is not None:
+            instance.proxy.given(key.session, permit or nobody)
         return await self._begun(instance, restarts)
 
     async def _make(self, key: Key, workspace: Path) -> Running | None:
@@ -247,7 +273,7 @@ class Host(ABC, Generic[Running]):
         module = await asyncio.to_thread(self._catalogue.find, key.name, None)
         if module.origin != "shipped" or not await self._at_hand(module):
             return None
-        return await self._launch(module, key, workspace, _unheard, (), {})
+        return await self._launch(module, key, workspace, _unheard, Granted((), {}, nobody))
 
     def _temporary(self, module: Module, key: Key) -> Temporary | None:
         """The temporary files that viewer and worker share; None for a module that has no viewer."""
@@ -277,8 +303,7 @@ class Host(ABC, Generic[Running]):
         key: Key,
         workspace: Path,
         report: Report,
-        egress: tuple[str, ...],
-        secrets: Mapping[str, str],
+        granted: Granted,
     ) -> Running:
         """Bring one instance up until its health service serves; what fails leaves nothing behind.
 
@@ -288,20 +313,15 @@ class Host(ABC, Generic[Running]):
         """
 
     async def _ways(
-        self,
-        module: Module,
-        python: str,
-        workspace: Path,
-        report: Report,
-        egress: tuple[str, ...],
-        secrets: Mapping[str, str],
+        self, module: Module, key: Key, python: str, workspace: Path, report: Report, granted: Granted
     ) -> Ways:
         """What the module is given, its packages fetched for Python `python`."""
         site, program = [
             await in_thread(self._site, lines, python, from_thread(report))
             for lines in (module.requirements, module.program)
         ]
-        return Ways(workspace, site, program, egress, secrets)
+        asks = granted.permit is not None and bool(module.egress) and key.right == "work" and not key.copy
+        return Ways(workspace, site, program, granted, out=bool(granted.egress) or asks)
 
     def _new_folder(self) -> Path:
         """Where the next instance's socket folder is to be."""
@@ -349,7 +369,11 @@ class Host(ABC, Generic[Running]):
 
     def _proxy(self, folder: Path, ways: Ways, *, session: str, module: str) -> EgressProxy:
         beside = folder.with_name(f"{folder.name}-egress")
-        return EgressProxy(beside, targets(ways.egress), self._outside, session=session, module=module)
+        granted = ways.granted
+        return EgressProxy(
+            beside, targets(granted.egress), self._outside,
+            session=session, module=module, permit=granted.permit,
+        )  # fmt: skip
 
     def _place(
         self, module: Module, right: Right, folder: Path, ways: Ways, temporary: Temporary | None
@@ -376,7 +400,7 @@ class Host(ABC, Generic[Running]):
             temporary=temporary.place if temporary is not None else None,
             site=ways.site,
             program=ways.program,
-            secrets=ways.secrets,
+            secrets=ways.granted.secrets,
         )
         return place, uid, gid
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.errors import SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin, Report, Right
+from core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin, Permit, Report, Right
 
 
 class OffHost:
@@ -45,6 +45,7 @@ class OffHost:
         right: Right = "work",
         agent: str = "",
         copy: str = "",
+        permit: Permit | None = None,
     ) -> ModuleInstance:
         raise SandboxUnavailable(self.reason)
 

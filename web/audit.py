@@ -14,6 +14,7 @@ from typing import Final
 from core.ports import JSON
 from core.records.calls import ClearanceAnswer, ClearanceAsk
 from core.records.dialogue import Recall
+from core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from core.records.parts import AttachedValue, Memory
 from core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
 from web.render import NONE, Known, code_block, markdown, output, plain
@@ -79,6 +80,55 @@ def answer_html(answer: ClearanceAnswer) -> str:
         "endpoint": f"Your approval service {done} it",
     }[answer.by]
     return f'<p class="aside"><span class="badge {verdict} t">{words}</span> {_plain(answer.reason)}</p>'
+
+
+def host_question_html(asked: HostAsk) -> str:
+    """A question to a person, whether a module may reach a host."""
+    host = f'<span class="function">{_plain(exact(rule_of(asked.host, asked.port)))}</span>'
+    module = _plain(asked.module)
+    why = (
+        '<p class="why"><span class="t">It is not among the hosts that this module may reach.</span></p>'
+        '<p class="why"><span class="t">If you allow it, data can go there and come from there.</span></p>'
+    )
+    return (
+        f'<section class="card asked"><header>{host} <span class="badge">{module}</span></header>'
+        f'<div class="card-body">{why}</div></section>'
+    )
+
+
+def host_answer_html(answer: HostAnswer) -> str:
+    """The answer to one."""
+    verdict = "allowed" if answer.allow else "denied"
+    words = {
+        ("user", True): {
+            "once": "You allowed the host once",
+            "session": "You allowed the host for this session",
+            "always": "You allowed the host always",
+        }[answer.lasts],
+        ("user", False): "You did not allow the host",
+        ("time", False): "Nobody answered in time, so the host was not reached",
+        ("core", False): "Nothing waits for this answer any more",
+    }.get((answer.by, answer.allow), "")
+    return f'<p class="aside"><span class="badge {verdict} t">{words}</span></p>'
+
+
+ORIGINS: Final = {
+    "manifest": "allowed with the module",
+    "policy": "allowed by the policy",
+    "always": "allowed by you, always",
+    "session": "allowed by you, for this session",
+    "once": "allowed by you, once",
+}
+"""Who allowed a host, in words."""
+
+
+def host_reach_html(reached: HostReach) -> str:
+    """A host that a module connects to, and who allowed that."""
+    host = f'<span class="function">{_plain(exact(rule_of(reached.host, reached.port)))}</span>'
+    return (
+        f'<p class="aside"><span class="badge">{_plain(reached.module)}</span> {host} '
+        f'<span class="t">{ORIGINS[reached.by]}</span></p>'
+    )
 
 
 def _arguments(asked: ClearanceAsk) -> str:

@@ -19,6 +19,7 @@ from core.records.calls import (
     Settle,
 )
 from core.records.control import (
+    AllowHosts,
     ApplyChanges,
     BeginPlan,
     Cancel,
@@ -54,6 +55,7 @@ from core.records.dialogue import (
     Turn,
     Upload,
 )
+from core.records.hosts import HostAnswer, HostAsk, HostReach
 from core.records.kinds import Control
 from core.records.parts import Blob
 from core.records.plans import (
@@ -78,6 +80,9 @@ from web.audit import (
     copy_html,
     draft_html,
     extend_html,
+    host_answer_html,
+    host_question_html,
+    host_reach_html,
     node_html,
     plan_html,
     question_html,
@@ -222,6 +227,12 @@ def record_html(
             return question_html(asked)
         case ClearanceAnswer() as answer:
             return answer_html(answer)
+        case HostAsk() as wanted:
+            return host_question_html(wanted)
+        case HostAnswer() as said_of_host:
+            return host_answer_html(said_of_host)
+        case HostReach() as reached:
+            return host_reach_html(reached)
         case Result() as result:
             return _result(result, record.body, known)
         case Select() as select:
@@ -485,6 +496,18 @@ def _counted(count: int, one: str, many: str = "") -> str:
 _INTENT_WORDS: Final[Mapping[float, str]] = {0: "read only", 1: "change files", 2: "anything"}
 
 
+def _hosts(always: Mapping[str, Sequence[str]], session: Mapping[str, Sequence[str]]) -> str:
+    """The hosts that persons allow now."""
+    said = [
+        f"{module}: {', '.join(hosts)} ({lasts})"
+        for lists, lasts in ((always, "always"), (session, "this session"))
+        for module, hosts in lists.items()
+    ]
+    return (
+        f"Hosts that you allow are now: {'; '.join(said)}" if said else "No hosts are allowed by you any more"
+    )
+
+
 def _done(content: Control) -> str:
     """What a person did, in words."""
     match content:
@@ -516,6 +539,8 @@ def _done(content: Control) -> str:
             return f"You trust ${variable}" if variable else "You trust what was read here"
         case SetPolicy():
             return "The policy was read again"
+        case AllowHosts(always=always, session=session):
+            return _hosts(always, session)
         case SetModels(models=models):
             played = ", ".join(f"{role}: {terms.model}" for role, terms in models.items())
             return f"Other models answer from here on ({played})"

@@ -20,6 +20,7 @@ from core.records.codec import decode
 from core.records.content import Content
 from core.records.control import Inject
 from core.records.dialogue import Say, Turn
+from core.records.hosts import HostAnswer, HostAsk, HostReach
 from core.records.plans import Plan
 from core.records.record import Record
 from core.session.blobs import blob
@@ -89,7 +90,7 @@ class Question:
 
 def is_short(record: Record) -> bool:
     """Whether a record may be rendered at once: it costs next to nothing, whatever is in it."""
-    if isinstance(record.content, ClearanceAsk | ClearanceAnswer):
+    if isinstance(record.content, ClearanceAsk | ClearanceAnswer | HostAsk | HostAnswer | HostReach):
         return True  # none of it is Markdown, and all of it must be shown
     if isinstance(record.content, Say | Inject):
         return len(record.body) <= 20 * SHORT  # shown as it was typed, which takes no parser

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 from core.gate.grant import Scope
+from core.gate.hosts import Rule
 from core.ports import ChangeKind
 
 Otherwise = Literal["ask", "deny"]
@@ -75,7 +76,8 @@ class Policy:
     `clearance`: patterns of functions whose every call needs clearance; `readers`: of those that only agents of intent
     0 may call, because they bring in what nobody vouches for (a caller that may do more leaves them to such a child). `remember`: whether a person's yes may be
     remembered. `sets`: pairs of the name of a set of values and one value in it. `levels`: pairs of a name and the
-    level of intent that it stands for.
+    level of intent that it stands for. `egress`: pairs of a module and a rule about hosts that it may reach
+    (`core.gate.hosts`).
     """
 
     names: frozenset[str] = frozenset()
@@ -92,6 +94,7 @@ class Policy:
     lockdown: bool = False
     levels: frozenset[tuple[str, float]] = frozenset()
     effects: frozenset[EffectRule] = frozenset()
+    egress: frozenset[Rule] = frozenset()
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -121,7 +124,7 @@ class Policy:
         return Scope("+".join(sorted(self.names)), (tuple(sorted(self.functions)),), dict(sorted(self.caps)))
 
     def merge(self, other: Policy) -> Policy:
-        """Both policies together: union of functions, minimum of caps, all rules of both.
+        """Both policies together: union of functions and of hosts, minimum of caps, all rules of both.
 
         A source is trusted if both trust it: rules of one must not be undone by the other.
         """
@@ -143,6 +146,7 @@ class Policy:
             self.lockdown or other.lockdown,
             self.levels | other.levels,
             self.effects | other.effects,
+            self.egress | other.egress,
         )
 
     def requires_of(self, function: str) -> tuple[Require, ...]:

@@ -16,6 +16,9 @@ clearance = ["mail.send"]                   # every call of these needs somebody
 readers = ["web.*"]                         # for agents of intent 0 alone: readers, whose words are data
 remember = false                            # a person's yes is good for one call only (default: may be kept)
 
+[scope.office.egress]                       # hosts that modules may reach without a question, by module
+web = ["docs.python.org", "*.debian.org"]   # ports 80 and 443; "host:port"; "*" for every public host
+
 [[scope.office.require]]                    # a rule about one parameter
 function = "mail.send"
 parameter = "recipients"
@@ -49,9 +52,10 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from core.errors import UsageError
+from core.gate.hosts import host_rule, lists_of, rules_of
 from core.gate.level import NAMED, level
 from core.gate.policy import (
     OPEN,
@@ -75,6 +79,17 @@ DEFAULT: Final = "default"
 _Level = Annotated[float, Field(ge=-1, le=2, allow_inf_nan=False)]
 _Pattern = Annotated[str, Field(min_length=1, max_length=200)]
 _Name = Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_-]{0,63}\z")]
+_Module = Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_]{0,47}\z")]
+
+
+def _checked_host(text: str) -> str:
+    try:
+        return host_rule(text)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+_Host = Annotated[str, AfterValidator(_checked_host)]
 
 
 class _Strict(BaseModel):
@@ -122,6 +137,7 @@ class _Scope(_Strict):
     readers: tuple[_Pattern, ...] = ()
     remember: bool = True
     effects: tuple[_Effect, ...] = ()
+    egress: dict[_Module, tuple[_Host, ...]] = {}
 
     def policy(
         self,
@@ -146,6 +162,7 @@ class _Scope(_Strict):
             lockdown,
             frozenset(levels.items()),
             frozenset(self.effect_rules(names)),
+            rules_of(self.egress),
         )
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
@@ -279,6 +296,7 @@ def policy_json(policy: Policy) -> dict[str, JSON]:
         lockdown=policy.lockdown,
         levels=dict(sorted(policy.levels)),
         effects=tuple(_StoredEffect(**dataclasses.asdict(one)) for one in sorted(policy.effects)),
+        egress=lists_of(policy.egress),
     )
     found: dict[str, JSON] = stored.model_dump(mode="json", exclude_defaults=True)
     return found

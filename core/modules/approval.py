@@ -7,22 +7,20 @@ the file, since another process may approve while a session runs; a file that ca
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from core.errors import UsageError
+from core.modules.person_file import Version, locked, replace_json, version_of
+from core.ports import JSON
 
 FILE: Final = "approvals.json"
 """Its name in the data directory."""
+
+_WHAT: Final = "approvals"
 
 
 class _Approved(BaseModel):
@@ -37,21 +35,12 @@ class _Approved(BaseModel):
 _FILE: Final = TypeAdapter(dict[str, _Approved])
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
-    """Tells one state of the file from another."""
-
-    inode: int
-    size: int
-    changed: int
-
-
 class Approvals:
     """The approvals of one data directory. Functions are named without their module (`search`, not `web.search`)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._version: _Version | None = None
+        self._version: Version | None = None
         self._known: Mapping[str, _Approved] = {}
 
     @classmethod
@@ -62,7 +51,7 @@ class Approvals:
             UsageError: the file holds something else.
         """
         made = cls(path)
-        made._version = _version(path)  # first: what changes meanwhile is read again
+        made._version = version_of(path)  # first: what changes meanwhile is read again
         made._known = _read(path)
         return made
 
@@ -78,30 +67,22 @@ class Approvals:
         Raises:
             UsageError: the file can't be read or written.
         """
-        with _locked(self._path):
+        with locked(self._path, _WHAT):
             known = dict(_read(self._path))
             before = known.get(name)
             kept = before.functions if before is not None and before.digest == digest else frozenset()
             known[name] = _Approved(digest=digest, functions=kept | frozenset(functions))
             _write(self._path, known)
-            self._known, self._version = known, _version(self._path)
+            self._known, self._version = known, version_of(self._path)
 
     def _follow(self) -> None:
-        version = _version(self._path)
+        version = version_of(self._path)
         if version != self._version:
             try:
                 self._known = _read(self._path)
             except UsageError:
                 self._known = {}
             self._version = version
-
-
-def _version(path: Path) -> _Version | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return _Version(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _read(path: Path) -> Mapping[str, _Approved]:
@@ -117,38 +98,9 @@ def _read(path: Path) -> Mapping[str, _Approved]:
         ) from error
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Alone among all processes that approve. The lock's file stays: removing it would let two in."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise UsageError(f"The approvals in {path} can't be written: {error.strerror}.") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _write(path: Path, known: Mapping[str, _Approved]) -> None:
-    """Replace the file whole: a reader, or a crash, finds the old one or the new one."""
-    data = {
-        name: {"digest": one.digest, "functions": sorted(one.functions)}
+    data: dict[str, JSON] = {
+        name: {"digest": one.digest, "functions": list[JSON](sorted(one.functions))}
         for name, one in sorted(known.items())
     }
-    draft = ""
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as stream:
-            draft = stream.name
-            json.dump(data, stream, indent=2)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(draft, path)
-    except OSError as error:
-        if draft:
-            Path(draft).unlink(missing_ok=True)
-        raise UsageError(f"The approvals in {path} can't be written: {error.strerror}.") from error
+    replace_json(path, data, _WHAT)

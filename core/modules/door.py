@@ -39,7 +39,7 @@ from core.modules.registry import Start
 from core.modules.rest import Rest
 from core.modules.scrub import Scrub, ScrubBytes
 from core.modules.whose import agent_of
-from core.ports import JSON, Clock, ModuleHost, Report, Right
+from core.ports import JSON, Clock, ModuleHost, Permit, Report, Right
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,10 @@ class Modules(Protocol):
 
     def on_change(self, tell: Callable[[], None]) -> None:
         """Have `tell` called, on the loop, whenever another number of them runs."""
+        ...
+
+    def permit_by(self, permit: Callable[[str], Permit]) -> None:
+        """Have `permit` say, by module, which hosts may be reached."""
         ...
 
     async def call(
@@ -203,6 +207,10 @@ class Door:
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell`, on the loop, whenever another number of them runs."""
         self._instances.tell = tell
+
+    def permit_by(self, permit: Callable[[str], Permit]) -> None:
+        """Have `permit` say, by module, which hosts the instances that are started from now on may reach."""
+        self._instances.permit = permit
 
     async def call(
         self,

@@ -17,7 +17,7 @@ from typing import Final
 from core.errors import SandboxError
 from core.modules.client import ModuleClient
 from core.modules.registry import Start
-from core.ports import ModuleHost, ModuleInstance, Report, Right
+from core.ports import ModuleHost, ModuleInstance, Permit, Report, Right
 
 MOST: Final = 24
 """Instances of one session that run at a time. The one that was idle longest is stopped for another."""
@@ -78,6 +78,8 @@ class Instances:
     running: dict[Key, Running] = field(default_factory=dict)
     tell: Callable[[], None] = lambda: None
     """Told whenever another number of them runs."""
+    permit: Callable[[str], Permit] | None = None
+    """By module, who says which hosts it may reach."""
     _locks: dict[Key, asyncio.Lock] = field(default_factory=dict)
     _begun: int = 0
     """How many are being started."""
@@ -115,6 +117,7 @@ class Instances:
                     right=key.right,
                     agent=key.agent,
                     copy=key.copy.name if key.copy is not None else "",
+                    permit=self.permit(key.module) if self.permit is not None else None,
                 )
             finally:
                 self._begun -= 1

@@ -64,8 +64,9 @@ MediaType: TypeAlias = Annotated[
     ),
 ]
 Egress: TypeAlias = Annotated[
-    str, Field(max_length=262, pattern=r"\A[a-z0-9]([a-z0-9.-]*[a-z0-9])?:[1-9][0-9]{0,4}\z")
+    str, Field(max_length=262, pattern=r"\A(\*|[a-z0-9]([a-z0-9.-]*[a-z0-9])?:[1-9][0-9]{0,4})\z")
 ]
+"""A target, or "*": whichever ones a policy or a person allows while it runs."""
 Secret: TypeAlias = Annotated[str, Field(pattern=r"\A[A-Z][A-Z0-9_]{0,63}\z")]
 Keyword: TypeAlias = Annotated[str, Field(min_length=1, max_length=40), AfterValidator(_one_line)]
 

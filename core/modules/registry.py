@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from core.gate.hosts import ANY
 from core.language.actions import ActionSpec
 from core.modules.manifest import Manifest
 from core.ports import Origin
@@ -47,8 +48,8 @@ class Loaded:
 
     @property
     def egress(self) -> tuple[str, ...]:
-        """What it may reach outside: all that it declares once the whole manifest is approved, else nothing."""
-        return self.manifest.needs.egress if self.whole else ()
+        """What it may reach outside by its manifest alone: all that this names once the whole is approved, else nothing."""
+        return tuple(one for one in self.manifest.needs.egress if one != ANY) if self.whole else ()
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -163,6 +163,20 @@ class SetPolicy(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AllowHosts(Content):
+    """What hosts a person allows modules to reach from now on, beside what the policy lists: all of it."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "hosts"
+
+    by: Outcome[By]
+    always: Outcome[Mapping[str, tuple[str, ...]]]
+    """In every session, by module."""
+    session: Outcome[Mapping[str, tuple[str, ...]]]
+    """In this one, by module."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetModels(Content):
     """Other models play the roles from here on, as a person chose. No model is writing; dialogues go on with the others."""
 

@@ -18,6 +18,7 @@ from core.records.calls import (
 )
 from core.records.content import Content, Unknown
 from core.records.control import (
+    AllowHosts,
     ApplyChanges,
     BeginPlan,
     Cancel,
@@ -42,6 +43,7 @@ from core.records.control import (
     Withdraw,
 )
 from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
+from core.records.hosts import HostAnswer, HostAsk, HostReach
 from core.records.plans import (
     Ask,
     Draft,
@@ -70,19 +72,22 @@ Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "close",
-    "effects", "settle", "draft", "wake", "choose", "profile", "extend", "copy",
+    "effects", "settle", "draft", "wake", "choose", "profile", "extend", "copy", "host",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 
 Dialogue: TypeAlias = Say | Choose | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
-Calls: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
+Calls: TypeAlias = (
+    Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
+    | HostAsk | HostAnswer | HostReach
+)  # fmt: skip
 Plans: TypeAlias = (
     Plan | Extend | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | MakeCopy | TakeOver | Ask | Draft | Wake
 )  # fmt: skip
 Control: TypeAlias = (
     Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | SetModels | Declassify | StartPlan | Restore
     | BeginPlan | EditPlan | RetryStep | SendNow | Reword | Withdraw | StopCalls | RaiseBudget
-    | ApplyChanges | DropChanges | UseOverlay
+    | ApplyChanges | DropChanges | UseOverlay | AllowHosts
 )  # fmt: skip
 Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Close
 

@@ -116,6 +116,7 @@ class Runtime:
             warm=tuple(warm),
             warm_live=tuple(warm_live),
             templates=self.templates,
+            data=data,
         )
         self.memory: Final = memory
         opened = lent(memory) if memory is not None or memory_at_rest is None else memory_at_rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from core.models.roles import Models
 from core.modules.door import Door, OpenModules
@@ -20,7 +21,7 @@ class Services:
     `experience`: how often calls failed. `authorities`: who has a say in calls. `versions`: keeps versions of workspaces; `open_live`: makes overlays of
     directories; None: there are none. `warm`: modules that are started ahead of the first call; `warm_live`: also those, where a
     session sees a directory through an overlay, for which no host can have anything ready.
-    `templates`: plans that a person kept.
+    `templates`: plans that a person kept. `data`: the data directory.
     """
 
     models: Models
@@ -35,3 +36,4 @@ class Services:
     warm: Sequence[str] = ()
     warm_live: Sequence[str] = ()
     templates: Templates
+    data: Path

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, get_args
@@ -47,6 +47,7 @@ from core.session.child_calls import ChildCalls
 from core.session.copies import Copies
 from core.session.files import SessionFiles
 from core.session.function_calls import FunctionCalls
+from core.session.hosts import HostAccess, Lasts, hosts_json
 from core.session.live import Live
 from core.session.memory_actions import MemoryActions
 from core.session.models import chosen
@@ -92,6 +93,8 @@ class Session:
         live.on_applied.append(partial(services.experience.learn, live.tree))
         memory = SessionMemory(live, services.memory)
         self._monitor = Monitor(live, services.authorities)
+        self._hosts = HostAccess(live, services.data, services.authorities.seconds)
+        self._modules.permit_by(self._hosts.permit)
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
         self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)
         functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loader, files, copies)
@@ -588,6 +591,38 @@ class Session:
             raise self._live.failure
         return await self._live.durable(self._monitor.person(call, allow=allow, remember=remember))
 
+    async def clear_host(self, ask: int, allow: bool, lasts: Lasts = "once") -> Record:
+        """Answer the question at record `ask`: whether a module may reach a host, and for how long a yes holds.
+
+        Raises:
+            UsageError: nothing waits there (any more), or the answer can't be kept.
+        """
+        if self._live.failure is not None:
+            raise self._live.failure
+        return await self._live.durable(self._hosts.answer(ask, allow=allow, lasts=lasts))
+
+    def asks_host(self, record: int) -> bool:
+        """Whether the record is an open question about a host."""
+        return record in self._live.tree.hosts.open
+
+    async def allow_hosts(
+        self, module: str, hosts: Iterable[str], *, always: bool = False, remove: bool = False
+    ) -> None:
+        """A person lets a module reach hosts in this session, or in every one; or takes that back.
+
+        Raises:
+            UsageError: there is no such module, one is not a host, or it can't be kept.
+        """
+        if self._live.failure is not None:
+            raise self._live.failure
+        self._hosts.allow(module, hosts, always=always, remove=remove)
+
+    @property
+    def hosts(self) -> list[dict[str, str]]:
+        """Every host that a module may reach without a question, with who allowed it: policy, always or session."""
+        tree = self._live.tree
+        return hosts_json(tree.policy.egress, tree.hosts.always, tree.hosts.session)
+
     async def declassify(self, path: str, variable: str | None = None) -> Record:
         """The user vouches for one variable of an agent, or for all that the agent itself has read (not its variables).
 
@@ -689,6 +724,7 @@ class Session:
 
     def start(self, group: asyncio.TaskGroup) -> None:
         """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
+        self._hosts.leave()
         self._scheduler.start(self._steps, group, self._load_modules)
         self._scheduler.drop_forked()
 
@@ -699,6 +735,7 @@ class Session:
         await self._copies.close()
         await self.effects.close()
         with contextlib.suppress(JournalUnwritable):
+            self._hosts.leave()
             self._live.end()
         await self._live.journal.close()
         self._live.close()

@@ -15,6 +15,7 @@ from typing import Final
 from core.context.prompt import STANDARD
 from core.gate.clearance import Remembered
 from core.gate.grant import Grant
+from core.gate.hosts import Hosts
 from core.gate.policy_file import policy_from_json
 from core.gate.provenance import OWN, Labels
 from core.gate.rate import Tally
@@ -52,7 +53,7 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     tree.grant = Grant.of(adopted.grant)
     tree.policy = policy_from_json(dict(adopted.policy))
     tree.lockdown, tree.tally, tree.remembered = False, Tally(), Remembered()
-    tree.said, tree.shared = Said(), Shared(_FROM_ELSEWHERE)
+    tree.said, tree.shared, tree.hosts = Said(), Shared(_FROM_ELSEWHERE), Hosts()
     tree.calibrations, tree.catalogues = {}, {}
     tree.foreseen.clear()
     tree.outdated = False

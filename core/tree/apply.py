@@ -34,6 +34,7 @@ from core.records.calls import (
 )
 from core.records.content import Content, Unknown
 from core.records.control import (
+    AllowHosts,
     ApplyChanges,
     BeginPlan,
     Cancel,
@@ -58,6 +59,7 @@ from core.records.control import (
     Withdraw,
 )
 from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
+from core.records.hosts import HostAnswer, HostAsk, HostReach
 from core.records.kinds import FORMAT
 from core.records.plans import (
     Ask,
@@ -77,6 +79,7 @@ from core.records.record import Record
 from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
 from core.tree import apply_copies as copies
 from core.tree import apply_gate as fold_gate
+from core.tree import apply_hosts as fold_hosts
 from core.tree import apply_plan as plan_fold
 from core.tree import apply_session as fold_session
 from core.tree import apply_shared as fold_shared
@@ -236,6 +239,12 @@ def _take(tree: Tree, record: Record) -> None:
             fold_gate.ask(tree, record, question)
         case ClearanceAnswer() as answer:
             fold_gate.answer(tree, record, answer)
+        case HostAsk() as wanted:
+            fold_hosts.ask(tree, record, wanted)
+        case HostAnswer() as said_of_host:
+            fold_hosts.answer(tree, record, said_of_host)
+        case HostReach() as reached:
+            fold_hosts.reach(tree, record, reached)
         case State() as state:
             _state(tree, record, state)
         case Effects() as looked:
@@ -862,6 +871,8 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             effects.intend(tree, record, said)
         case UseOverlay():
             tree.live.overlay = said.value
+        case AllowHosts():
+            fold_hosts.allow(tree, said)
         case Lockdown():
             tree.lockdown = said.value
             fold_session.start_afresh(tree)

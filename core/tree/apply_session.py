@@ -147,6 +147,8 @@ def fork(tree: Tree, record: Record, forked: Fork) -> None:
     if forked.drops:
         _come_to_rest(tree)
     tree.session = forked.session
+    tree.hosts.open.clear()
+    tree.hosts.session = frozenset()  # what a person allowed in a session they allowed in that one
     # The overlay stays with the session that it belongs to, and with it what waits there; nor is what that session
     # added to the directory this one's own.
     tree.live = LiveFolder(overlay=tree.live.overlay)

@@ -164,7 +164,7 @@ def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
 
 
 def inside(tree: Tree, label: str) -> bool:
-    """Whether a label is of a shipped module that reaches nothing outside: as good as what it was given."""
+    """Whether a label is of a shipped module that has reached nothing outside: as good as what it was given."""
     kind, _, function = label.partition(":")
     module = function.split(".", 1)[0]
     if kind != "tool" or module in OUTSIDE:
@@ -172,7 +172,8 @@ def inside(tree: Tree, label: str) -> bool:
     if module == "DEPLOY":
         return True  # what it tells is about the agent's own source
     loaded = tree.modules.get(module)
-    return loaded is not None and loaded.origin == "shipped" and not loaded.egress
+    plain = loaded is not None and loaded.origin == "shipped" and not loaded.egress
+    return plain and module not in tree.hosts.outside
 
 
 def strange(tree: Tree, labels: Labels) -> Labels:

@@ -13,6 +13,7 @@ from core.context.tail import Layout
 from core.context.tokens import Calibration, weight
 from core.gate.clearance import Remembered
 from core.gate.grant import Grant
+from core.gate.hosts import Hosts
 from core.gate.policy import Policy
 from core.gate.rate import Tally
 from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
@@ -57,6 +58,7 @@ class Tree:
         self.lockdown = False
         self.tally = Tally()
         self.remembered = Remembered()
+        self.hosts = Hosts()
         self.said = Said()
         self.kept: tuple[str, ...] = ()
         """The names of the plans that people kept, as agents are told with the documentation of PLAN."""
@@ -96,13 +98,21 @@ class Tree:
     def at_stake(self, module: str | None) -> bool:
         """Whether calls of a module can do harm outside the session: a directory of the user's, egress, a secret.
 
-        What a module asks for and was not granted is not in its reach. An action of the core (None) has none. A
+        What a module asks for and was not granted is not in its reach. Hosts that are allowed for a module that somebody
+        vouches for do not count: they were allowed for what it does, and each connection is looked at. An action of the core (None) has none. A
         directory that is seen through an overlay is in no call's reach: what a call changed is rated afterwards.
         """
         loaded = self.modules.get(module or "")
         reaches = loaded is not None and bool(loaded.egress or loaded.secrets)
+        if loaded is not None and not loaded.whole:
+            reaches = reaches or self.may_reach(loaded.manifest.name)
         direct = self.workspace != "scratch" and not self.live.overlay
         return reaches or (module is not None and direct)
+
+    def may_reach(self, module: str) -> bool:
+        """Whether a policy or a person allows a module any host for longer than once, or it has reached one."""
+        rules = self.policy.egress | self.hosts.always | self.hosts.session
+        return module in self.hosts.outside or any(name == module for name, _ in rules)
 
     @property
     def pending(self) -> Mapping[str, PendingChange]:

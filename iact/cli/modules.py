@@ -44,6 +44,22 @@ def add_modules(commands: Commands) -> None:
     one.add_argument("--digest", default="", help="only if the module's digest begins so")
     one.add_argument("--json", action="store_true")
 
+    one = commands.add("allow", _module_allow, "Let a module reach hosts on the network.", module)
+    one.add_argument("name", metavar="NAME")
+    one.add_argument(
+        "hosts",
+        nargs="+",
+        metavar="HOST",
+        help="docs.python.org (ports 80 and 443), *.debian.org, host:port, or * for every public host",
+    )
+    one.add_argument("--session", metavar="ID", default="", help="in this session only (default: in all)")
+    one.add_argument("--remove", action="store_true", help="take it back")
+    one.add_argument("--json", action="store_true")
+    one = commands.add("hosts", _module_hosts, "List the hosts that modules may reach.", module)
+    one.add_argument("name", metavar="NAME", nargs="?", default="", help="of this module (default: of all)")
+    one.add_argument("--session", metavar="ID", default="", help="with those that this session may reach")
+    one.add_argument("--json", action="store_true")
+
     one = commands.add("check", _module_check, "Check that a module keeps to the protocol.", module)
     one.add_argument("path", metavar="PATH", type=Path)
     one.add_argument(
@@ -131,6 +147,21 @@ def _module_approve(chosen: argparse.Namespace, settings: Settings) -> int:
     return catalogue.approve_module(
         settings, chosen.name, chosen.functions, digest=chosen.digest, as_json=chosen.json
     )
+
+
+def _module_allow(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import hosts
+
+    return hosts.allow(
+        settings, chosen.name, chosen.hosts,
+        session=chosen.session, remove=chosen.remove, as_json=chosen.json,
+    )  # fmt: skip
+
+
+def _module_hosts(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import hosts
+
+    return hosts.show(settings, chosen.name, session=chosen.session, as_json=chosen.json)
 
 
 def _workspace_log(chosen: argparse.Namespace, settings: Settings) -> int:

@@ -14,6 +14,7 @@ from core.errors import UsageError
 from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
 from core.records.control import Inject, Lockdown, SetIntent
 from core.records.dialogue import Discard, Draw, Reply, Spawn
+from core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from core.records.plans import Ask, Extend, Fire, Node, Plan
 from core.records.record import Record
 from core.records.session import Fork, Module, Open
@@ -208,6 +209,12 @@ def _facts(record: Record) -> Iterator[str]:
             yield f"{function} asks the {to}"
         case ClearanceAnswer(function=function, allow=allow, by=by):
             yield f"{function} {'approved' if allow else 'denied'} by {by}"
+        case HostAsk(module=module, host=host, port=port):
+            yield f"{module} asks for {rule_of(host, port)}"
+        case HostAnswer(allow=allow, by=by, lasts=lasts):
+            yield f"{f'allowed: {lasts}' if allow else 'not allowed'}, by {by}"
+        case HostReach(module=module, host=host, port=port, by=by):
+            yield f"{module} reaches {rule_of(host, port)}, allowed by {by}"
         case Gate() as gate:
             yield gate.function
             yield "allowed" if gate.allow else f"denied by {gate.by}:"

@@ -65,26 +65,26 @@ def head(line: str, *fields: str) -> bytes:
     ],
 )
 def test_what_is_not_listed_is_refused(line: str, status: int) -> None:
-    decided = parse(head(line), ALLOWED)
+    decided = parse(head(line))
     assert isinstance(decided, Refusal)
     assert decided.status == status
 
 
 def test_what_is_listed_is_taken() -> None:
     for name in ("example.com", "EXAMPLE.com", "example.com."):
-        assert parse(head(f"CONNECT {name}:443 HTTP/1.1", "Host: x"), ALLOWED) == Target("example.com", 443)
+        assert parse(head(f"CONNECT {name}:443 HTTP/1.1", "Host: x")) == Target("example.com", 443)
 
 
 def test_a_body_cannot_be_smuggled() -> None:
     for field in ("Transfer-Encoding: chunked", "content-length: 5"):
-        decided = parse(head("CONNECT example.com:443 HTTP/1.1", "A: b", field), ALLOWED)
+        decided = parse(head("CONNECT example.com:443 HTTP/1.1", "A: b", field))
         assert isinstance(decided, Refusal)
         assert decided.status == 400
 
 
 @given(st.binary(max_size=200))
 def test_no_head_raises(data: bytes) -> None:
-    decided = parse(data + b"\r\n\r\n", ALLOWED)
+    decided = parse(data + b"\r\n\r\n")
     assert isinstance(decided, Refusal) or decided in ALLOWED
 
 

@@ -11,7 +11,7 @@ from core.gate.grant import Grant, Scope
 from core.modules.client import ArtifactChunk, Completed
 from core.modules.door import HELD, Door, FunctionCall
 from core.modules.pulse import EVERY
-from core.ports import Report, Right
+from core.ports import Permit, Report, Right
 from sandbox import DockerHost
 from sandbox.docker_host import DockerInstance
 from tests.core.modules.clock import HeldClock
@@ -59,6 +59,7 @@ class Starts(DockerHost):
         right: Right = "work",
         agent: str = "",
         copy: str = "",
+        permit: Permit | None = None,
     ) -> DockerInstance:
         instance = await super().start(
             name,

@@ -11,7 +11,7 @@ import grpc.aio
 
 from core.errors import SandboxError
 from core.modules.registry import Start
-from core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
+from core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
 from ext_modules.sdk import Module
 from ext_modules.sdk.server import start
 
@@ -95,6 +95,7 @@ class LocalHost:
         right: Right = "work",
         agent: str = "",
         copy: str = "",
+        permit: Permit | None = None,
     ) -> LocalInstance:
         if name not in self._make:
             raise SandboxError(f"There is no module {name!r}.")

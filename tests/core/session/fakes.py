@@ -28,6 +28,7 @@ from core.ports import (
     ModuleInstance,
     ModuleSource,
     Origin,
+    Permit,
     Report,
     Right,
     StreamEnd,
@@ -216,6 +217,10 @@ class FakeModules:
     def __init__(self, world: World) -> None:
         self._world = world
 
+    def permit_by(self, permit: Callable[[str], Permit]) -> None:
+        """Have `permit` say which hosts may be reached."""
+        self.permit = permit
+
     def on_change(self, tell: Callable[[], None]) -> None:
         return None
 
@@ -310,6 +315,7 @@ class FakeHost:
         right: Right = "work",
         agent: str = "",
         copy: str = "",
+        permit: Permit | None = None,
     ) -> ModuleInstance:
         raise AssertionError("the fake modules start nothing")
 

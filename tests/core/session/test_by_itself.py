@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.journal import read_journal
 from core.models.roles import Models
-from core.ports import CatalogueEntry, ModuleInstance, Report, Right
+from core.ports import CatalogueEntry, ModuleInstance, Permit, Report, Right
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from ext_modules.sdk import Call, Module, wire
@@ -78,6 +78,7 @@ class Host(FakeHost):
         right: Right = "work",
         agent: str = "",
         copy: str = "",
+        permit: Permit | None = None,
     ) -> ModuleInstance:
         return Instance(f"unix:{self._socket}")
 

@@ -1,0 +1,147 @@
+"""Which hosts a module may reach, and who said so. Names only: what they lead to is checked where they are dialled.
+
+A policy lists hosts by module (`[scope.X.egress]`), a person allows them for one session or always, and a module's
+approved manifest may name targets of its own. Everything else is asked about when a module wants to connect. A rule is
+`host` (ports 80 and 443), `host:port`, `*.domain` (all below it, not itself) or `*` (every public host).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from core.errors import UsageError
+from core.records.hosts import USUAL_PORTS, HostOrigin
+
+Rule = tuple[str, str]
+"""A module and a rule about hosts."""
+
+ANY: Final = "*"
+"""Among what a manifest needs: whatever a policy or a person allows while it runs. As a rule: every public host."""
+
+_LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME: Final = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
+_RULE: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]{2,45}\]|[^:\[\]]{1,253})(?::(?P<port>[0-9]{1,5}))?")
+
+
+def host_rule(text: str) -> str:
+    """A rule in the one way in which it is written: lower case, names in their ASCII form.
+
+    Raises:
+        UsageError: it is no rule about hosts.
+    """
+    plain = text.strip()
+    if plain == ANY:
+        return ANY
+    match = _RULE.fullmatch(plain)
+    host = _host(match["host"]) if match is not None else None
+    port = int(match["port"]) if match is not None and match["port"] else 0
+    if host is None or port > 65535 or (match is not None and match["port"] and not port):
+        raise UsageError(
+            f"{text[:80]!r} is not a host. Write docs.python.org, *.debian.org, host:port, or * for every public host."
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return f"{shown}:{port}" if port else shown
+
+
+def _host(text: str) -> str | None:
+    """A name or an address in its usual form; None if it is neither."""
+    bare = text.removeprefix("[").removesuffix("]").removesuffix(".")
+    try:
+        return str(ipaddress.ip_address(bare))
+    except ValueError:
+        pass
+    try:
+        wild = "*." if bare.startswith("*.") else ""
+        name = bare.removeprefix("*.")
+        ascii_name = name if name.isascii() else name.encode("idna").decode()
+    except UnicodeError:
+        return None
+    found = f"{wild}{ascii_name.lower()}"
+    return found if len(found) <= 253 and _NAME.fullmatch(found) else None
+
+
+def covers(rule: str, host: str, port: int) -> bool:
+    """Whether a rule (as `host_rule` writes it) is about this host, in lower case, at this port."""
+    if rule == ANY:
+        return True
+    match = _RULE.fullmatch(rule)
+    if match is None:
+        return False
+    if port not in ({int(match["port"])} if match["port"] else USUAL_PORTS):
+        return False
+    wanted = match["host"].removeprefix("[").removesuffix("]")
+    if wanted.startswith("*."):
+        return host.endswith(wanted[1:]) and len(host) > len(wanted) - 1 and not _is_address(host)
+    return host == wanted
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def allows(rules: Iterable[Rule], module: str, host: str, port: int) -> bool:
+    """Whether one of these rules lets a module reach a host."""
+    return any(name == module and covers(rule, host, port) for name, rule in rules)
+
+
+@dataclass(frozen=True, slots=True)
+class HostQuestion:
+    """A module wants to reach a host that nobody allowed. `calls`: of that module, under way when it was asked."""
+
+    module: str
+    host: str
+    port: int
+    calls: tuple[int, ...] = ()
+    seconds: float = 0
+
+
+@dataclass(slots=True)
+class Hosts:
+    """What a session knows of hosts. A fold of its records.
+
+    `always`, `session`: what a person allowed. `refused`: what a person said no to. `open`: questions by record.
+    `once`: yeses for as long as these calls are under way; without calls, for one connection. `reached`: what was
+    reached, and who had allowed it. `outside`: modules that have reached something.
+    """
+
+    always: frozenset[Rule] = frozenset()
+    session: frozenset[Rule] = frozenset()
+    refused: frozenset[tuple[str, str, int]] = frozenset()
+    open: dict[int, HostQuestion] = field(default_factory=dict)
+    once: dict[tuple[str, str, int], frozenset[int]] = field(default_factory=dict)
+    reached: set[tuple[str, str, int, HostOrigin]] = field(default_factory=set)
+
+    @property
+    def outside(self) -> frozenset[str]:
+        """Modules that have reached something."""
+        return frozenset(one[0] for one in self.reached)
+
+    def asked(self, module: str, host: str, port: int) -> int:
+        """The record of the open question about this; 0: there is none."""
+        wanted = (module, host, port)
+        return next((n for n, one in self.open.items() if (one.module, one.host, one.port) == wanted), 0)
+
+    def of(self, module: str) -> frozenset[Rule]:
+        """What a person allowed this module."""
+        return frozenset(one for one in self.always | self.session if one[0] == module)
+
+
+def rules_of(lists: Mapping[str, Iterable[str]]) -> frozenset[Rule]:
+    """Rules by module, as files and records have them."""
+    return frozenset((module, rule) for module, rules in lists.items() for rule in rules)
+
+
+def lists_of(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
+    """The way back, sorted."""
+    found: dict[str, list[str]] = {}
+    for module, rule in sorted(rules):
+        found.setdefault(module, []).append(rule)
+    return {module: tuple(each) for module, each in found.items()}

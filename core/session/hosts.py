@@ -1,0 +1,194 @@
+"""Whether a module of a running session may reach a host: asked for every connection, by the sandbox's proxy.
+
+What is not allowed is put to a person, and the connection waits. What persons allow for good stands in a file of the
+data directory, and for one session in a file beside its journal; both are followed while sessions run, so that a
+command allows a host to a module that runs. Before such a word counts, it stands in the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from core.errors import JournalUnwritable, UsageError
+from core.gate.hosts import Rule, host_rule, lists_of
+from core.modules.host_file import FILE, HostFile
+from core.ports import Permit
+from core.records.control import AllowHosts
+from core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
+from core.records.record import Record
+from core.session.live import Live
+from core.tree.apply_hosts import may_ask, origin_of, under_way
+
+Lasts = Literal["once", "session", "always"]
+"""For how long a person's yes holds."""
+
+_LOOKS: Final = 1.0
+"""Seconds between two looks at the files while a connection waits."""
+
+LASTS: Final[tuple[Lasts, ...]] = ("once", "session", "always")
+
+
+class HostAccess:
+    """The hosts of one session. `seconds`: how long a person has to answer."""
+
+    def __init__(self, live: Live, data: Path, seconds: float) -> None:
+        self._live = live
+        self._seconds = seconds
+        self._always = HostFile(data / FILE)
+        self._session = HostFile(live.journal.directory / FILE)
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._once: set[int] = set()
+        """Questions that were answered with a yes for once."""
+
+    def permit(self, module: str) -> Permit:
+        """What the proxy of a module's instances asks."""
+        return partial(self.permits, module)
+
+    async def permits(self, module: str, host: str, port: int) -> bool:
+        """Whether `module` may connect to `host` (in lower case) at `port` now; may wait for a person."""
+        live = self._live
+        while not (live.closed or live.failure is not None):
+            self.follow()
+            origin = origin_of(live.tree, module, host, port)
+            if origin is not None:
+                known = (module, host, port, origin) in live.tree.hosts.reached
+                if not known or not live.tree.hosts.once.get((module, host, port), True):
+                    said = HostReach(module=module, host=host, port=port, by=origin)
+                    await live.durable(live.record(said, self._whose(module)))
+                return True
+            refused = (module, host, port) in live.tree.hosts.refused
+            if refused or live.tree.lockdown or not may_ask(live.tree, module, host, port):
+                return False
+            ask = live.tree.hosts.asked(module, host, port) or self._ask(module, host, port)
+            while ask in live.tree.hosts.open and not live.closed:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOKS):
+                        await live.moved()
+                self.follow()
+            if origin_of(live.tree, module, host, port) is None:
+                return ask in self._once  # and another connection that waited for this answer was first
+        return False
+
+    def follow(self) -> None:
+        """Let the journal say what the files say now, if that is something else."""
+        hosts = self._live.tree.hosts
+        always, session = self._always.rules(), self._session.rules()
+        if (always, session) != (hosts.always, hosts.session):
+            said = AllowHosts(by="user", always=lists_of(always), session=lists_of(session))
+            self._live.record(said, "/")
+            self._settle()
+
+    def answer(self, ask: int, *, allow: bool, lasts: Lasts = "once") -> Record:
+        """A person answers the question at record `ask`.
+
+        Raises:
+            UsageError: nothing waits for an answer to it, or a file can't be written.
+        """
+        question = self._live.tree.hosts.open.get(ask)
+        if question is None:
+            raise UsageError(f"No connection waits for an answer to record {ask}.")
+        lasts = lasts if allow else "once"
+        if lasts != "once":
+            kept = self._always if lasts == "always" else self._session
+            kept.change(add={(question.module, rule_of(question.host, question.port))})
+        elif allow:
+            self._once.add(ask)
+        self._close(ask)
+        record = self._live.record(HostAnswer(ask=ask, allow=allow, by="user", lasts=lasts), "/")
+        self.follow()
+        return record
+
+    def allow(self, module: str, rules: Iterable[str], *, always: bool, remove: bool = False) -> None:
+        """A person allows a module hosts in this session or in all, or takes that back.
+
+        Raises:
+            UsageError: there is no such module, one is no rule about hosts, or a file can't be written.
+        """
+        known = self._live.tree.modules
+        if module not in known:
+            raise UsageError(
+                f"There is no module {module!r}; there are {', '.join(sorted(known)) or 'none'}."
+            )
+        changed = {(module, host_rule(one)) for one in rules}
+        kept = self._always if always else self._session
+        kept.change(add=() if remove else changed, remove=changed if remove else ())
+        self.follow()
+
+    def leave(self) -> None:
+        """Nothing waits any more for what was asked before the session was opened, or is asked when it is closed."""
+        for ask in list(self._live.tree.hosts.open):
+            self._end(ask, "core")
+
+    def _ask(self, module: str, host: str, port: int) -> int:
+        said = HostAsk(
+            module=module,
+            host=host,
+            port=port,
+            calls=under_way(self._live.tree, module),
+            seconds=self._seconds,
+        )
+        ask = self._live.record(said, self._whose(module)).n
+        loop = asyncio.get_running_loop()
+        self._timers[ask] = loop.call_later(self._seconds, self._end, ask, "time")
+        self._live.changed()
+        return ask
+
+    def _settle(self) -> None:
+        """What a person has allowed in another way meanwhile is not asked any more."""
+        tree = self._live.tree
+        for ask, one in list(tree.hosts.open.items()):
+            if origin_of(tree, one.module, one.host, one.port) is not None:
+                self._end(ask, "core")
+
+    def _end(self, ask: int, by: Literal["time", "core"]) -> None:
+        self._close(ask)
+        if ask in self._live.tree.hosts.open and self._live.failure is None:
+            try:
+                self._live.record(HostAnswer(ask=ask, allow=False, by=by), "/")
+            except JournalUnwritable:
+                return
+            self._live.changed()
+
+    def _close(self, ask: int) -> None:
+        timer = self._timers.pop(ask, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _whose(self, module: str) -> str:
+        """The agent for which a module works, the first of several; the root, if it works for none."""
+        for path, agent in self._live.tree.agents.items():
+            if any(one.call and one.spec.module == module for one in agent.actions):
+                return path
+        return "/"
+
+
+def hosts_json(
+    policy: Iterable[Rule], always: Iterable[Rule], session: Iterable[Rule]
+) -> list[dict[str, str]]:
+    """Every rule with who made it, for people and programs."""
+    sources: Mapping[str, Iterable[Rule]] = {"policy": policy, "always": always, "session": session}
+    return [
+        {"module": module, "host": host, "by": by}
+        for by, rules in sources.items()
+        for module, host in sorted(rules)
+    ]
+
+
+def kept_hosts(folder: Path) -> list[tuple[str, str]]:
+    """What persons allow by the file in a data directory or in a session's: modules with a host each, sorted."""
+    return sorted(HostFile(folder / FILE).rules())
+
+
+def keep_hosts(folder: Path, module: str, hosts: Iterable[str], *, remove: bool = False) -> None:
+    """A person lets a module reach hosts, or takes that back; sessions that run follow within a connection.
+
+    Raises:
+        UsageError: one is not a host, or it can't be kept.
+    """
+    changed = {(module, host_rule(one)) for one in hosts}
+    HostFile(folder / FILE).change(add=() if remove else changed, remove=changed if remove else ())

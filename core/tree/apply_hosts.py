@@ -1,0 +1,97 @@
+"""How records about hosts change the tree, and who allows a module to reach one, as a function of the tree.
+
+That somebody wants to connect, and what a person says, are outcomes. By whose word a connection is made follows from
+the policy, the module's manifest and what persons said, so a forged one is named.
+"""
+
+from __future__ import annotations
+
+from core.gate.hosts import ANY, HostQuestion, allows, covers, rules_of
+from core.records.control import AllowHosts
+from core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach
+from core.records.record import Record
+from core.tree.checking import expect
+from core.tree.tree import Tree
+
+
+def origin_of(tree: Tree, module: str, host: str, port: int) -> HostOrigin | None:
+    """Who allows `module` to reach `host` at `port` now; None: nobody does. `host`: in lower case."""
+    loaded = tree.modules.get(module)
+    if loaded is None or tree.lockdown:
+        return None
+    hosts = tree.hosts
+    if any(covers(target, host, port) for target in loaded.egress):
+        return "manifest"
+    if not may_ask(tree, module, host, port):
+        return None
+    if allows(tree.policy.egress, module, host, port):
+        return "policy"
+    if allows(hosts.always, module, host, port):
+        return "always"
+    if allows(hosts.session, module, host, port):
+        return "session"
+    once = hosts.once.get((module, host, port))
+    if once is not None and (not once or not once.isdisjoint(under_way(tree, module))):
+        return "once"
+    return None
+
+
+def may_ask(tree: Tree, module: str, host: str, port: int) -> bool:
+    """Whether a module may reach this if somebody allows it: it must have said what it needs."""
+    loaded = tree.modules.get(module)
+    needs = loaded.manifest.needs.egress if loaded is not None else ()
+    return any(target == ANY or covers(target, host, port) for target in needs)
+
+
+def under_way(tree: Tree, module: str) -> tuple[int, ...]:
+    """The records of a module's calls that are under way."""
+    found = (one for agent in tree.agents.values() for one in agent.actions)
+    return tuple(sorted(one.call for one in found if one.call and one.spec.module == module))
+
+
+def ask(tree: Tree, record: Record, said: HostAsk) -> None:
+    """A person is asked about a host."""
+    hosts = tree.hosts
+    unknown = origin_of(tree, said.module, said.host, said.port) is None
+    asked = hosts.asked(said.module, said.host, said.port) > 0
+    may = may_ask(tree, said.module, said.host, said.port)
+    expect(tree, record, unknown and may and not asked, "asks about a host that needs no answer")
+    calls = under_way(tree, said.module)
+    expect(tree, record, calls == said.calls, f"names other calls than {calls}")
+    hosts.open[record.n] = HostQuestion(said.module, said.host, said.port, said.calls, said.seconds)
+
+
+def answer(tree: Tree, record: Record, said: HostAnswer) -> None:
+    """A person says once, for this session, always, or no."""
+    hosts = tree.hosts
+    question = hosts.open.pop(said.ask, None)
+    expect(tree, record, question is not None, "answers what was not asked")
+    expect(tree, record, said.by == "user" or not said.allow, f"is a yes that {said.by} can't give")
+    if question is None:
+        return
+    what = (question.module, question.host, question.port)
+    if said.allow and said.lasts == "once":
+        hosts.once[what] = frozenset(question.calls)
+    if said.allow:
+        hosts.refused -= {what}
+    elif said.by == "user":
+        hosts.refused |= {what}
+
+
+def reach(tree: Tree, record: Record, said: HostReach) -> None:
+    """A module connects."""
+    origin = origin_of(tree, said.module, said.host, said.port)
+    expect(tree, record, origin == said.by, f"is allowed by {origin or 'nobody'}")
+    what = (said.module, said.host, said.port)
+    tree.hosts.reached.add((*what, said.by))
+    if not tree.hosts.once.get(what, {0}):
+        del tree.hosts.once[what]
+
+
+def allow(tree: Tree, said: AllowHosts) -> None:
+    """What persons allow is this from now on. What they allow newly is not refused any more."""
+    hosts = tree.hosts
+    before = hosts.always | hosts.session
+    hosts.always, hosts.session = rules_of(said.always), rules_of(said.session)
+    new = (hosts.always | hosts.session) - before
+    hosts.refused = frozenset(one for one in hosts.refused if not allows(new, *one))
