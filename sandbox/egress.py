@@ -153,8 +153,8 @@ def parse(head: bytes) -> Target | Refusal:
         return Refusal(400, "The request's head holds control characters.")
     if words[0] != b"CONNECT":
         return Refusal(405, "Only CONNECT is taken, for plain HTTP too.")
-    for field in fields.removesuffix(b"\r\n\r\n").split(b"\r\n"):
-        if field.lower().startswith((b"transfer-encoding:", b"content-length:")):
+    for line in fields.removesuffix(b"\r\n\r\n").split(b"\r\n"):
+        if line.lower().startswith((b"transfer-encoding:", b"content-length:")):
             return Refusal(400, "A CONNECT request has no body.")
     try:
         return _target(words[1].decode())
@@ -457,7 +457,7 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
 
 async def _gone(reader: asyncio.StreamReader) -> None:
     """Wait until the module's end is closed. What it says before it was answered, it says to nobody."""
-    while not reader.at_eof() and reader.exception() is None:
+    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110  (a reader tells nobody of its end)
         await asyncio.sleep(_LOOKS)
 
 

@@ -66,6 +66,10 @@ def head(line: str, *fields: str) -> bytes:
 )
 def test_what_is_not_listed_is_refused(line: str, status: int) -> None:
     decided = parse(head(line))
+    if status == 403:  # whoever permits decides, on exactly this
+        assert isinstance(decided, Target)
+        assert decided not in ALLOWED
+        return
     assert isinstance(decided, Refusal)
     assert decided.status == status
 

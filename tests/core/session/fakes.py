@@ -75,6 +75,7 @@ WEB = Manifest.model_validate(
         "name": "web",
         "version": "1",
         "purpose": "Outside.",
+        "needs": {"egress": ("*",)},
         "functions": ({**_function, "name": "fetch", "alias": ""},),
     }
 )
@@ -210,7 +211,7 @@ class World:
 
 
 class FakeModules:
-    """The module `t` in memory. A text that is a key of `world.hold` waits for that event; "big:N" gives N bytes."""
+    """The module `t` in memory. "reach HOST:PORT …" asks for hosts. A text that is a key of `world.hold` waits for that event; "big:N" gives N bytes."""
 
     running = 0
 
@@ -242,6 +243,8 @@ class FakeModules:
         self._world.running.add(call.call)
         try:
             await asyncio.sleep(0)
+            if text.startswith("reach "):
+                text = await self._reach(function.split(".")[0], text.removeprefix("reach ").split())
             self._world.done.append((call.call, function, text))
             on_output(text)
             if text in self._world.hold:
@@ -254,6 +257,15 @@ class FakeModules:
             return Completed(text, "text/plain", {}, None, (), None)
         finally:
             self._world.running.discard(call.call)
+
+    async def _reach(self, module: str, targets: Sequence[str]) -> str:
+        """What the proxy would do: each "host:port" with whether it may be reached."""
+        permit = self.permit(module)
+        asked = [permit(host, int(port)) for host, _, port in (one.rpartition(":") for one in targets)]
+        return " ".join(
+            f"{one}={'yes' if yes else 'no'}"
+            for one, yes in zip(targets, await asyncio.gather(*asked), strict=True)
+        )
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return MANIFEST

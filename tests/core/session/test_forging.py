@@ -20,7 +20,7 @@ from core.records.kinds import CLASSES, FORMAT
 from core.records.record import Record
 from core.session.session import Session
 from core.tree.apply import migrated_at
-from tests.core.session import lives, test_copies, test_effects, test_verify_gate
+from tests.core.session import lives, test_copies, test_effects, test_hosts, test_verify_gate
 from tests.core.session.forging import Blobs, forged, named
 from tests.core.session.live_fakes import does
 from tests.journals.record import PLACE
@@ -64,6 +64,7 @@ FREE: Final = {
     "adopt.workspace": "what came from elsewhere is marked as such, whenever it was written",
     "control restore.version": "which files are there is for a person to see",
     "recall.meant": "which documentation it brought stands in the turn",
+    "host ask.seconds": "how long a person had is for people",
     "control apply.force": "how the directory was written shows in what was left",
 }
 """Outcomes on which nothing may depend that these sessions record, and why."""
@@ -92,6 +93,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
     places += [test_copies.raced(tmp_path_factory.mktemp(one), one) for one in ("turns", "meets")]
     places += lives.everything(tmp_path_factory.mktemp("everything"))
     places.append(lives.stopped(tmp_path_factory.mktemp("stopped")))
+    places.append(test_hosts.everything(tmp_path_factory.mktemp("hosts")))
     places.append(lives.adopted(tmp_path_factory.mktemp("adopted")))
     places.append(lives.migrated(tmp_path_factory.mktemp("migrated"), PLACE / "1.1" / "tree"))
     return [(read_journal(place).records, partial(read_blob, place)) for place in places]

@@ -401,6 +401,34 @@
  * @property {(PathOutcome)[]|Blob} [left] What was not done; all else was.
  * @property {(PathOutcome)[]|Blob} [notes] What there is to know of some that were applied.
  *
+ * A module wants to reach a host that nobody allowed, and a person is asked. It never enters a context.
+ * @typedef {object} HostAskRecord
+ * @property {"host"} kind
+ * @property {"ask"} op
+ * @property {string} module
+ * @property {string} host
+ * @property {number} port
+ * @property {(number)[]} [calls] The module's calls that were under way.
+ * @property {number} seconds How long a person has: a setting.
+ *
+ * What they said. A no holds until somebody allows the host.
+ * @typedef {object} HostAnswerRecord
+ * @property {"host"} kind
+ * @property {"answer"} op
+ * @property {number} ask The record of the question.
+ * @property {boolean} allow
+ * @property {"user"|"time"|"core"} by Who said so; "time" if nobody did in time; "core" if nothing waits for it any more.
+ * @property {"once"|"session"|"always"} [lasts] For how long a yes holds.
+ *
+ * A module connects to a host, for the first time by this permission.
+ * @typedef {object} HostReachRecord
+ * @property {"host"} kind
+ * @property {"reach"} op
+ * @property {string} module
+ * @property {string} host
+ * @property {number} port
+ * @property {"manifest"|"policy"|"always"|"session"|"once"} by Who allowed it.
+ *
  * A version of a plan begins. The body tells its steps in words.
  * @typedef {object} PlanRecord
  * @property {"plan"} kind
@@ -678,6 +706,14 @@
  * @property {"core"} by
  * @property {boolean} value
  *
+ * What hosts a person allows modules to reach from now on, beside what the policy lists: all of it.
+ * @typedef {object} AllowHostsRecord
+ * @property {"control"} kind
+ * @property {"hosts"} op
+ * @property {"user"} by
+ * @property {Record<string, (string)[]>} always In every session, by module.
+ * @property {Record<string, (string)[]>} session In this one, by module.
+ *
  * A session begins, with its root.
  * @typedef {object} OpenRecord
  * @property {"open"} kind
@@ -744,7 +780,7 @@
  * @typedef {object} CloseRecord
  * @property {"close"} kind
  *
- * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|HostAskRecord|HostAnswerRecord|HostReachRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|AllowHostsRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
  */
 
 export {};
