@@ -231,6 +231,10 @@ def everything(data: Path) -> Path:
         await session.allow_hosts("web", ["third.example"])
 
     keep_hosts(data, "web", ["kept.example"])
-    script = [fetch("a.example:443", "kept.example:443"), fetch("b.example:8443"), fetch("docs.example:443", "third.example:443")]
+    script = [
+        fetch("a.example:443", "kept.example:443"),
+        fetch("b.example:8443"),
+        fetch("docs.example:443", "third.example:443"),
+    ]
     _, records = play(data, script, act, policy=LISTED)
     return data / "sessions" / records[0].text("session")
