@@ -128,6 +128,12 @@ class StreamRecast:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamUnproven:
+    """It is not known yet whether this model says where its thoughts begin: what comes as text may turn out to be thought,
+    so nothing in it counts before the stream ends. Sent ahead of the text."""
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReport:
     """Usage as far as the endpoint knows it now; a later report replaces an earlier one."""
 
@@ -141,7 +147,16 @@ class StreamEnd:
     finish: Literal["stop", "length"]
 
 
-ModelEvent = TextDelta | ReasoningDelta | StreamRestart | StreamRetry | StreamRecast | UsageReport | StreamEnd
+ModelEvent = (
+    TextDelta
+    | ReasoningDelta
+    | StreamRestart
+    | StreamRetry
+    | StreamRecast
+    | StreamUnproven
+    | UsageReport
+    | StreamEnd
+)
 
 
 class Model(Protocol):

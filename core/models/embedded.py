@@ -42,6 +42,7 @@ from core.ports import (
     StreamEnd,
     StreamRecast,
     StreamRestart,
+    StreamUnproven,
     TextDelta,
     Usage,
     UsageReport,
@@ -210,6 +211,8 @@ async def _shown(reply: AsyncGenerator[ModelEvent], plan: Plan, first: Usage) ->
                 case StreamRestart() | StreamRecast():
                     held = ""
                     yield event
+                case StreamUnproven():
+                    pass  # this one is ours, and thinks nothing beforehand
                 case UsageReport(usage):
                     yield UsageReport(_both(first, usage))
                 case StreamEnd("stop") if plan.end:

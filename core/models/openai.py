@@ -43,6 +43,7 @@ from core.ports import (
     StreamRecast,
     StreamRestart,
     StreamRetry,
+    StreamUnproven,
     TextDelta,
     Usage,
     UsageReport,
@@ -355,6 +356,8 @@ class OpenAIModel:
         estimated = Usage(tokens.estimate_messages(messages), estimated=True)
         dialect, named = self._dialect, _UNMARKED.search(self._profile.name) is not None
         thoughts = Thoughts(unmarked=named if dialect.unmarked is None else dialect.unmarked)
+        if dialect.unmarked is None and not named:
+            yield StreamUnproven()
         reading = _Reading(estimated, calls, calls() if calls else None, thoughts=thoughts)
         response = await self._open(messages, max_tokens, extra)
         async with response:
@@ -369,7 +372,8 @@ class OpenAIModel:
             raise _Failed(_unfinished(reading))
         for event in reading.end():
             yield event
-        dialect.unmarked = dialect.unmarked or False
+        if dialect.unmarked is None and reading.finish != "length":
+            dialect.unmarked = False
         if reading.empty:
             raise _Failed(_nothing(reading.finish))
         if reading.usage.estimated:

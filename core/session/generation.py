@@ -16,6 +16,7 @@ from core.ports import (
     StreamEnd,
     StreamRecast,
     StreamRestart,
+    StreamUnproven,
     TextDelta,
     Usage,
     UsageReport,
@@ -59,6 +60,7 @@ class Generation:
         self._finish: Literal["stop", "length", "cut"] = "stop"
         self._usage: Usage | None = None
         self._reasoning = ""
+        self._unproven = False
         self._asking = ModelCall(live, agent.path)
         self._scope = asyncio.timeout(None)
 
@@ -123,16 +125,24 @@ class Generation:
                         self._restart()
                     case StreamRecast():
                         self._void()
+                    case StreamUnproven():
+                        self._unproven = True
                     case UsageReport(usage):
                         self._usage = usage
-                    case StreamEnd(finish):
+                    case StreamEnd(finish) if self._finish != "cut":
                         self._finish = finish
         if any(isinstance(event, Cut) for event in self._scanner.end()):
             self._finish = "cut"
 
     def _take(self, text: str) -> bool:
-        """Take the next piece of text; whether the reply must be cut here."""
+        """Take the next piece of text; whether there is nothing more to wait for.
+
+        What follows an action is nobody's. But of a model that may have been thinking aloud, the end of its thoughts
+        can still come, which makes them all void; so its stream is heard to the end.
+        """
         live, agent = self._live, self.agent
+        if self._finish == "cut":
+            return False
         if self._first is None:
             self._first = live.clock.monotonic()
         live.writing[agent.path] += text
@@ -140,7 +150,7 @@ class Generation:
         cut = any(isinstance(event, Cut) for event in self._scanner.feed(text))
         if cut:
             self._finish = "cut"
-        return cut
+        return cut and not self._unproven
 
     def _think(self, text: str) -> None:
         """Take the next piece of what the model thinks."""
@@ -158,7 +168,7 @@ class Generation:
         """What came so far is void."""
         live, agent = self._live, self.agent
         live.writing[agent.path] = live.thinking[agent.path] = self._reasoning = ""
-        self._scanner = Scanner(self._is_action)
+        self._scanner, self._finish = Scanner(self._is_action), "stop"
         live.publish(Delta(agent.path, "", restart=True))
 
     def told(self, text: str) -> says.Generation:

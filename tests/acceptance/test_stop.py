@@ -8,7 +8,9 @@ from dataclasses import replace
 from core.journal import read_journal
 from core.session.events import Output
 from tests.acceptance.conftest import Stage
+from tests.acceptance.product import until
 from tests.acceptance.test_control import opened, play, shell, sleepers
+from tests.acceptance.test_scenes import served, speak
 
 
 def test_a_fork_before_a_command_does_not_run_it_unless_that_is_asked_for(stage: Stage) -> None:
@@ -79,3 +81,30 @@ def test_an_interrupt_ends_a_running_script_with_all_its_processes_and_keeps_wha
     play(scenario)
     heard = endpoint.requests[-1].last
     assert heard.index("tick 2") < heard.index("Stop now.")
+
+
+def test_the_command_line_says_whether_what_runs_is_kept(stage: Stage) -> None:
+    """`iact inject --mode interrupt --keep-calls` lets a command come to its end, `iact pause --now` ends it."""
+    waits = "touch begun; until [ -e go ]; do sleep 0.05; done; echo finished"
+    endpoint = stage.endpoint({"/": [shell(waits), "One.", shell("touch again; sleep 4323"), "Two."]})
+    product = stage.product(endpoint)
+    with served(product) as server:
+        spoken = speak(product, server, "Go.")
+        spoken.appears("begun")
+        kept = spoken.control("inject", "--mode", "interrupt", "--keep-calls", "Also this.")
+        (spoken.workspace / "go").touch()
+        result = spoken.wait_for("result", "/")
+        assert (result.text("status"), result.body) == ("ok", "finished\n")
+        spoken.wait_for("reply", "/")
+        assert spoken.took("/", kept.n).kind == "reply"
+        assert "Also this." in endpoint.requests[-1].last
+
+        said = spoken.control("say", "Go on.")
+        spoken.appears("again")
+        paused = spoken.control("pause", "--now")
+        ended = spoken.wait_for("result", "/", said.n)
+        assert ended.text("status") == "cancelled"
+        until(lambda: not sleepers(product), "the end of the command")
+        assert len(endpoint.requests) == 3, "it is paused"
+        spoken.control("resume")
+        assert spoken.wait_for("reply", "/", paused.n).body == "Two."

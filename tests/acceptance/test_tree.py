@@ -278,26 +278,32 @@ def test_same_name_under_different_callers(stage: Stage) -> None:
 
 
 def test_only_text_before_the_cut_is_kept(stage: Stage) -> None:
-    """A model that invents the result is stopped on the wire, and what it invented is nowhere."""
+    """A model that invents the result is stopped on the wire, and what it invented is nowhere.
+
+    Its first reply, which is heard to its end since it may turn out to be thought, tells that it is no such model.
+    """
     head = call("child", "What is the answer?")
     invention = "\n\nThe child says 41. INVENTED"
     never = Gate()
     text = head + invention + " and so on" * 50
     at = len(head + invention)
-    endpoint = stage.endpoint({"/": [Reply(text, gates={at: never}), "It is 42."], "/child": ["It is 42."]})
+    first = call("other", "Who knows?") + "\n\nThe other says 40. INVENTED"
+    replies = [first, Reply(text, gates={at: never}), "It is 42."]
+    endpoint = stage.endpoint({"/": replies, "/other": ["Ask the child."], "/child": ["It is 42."]})
     answer = stage.product(endpoint, **NO_MODULES).ask("The answer?")
 
     assert answer.reply == "It is 42."
-    request = endpoint.of("/")[0]
+    assert not endpoint.of("/")[0].disconnected
+    request = endpoint.of("/")[1]
     assert request.wait(), "the client went on reading after the cut"
     assert request.disconnected
     assert request.sent <= at
-    assert ("assistant", head) in endpoint.of("/")[1].messages
+    assert ("assistant", head) in endpoint.of("/")[2].messages
     assert "INVENTED" not in seen(endpoint.requests)
     assert "INVENTED" not in answer.journal.read_text("utf-8")
-    turn = next(record for record in answer.records if record.kind == "turn")
-    assert turn.body == head
-    assert turn.text("finish") == "cut"
+    turns = [record for record in answer.records if record.kind == "turn"]
+    assert [turn.body for turn in turns] == [call("other", "Who knows?"), head]
+    assert [turn.text("finish") for turn in turns] == ["cut", "cut"]
 
 
 def test_several_actions_run_in_the_order_written(stage: Stage) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+import pytest
 from websockets.sync.client import ClientConnection
 
 from core.records.dialogue import Generation, Reply, Turn
@@ -60,7 +61,10 @@ def test_an_endpoint_that_is_not_there_says_so_at_once(stage: Stage) -> None:
     assert "can't be reached" in product_said
 
 
-def test_reasoning_with_a_lost_beginning_never_acts_and_stays_with_its_agent(stage: Stage) -> None:
+@pytest.mark.parametrize("model", ["some-thinking-model", "a-model-of-which-nothing-is-known"])
+def test_reasoning_with_a_lost_beginning_never_acts_and_stays_with_its_agent(
+    stage: Stage, model: str
+) -> None:
     """Some endpoints leave the end of reasoning in the text, and not its beginning: it stood in the prompt."""
     child = Says("Hm, what for?\n</think>\n\nA child.", usage=False)
     endpoint = stage.endpoint(
@@ -69,7 +73,7 @@ def test_reasoning_with_a_lost_beginning_never_acts_and_stays_with_its_agent(sta
             "/child": [child],
         }
     )
-    product = stage.product(endpoint, **NO_MODULES, IACT_MODEL="some-thinking-model")
+    product = stage.product(endpoint, **NO_MODULES, IACT_MODEL=model)
     answer = product.ask("Go.")
     assert (answer.status, answer.reply.strip()) == ("done", "Done.")
     first, said, last = generations(answer)

@@ -18,7 +18,7 @@ from core.errors import IactError
 from core.journal import read_journal
 from core.records.record import Record
 from iact.commands.remote import Answer, Frame, Wire, _wait
-from tests.acceptance.product import NO_MODULES, Product, Server, kill, until
+from tests.acceptance.product import NO_MODULES, Product, Ran, Server, kill, until
 from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request
 
 LONG = "A long reply. " * 4000
@@ -60,7 +60,7 @@ def answer(gates: dict[str, Gate], request: Request) -> Reply | str:
 
 @contextmanager
 def server_on(folder: Path) -> Iterator[Stage]:
-    gates = {word: Gate(word) for word in ("alpha", "beta", "gamma")}
+    gates = {word: Gate(word) for word in ("alpha", "beta", "gamma", "delta")}
     with Endpoint(lambda request: answer(gates, request)) as endpoint:
         product = Product.at(folder / "data", endpoint, **NO_MODULES)
         session = product.ask("Hello.").session
@@ -334,3 +334,37 @@ def test_whoever_waits_is_told_when_the_session_has_stopped() -> None:
 
     with pytest.raises(IactError, match=r"The journal can't be written\."):
         _wait(Stopped(), Answer(), 5, "s")
+
+
+def test_what_waits_is_listed_said_otherwise_taken_back_and_sent(stage: Stage) -> None:
+    def queue(*arguments: str) -> Ran:
+        return stage.product.run("queue", "--session", stage.session, *arguments)
+
+    stage.number("say", "delta")
+    assert stage.gates["delta"].wait()
+    away, worded, sent = (stage.number("say", text) for text in ("one", "two", "three"))
+    listed = json.loads(queue("--json").stdout)
+    assert listed == [{"n": away, "text": "one"}, {"n": worded, "text": "two"}, {"n": sent, "text": "three"}]
+    stage.number("queue", "--edit", "two,\nin words", str(worded))
+    stage.number("queue", "--remove", str(away))
+    assert queue().stdout == f"{worded}: two, in words\n{sent}: three\n"
+    undecided = queue(str(sent))
+    assert (undecided.status, "--send, --edit TEXT or --remove" in undecided.sentence) == (2, True)
+
+    now = stage.number("queue", "--send", str(sent))
+    stage.gates["delta"].release()
+    until(lambda: stage.records()[-1].kind == "reply", "the reply")
+    assert [one.kind for one in stage.records()[now - 2 : now]] == ["discard", "control"]
+    read = [one for one in stage.records()[now:] if sent in numbers(one.fields.get("took"))]
+    assert len(read) == 1
+    until(lambda: queue().stdout == "", "that nothing waits")
+    late = queue("--remove", str(sent))
+    assert (late.status, "it was read" in late.sentence) == (2, True)
+    nobody = queue("--agent", "/nobody")
+    assert (nobody.status, "There is no agent '/nobody'" in nobody.sentence) == (2, True)
+    asked = [one.body for one in stage.records() if one.kind == "control" and one.text("op") == "reword"]
+    assert asked == ["two,\nin words"]
+
+
+def numbers(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

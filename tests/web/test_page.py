@@ -335,6 +335,23 @@ def test_an_address_of_no_session_is_said_and_harmless() -> None:
     run(test)
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_from_an_address_of_no_session_the_sessions_are_reached(width: int) -> None:
+    async def test() -> None:
+        session = FakeSession("there")
+        session.append("say", body="Sail to Bergen")
+        async with stage(session) as scene:
+            page = await scene.page("gone/coder", width=width)
+            missing = page.get_by_role("alert").filter(has_text="This session does not exist")
+            await missing.get_by_role("button", name="All sessions").click()
+            await expect(page.get_by_role("searchbox", name="Search in all sessions")).to_be_focused()
+            await page.locator(".session-row", has_text="Sail to Bergen").get_by_role("button").first.click()
+            await expect(page.locator(".entry.incoming")).to_contain_text("Sail to Bergen")
+            await expect(missing).to_be_hidden()
+
+    run(test)
+
+
 def test_an_intervention_says_where_it_was_read() -> None:
     async def test() -> None:
         session = FakeSession("s")

@@ -327,5 +327,34 @@ def test_on_a_phone_fingers_hit_and_enter_begins_a_line() -> None:
             await page.get_by_role("button", name="Send", exact=True).tap()
             await expect(field).to_have_value("")
             assert session.calls == [("say", "one\ntwo")]
+            # A finger that rests on a message brings its tools; one that scrolls does not, nor a short touch.
+            reply = page.locator(".entry.reply").first
+            tools = reply.get_by_role("toolbar", name="Message")
+            place = await reply.locator(".entry-head").bounding_box()
+            assert place is not None
+            at = {"x": place["x"] + 20, "y": place["y"] + 8}
+            finger = await context.new_cdp_session(page)
+
+            async def touch(kind: str, *points: dict[str, float]) -> None:
+                await finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+
+            await touch("touchStart", at)
+            await touch("touchEnd")
+            await touch("touchStart", at)
+            await touch("touchMove", {**at, "y": at["y"] + 60})
+            await expect(reply).to_have_class(re.compile(r"\breply\b"))
+            await touch("touchEnd")
+            await expect(page.locator(".entry.held")).to_have_count(0)
+            await reply.scroll_into_view_if_needed()
+            place = await reply.locator(".entry-head").bounding_box()
+            assert place is not None
+            await touch("touchStart", {"x": place["x"] + 20, "y": place["y"] + 8})
+            await expect(reply).to_have_class(re.compile(r"\bheld\b"))
+            await touch("touchEnd")
+            await expect(tools).to_have_css("opacity", "1")
+            await context.grant_permissions(["clipboard-read", "clipboard-write"])
+            await tools.get_by_role("button", name="Copy as Markdown").tap()
+            await expect(tools).to_contain_text("Copied")
+            assert await page.evaluate("navigator.clipboard.readText()") == ANSWER
 
     run(test)

@@ -197,6 +197,44 @@ def test_who_wants_it_is_notified_of_what_waits_fails_or_answers_after_a_while()
     SHARED.run(test)
 
 
+def test_who_wants_it_hears_two_tones() -> None:
+    """Once when it is chosen, so that one knows it, and then with whatever is told; nobody else hears anything."""
+
+    async def test() -> None:
+        shown, other = FakeSession("shown"), FakeSession("other")
+        shown.append("say", body="What is shown")
+        other.append("say", body="Sail to Bergen")
+        fake = FakeRuntime(shown, other)
+        async with browsing(fake, FakeAround()) as pages:
+            page = await pages.page("shown")
+            await page.evaluate(
+                """() => {
+                const { start } = AudioScheduledSourceNode.prototype;
+                AudioScheduledSourceNode.prototype.start = function (at) {
+                  document.documentElement.dataset.tones = `${document.documentElement.dataset.tones ?? ''}${this.frequency.value} `;
+                  return start.call(this, at);
+                };
+            }"""
+            )
+            told = page.locator("html")
+            await page.get_by_role("tab", name="Sessions").click()
+            await expect(row(page, "Sail to Bergen")).to_be_visible()
+            await page.get_by_text("Notifications").click()
+            fake.tell("other", Standing("waits", "2026-05-04T03:00:00Z", "t.write"))
+            await expect(page.locator("[data-role=waiting-count]")).to_have_text("1")
+            assert await told.get_attribute("data-tones") is None
+            await page.get_by_role("checkbox", name="With a sound").check()
+            await expect(told).to_have_attribute("data-tones", "660 880 ")
+            fake.tell("other", Standing("failed", "2026-05-04T03:05:00Z"))
+            await expect(told).to_have_attribute("data-tones", "660 880 660 880 ")
+            await page.get_by_role("checkbox", name="With a sound").uncheck()
+            fake.tell("other", Standing("waits", "2026-05-04T03:06:00Z", "t.write"))
+            await expect(page.locator("[data-role=waiting-count]")).to_have_text("1")
+            await expect(told).to_have_attribute("data-tones", "660 880 660 880 ")
+
+    SHARED.run(test)
+
+
 def test_what_was_typed_is_for_whom_it_was_typed() -> None:
     async def test() -> None:
         session, other = FakeSession("one"), FakeSession("two")
