@@ -288,7 +288,7 @@ def test_only_text_before_the_cut_is_kept(stage: Stage) -> None:
     text = head + invention + " and so on" * 50
     at = len(head + invention)
     first = call("other", "Who knows?") + "\n\nThe other says 40. INVENTED"
-    replies = [first, Reply(text, gates={at: never}), "It is 42."]
+    replies: list[Reply | str] = [first, Reply(text, gates={at: never}), "It is 42."]
     endpoint = stage.endpoint({"/": replies, "/other": ["Ask the child."], "/child": ["It is 42."]})
     answer = stage.product(endpoint, **NO_MODULES).ask("The answer?")
 
