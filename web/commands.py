@@ -17,6 +17,7 @@ from core.records.dialogue import Upload as Uploaded
 from core.records.record import Record
 from core.session.source import source_of, written_source
 from web import choices, files, looking, review, sessions, timeline
+from web.follower import Held
 from web.messages import (
     About,
     AddModule,
@@ -80,7 +81,7 @@ class Client(Protocol):
     @property
     def runtime(self) -> Runtime: ...
 
-    async def greet(self, session_id: str | None, since: int, *, lazy: bool) -> None:
+    async def greet(self, session_id: str | None, held: Held) -> None:
         """Begin to watch a session; None: none yet."""
         ...
 
@@ -88,7 +89,7 @@ class Client(Protocol):
         """The watched session; a new one is opened if there is none yet."""
         ...
 
-    async def open(self, journal: str, since: int, *, lazy: bool) -> None:
+    async def open(self, journal: str, held: Held) -> None:
         """Begin to look at a stored session."""
         ...
 
@@ -171,8 +172,12 @@ def _command(model: type[_Model], act: Callable[[Client, _Model], Awaitable[Fiel
     return run
 
 
+def _held(message: Hello | Open) -> Held:
+    return Held(message.since, message.first, message.path, message.lazy)
+
+
 async def _hello(client: Client, message: Hello) -> Fields:
-    await client.greet(message.session, message.since, lazy=message.lazy)
+    await client.greet(message.session, _held(message))
     return {}
 
 
@@ -320,7 +325,7 @@ async def _lockdown(client: Client, message: Lockdown) -> Fields:
 
 
 async def _open(client: Client, message: Open) -> Fields:
-    await client.open(message.journal, message.since, lazy=message.lazy)
+    await client.open(message.journal, _held(message))
     return {}
 
 

@@ -25,7 +25,7 @@ from core.records.record import Record
 from core.session.view import NodeView
 from web.commands import COMMANDS
 from web.files import SessionFiles
-from web.follower import Follower, node_fields
+from web.follower import Follower, Held, node_fields
 from web.line import Line, SlowReader
 from web.past import Past
 from web.ports import Prices, Runtime, Session, Surroundings
@@ -90,7 +90,7 @@ class Connection:
         self._arriving: Arriving | None = None
         self._asked: str | int | None = None  # the id of the message that is being answered
         self._upload: str | int | None = None  # and of the one that announced the file
-        self._lazy = False
+        self._held = Held()
         self._hello_timeout = hello_timeout
         self._session: Session | None = None
         self._follower: asyncio.Task[None] | None = None
@@ -199,10 +199,10 @@ class Connection:
         """What serves all sessions."""
         return self._runtime
 
-    async def greet(self, session_id: str | None, since: int, *, lazy: bool) -> None:
+    async def greet(self, session_id: str | None, held: Held) -> None:
         """Watch another session from now on; None: none until the first message to one."""
         await self._leave()
-        self._lazy = lazy
+        self._held = held
         if session_id is None:
             model = self._runtime.model_label
             await self._line.send({"type": "session", "id": None, "since": 0, "model": model})
@@ -213,22 +213,22 @@ class Connection:
             session = await self._runtime.open(session_id)
         except ForeignSession:
             session = await asyncio.to_thread(self._desk.stored.read, self._runtime, session_id)
-        self._follow(session, since)
+        self._follow(session, held)
 
     async def session(self) -> Session:
         """The watched session; opens a new one if there is none."""
         if self._session is None:
-            self._follow(await self._runtime.open(None), 0)
+            self._follow(await self._runtime.open(None), self._anew())
         assert self._session is not None
         return self._session
 
-    async def open(self, journal: str, since: int, *, lazy: bool) -> None:
+    async def open(self, journal: str, held: Held) -> None:
         """Look at a stored session from now on."""
         examples = () if self._desk.around is None else self._desk.around.examples()
         stored = await asyncio.to_thread(self._desk.stored.read, self._runtime, journal, examples)
         await self._leave()
-        self._lazy = lazy
-        self._follow(stored, since)
+        self._held = held
+        self._follow(stored, held)
 
     def past(self) -> Past:
         """What the watched session was at any record.
@@ -356,7 +356,7 @@ class Connection:
         # Nothing may be awaited between: what the shared records left under way, if it may go on, would do so first.
         said = await session.say(text)
         await self._leave()
-        self._follow(session, 0)
+        self._follow(session, self._anew())
         return session.id, said.n
 
     async def adopt(self, at: int | None) -> str:
@@ -366,7 +366,7 @@ class Connection:
         identity = await self._runtime.adopt(source.journal.parent, at)
         session = await self._runtime.open(identity)
         await self._leave()
-        self._follow(session, 0)
+        self._follow(session, self._anew())
         return session.id
 
     async def send(self, message: Fields) -> None:
@@ -383,17 +383,20 @@ class Connection:
             async for session, now in changes:
                 await self._line.send(standing_fields(session, now))
 
-    def _follow(self, session: Session, since: int) -> None:
+    def _anew(self) -> Held:
+        """Nothing of a session, and the rest as the client wanted it."""
+        return Held(lazy=self._held.lazy)
+
+    def _follow(self, session: Session, held: Held) -> None:
         self._session, self._past = session, Past(session)
         self._files = SessionFiles.of(session, self._runtime)
         self._follower = self._tasks.create_task(
             Follower(
                 self._line,
                 session,
-                since,
+                held,
                 self._desk.rendered,
                 turn=self._turn,
-                lazy=self._lazy,
                 prices=self._desk.prices(),
             ).run()
         )

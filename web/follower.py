@@ -1,9 +1,10 @@
 """Follows one session for one client: its records in order, and what happens live.
 
-Nothing is kept for a client but a record number. The follower enters `watch` first and then reads
-the journal up to now, so there is no gap; what the watch repeats is dropped by number, so nothing
-comes twice. A client that reads slowly holds up its own follower only: the session's bounded queue
-for it overflows, and the follower starts over from the journal.
+Nothing is kept for a client but two record numbers: it has all from the one to the other. The follower enters `watch`
+first and then reads the journal up to now, so there is no gap; what the watch repeats is dropped by number, so nothing
+comes twice. A client that shows the newest part of a session gets that first, and what is before it from there back,
+while news goes on. A client that reads slowly holds up its own follower only: the session's bounded queue for it
+overflows, and the follower starts over from the journal.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from core.errors import IactError
 from core.ports import JSON
 from core.records.control import SetIntent
+from core.records.dialogue import Reply, Say, Turn
 from core.records.record import Record, timestamp
 from core.session.events import Activity, Delta, Event, Notice, Output, RecordAppended, TreeChanged
 from core.session.view import NodeView
@@ -30,27 +32,45 @@ from web.stored import Stored
 _log = logging.getLogger("iact.web")
 
 NEWEST: Final = 150
-"""How many records a lazy client gets rendered at once: what it will show first."""
+"""How many records a lazy client gets with their HTML: what it will show first."""
 
+ENOUGH: Final = 30
+"""How many messages of the agent that a client shows are among the first records that it gets, …"""
 
-TOGETHER: Final = 400
+_FARTHEST: Final = 2_000
+"""… if they are within so many."""
+
+TOGETHER: Final = 1_000
 """How many records without HTML go in one message."""
+
+_SLICE: Final = 40
+"""How many records are made ready before others have their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a client has of a session: all records from `first` to `since`; and how it wants the others.
+
+    `lazy`: the newest first, and the HTML of most when it asks for it. `path`: the agent that it shows.
+    """
+
+    since: int = 0
+    first: int = 1
+    path: str = "/"
+    lazy: bool = False
 
 
 class Follower:
-    """`since`: the number of the last record that the client has. `turn`: its place among those who have texts
-    rendered. `lazy`: it asks for the HTML of older ones.
-    `prices`: what tokens cost, if that is known."""
+    """`turn`: the client's place among those who have texts rendered. `prices`: what tokens cost, if that is known."""
 
     def __init__(
         self,
         line: Line,
         session: Session,
-        since: int,
+        held: Held,
         rendered: Rendered,
         *,
         turn: asyncio.Lock,
-        lazy: bool,
         prices: Prices | None = None,
     ) -> None:
         self._line = line
@@ -59,24 +79,34 @@ class Follower:
         self._turn = turn
         self._prices: Fields = {} if prices is None else {"prices": asdict(prices)}
         self._kind = _kind_of(session)
+        self._held = held
         last = _last(session)
-        self._since = since if since <= last else 0
-        self._bare_until = last - NEWEST if lazy else 0
+        self._since = held.since if held.since <= last else 0
+        self._first = min(held.first, self._since) if held.lazy else 1
+        self._bare_until = last - NEWEST if held.lazy else 0
 
     async def run(self) -> None:
         """Pass on everything until the session is closed, the client goes, or this is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            await self._run(tasks)
+
+    async def _run(self, tasks: asyncio.TaskGroup) -> None:
+        earlier: asyncio.Task[None] | None = None
         while True:
             try:
                 async with self._session.watch() as events:
                     await self._send_session()
+                    await self._send_newest()
                     await self._send_tree(self._session.tree())
                     await self._send_failure()
                     await self._catch_up()
+                    earlier = earlier or tasks.create_task(self._send_earlier())
                     async for event in events:
                         await self._pass_on(event)
             except IactError as error:
                 _log.info("A client fell behind and starts over at record %d (%s).", self._since, error)
                 continue
+            await earlier
             if not isinstance(self._session, Stored):
                 await self._line.send({"type": "notice", "text": "This session was closed on the server."})
             return
@@ -117,6 +147,40 @@ class Follower:
         await self._catch_up()
         if isinstance(record.content, SetIntent):
             await self._send_session()
+
+    async def _send_newest(self) -> None:
+        """What a lazy client that has nothing shows first: nobody waits for a text that takes long to be formatted."""
+        records = self._session.records()
+        if not self._held.lazy or self._since or not records:
+            return
+        begin = _beginning(records, self._held.path)
+        shown = {record.n for record in records[begin:] if _speaks(record, self._held.path)}
+        list_: list[JSON] = []
+        for record in records[begin:]:
+            formatted = record.n > len(records) - NEWEST or record.n in shown
+            made = self._rendered.at_hand(self._session, record) if formatted else None
+            list_.append(made or bare(self._session, record))
+            if not len(list_) % _SLICE:
+                await asyncio.sleep(0)
+        message: Fields = {"type": "records", "list": list_}
+        if begin:
+            apart = dict.fromkeys((1, *(n for n in self._session.view.open_ends if n <= begin)))
+            message["apart"] = [bare(self._session, records[n - 1]) for n in apart]
+        await self._line.send(message)
+        self._first, self._since = begin + 1, len(records)
+
+    async def _send_earlier(self) -> None:
+        """What is before that, from there back."""
+        records = self._session.records()
+        while self._first > 1:
+            begin = max(0, self._first - 1 - TOGETHER)
+            list_: list[JSON] = []
+            for record in records[begin : self._first - 1]:
+                list_.append(bare(self._session, record))
+                if not len(list_) % _SLICE:
+                    await asyncio.sleep(0)
+            await self._line.send({"type": "records", "list": list_})
+            self._first = begin + 1
 
     async def _catch_up(self) -> None:
         records = self._session.records(self._since)
@@ -162,6 +226,7 @@ class Follower:
             "type": "tree",
             "nodes": list[JSON](fields),
             "modules": self._session.modules_running,
+            "lockdown": self._session.view.lockdown,
         }
         budget = self._session.view.budget
         if budget is not None:
@@ -171,6 +236,22 @@ class Follower:
                 "exhausted": budget.exhausted,
             }
         await self._line.send(message)
+
+
+def _beginning(records: Sequence[Record], path: str) -> int:
+    """From which place on records are the newest, with enough of what an agent's dialogue shows."""
+    begin = max(0, len(records) - NEWEST)
+    found = sum(_speaks(record, path) for record in records[begin:])
+    for place in range(begin - 1, max(0, len(records) - _FARTHEST) - 1, -1):
+        if found >= ENOUGH:
+            break
+        if _speaks(records[place], path):
+            begin, found = place, found + 1
+    return begin
+
+
+def _speaks(record: Record, path: str) -> bool:
+    return record.agent == path and isinstance(record.content, Say | Turn | Reply)
 
 
 def _said(fields: Fields) -> Fields:

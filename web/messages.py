@@ -38,12 +38,18 @@ class Hello(Message):
     A session that this installation did not make is shown as after `open`: its `session` message has `readonly`, and
     `foreign`, the reason in words. `adopt` makes one of one's own of it.
 
-    `lazy`: of the records that are there already, only the newest come with `html`. Those before come without, many
-    in one message `records {list}`; the client asks for their HTML with `render`.
+    `lazy`: of the records that are there already, the newest come first, in one message `records {list, apart}`, as
+    many as hold the newest messages of the agent at `path`. `apart` are older ones on which something still hangs:
+    questions without an answer, calls that run, messages that wait. What is before comes afterwards, in messages
+    `records` from the newest to the oldest, each in order of its numbers, while news comes between them. Most
+    come without `html`; the client asks for it with `render`. A client that comes back says in `first` from which
+    number on it has all up to `since`.
     """
 
     session: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     since: int = Field(default=0, ge=0)
+    first: int = Field(default=1, ge=1)
+    path: AgentPath = "/"
     lazy: bool = False
 
 
@@ -63,7 +69,8 @@ class Render(Message):
 
 
 class Open(Message):
-    """Look at a stored session without running or changing it, from behind record `since`; `lazy` as in `hello`.
+    """Look at a stored session without running or changing it, from behind record `since`; `first`, `path`, `lazy` as
+    in `hello`.
 
     `journal`: a session's id, an example's, or the path of a directory or journal below the data directory's
     sessions. From then on the connection is as after `hello`, but the `session` message has `readonly` (and `example`
@@ -72,6 +79,8 @@ class Open(Message):
 
     journal: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
     since: int = Field(default=0, ge=0)
+    first: int = Field(default=1, ge=1)
+    path: AgentPath = "/"
     lazy: bool = False
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from core.records.dialogue import Turn
 from core.records.record import Record
 from core.session.text import IsAction, looks_like_action
 from web.ports import Session
@@ -54,32 +55,35 @@ class Rendered:
 
     async def message(self, session: Session, record: Record, turn: asyncio.Lock) -> Fields:
         """The wire message of a record, with its HTML. Not to be changed by whoever gets it."""
-        of = self._of.get(session)
-        if of is None:
-            of = self._of[session] = _OfSession()
-            self._pool.warm()  # so that the first text with code in it need not wait for a process
+        of = self._of_session(session)
         # Another client may be waiting for the same one. If that client goes, this one takes its place.
         while (waited := of.under_way.get(record.n)) is not None:
             await asyncio.wait([waited])
             made = None if waited.cancelled() else waited.result()
             if made is not None:
                 return made
+        found = self.at_hand(session, record)
+        if found is not None:
+            return found
+        return _keep(of, session, record, await self._long(session, record, of, turn))
+
+    def at_hand(self, session: Session, record: Record) -> Fields | None:
+        """The same, if that costs next to nothing: it was made before, or the text is short."""
+        of = self._of_session(session)
         found = of.kept.get(record.n)
         if found is not None:
             of.kept.move_to_end(record.n)
             return found
-        if is_short(record):
-            made = record_message(record, None, *_eyes(session, record))
-        else:
-            made = await self._long(session, record, of, turn)
-        refused = session.view.refused(record.n)
-        if refused:
-            made = {**made, "html": refused_html(refused) + str(made["html"])}
-        if len(str(made["html"])) <= _LARGEST:
-            of.kept[record.n] = made
-            if len(of.kept) > KEPT:
-                of.kept.popitem(last=False)
-        return made
+        if not is_short(record):
+            return None
+        return _keep(of, session, record, record_message(record, None, *_eyes(session, record)))
+
+    def _of_session(self, session: Session) -> _OfSession:
+        of = self._of.get(session)
+        if of is None:
+            of = self._of[session] = _OfSession()
+            self._pool.warm()  # so that the first text with code in it need not wait for a process
+        return of
 
     async def _long(self, session: Session, record: Record, of: _OfSession, turn: asyncio.Lock) -> Fields:
         done = of.under_way[record.n] = asyncio.get_running_loop().create_future()
@@ -109,8 +113,21 @@ class Rendered:
         return found
 
 
+def _keep(of: _OfSession, session: Session, record: Record, made: Fields) -> Fields:
+    refused = session.view.refused(record.n)
+    if refused:
+        made = {**made, "html": refused_html(refused) + str(made["html"])}
+    if len(str(made["html"])) <= _LARGEST:
+        of.kept[record.n] = made
+        if len(of.kept) > KEPT:
+            of.kept.popitem(last=False)
+    return made
+
+
 def bare(session: Session, record: Record) -> Fields:
     """The wire message of a record without HTML, for a client that will ask for it when it is in sight."""
+    if not isinstance(record.content, Turn):
+        return bare_message(record)
     return bare_message(record, _eyes(session, record)[0])
 
 

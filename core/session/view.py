@@ -161,6 +161,23 @@ class View:
         """What a finished plan came to, as `iact plan run --json` has it."""
         return plan_result(self._tree, path, self.model_calls)
 
+    @property
+    def lockdown(self) -> bool:
+        """Whether every call is denied."""
+        return self._tree.lockdown
+
+    @property
+    def open_ends(self) -> tuple[int, ...]:
+        """Numbers of the records on which something still hangs, in order: calls that run, questions without an
+        answer, and messages of a person that nobody has begun to answer."""
+        found = set[int]()
+        for agent in self._tree.agents.values():
+            if agent.active:
+                found.update(one.call for one in agent.calls)
+                found.update(one.asked for one in agent.actions if one.asked and one.answer is None)
+            found.update(one.n for one in unread(agent))
+        return tuple(sorted(found))
+
     # --- agents ---------------------------------------------------------------------------------
 
     def nodes(self) -> tuple[NodeView, ...]:

@@ -170,7 +170,7 @@ async def browsing(runtime: Runtime, around: Surroundings | None = None) -> Asyn
         opened = Browsing(server, await SHARED.browser(), Wrongs(f"http://127.0.0.1:{server.port}"))
         try:
             yield opened
-            assert opened.wrongs.found == []
+            assert opened.wrongs.found == [], opened.wrongs.found
         finally:
             for context in opened.browser.contexts:
                 await context.close()

@@ -129,6 +129,18 @@ class FakeEffects:
         return Settled(raw_record(1, "", "settle", "/", 1), tuple(done), self.left)
 
 
+class _View(View):
+    """A view that is told what is open."""
+
+    def __init__(self, tree: Tree, ends: tuple[int, ...]) -> None:
+        super().__init__(tree)
+        self._ends = ends
+
+    @property
+    def open_ends(self) -> tuple[int, ...]:
+        return self._ends
+
+
 @dataclass(eq=False)
 class FakeSession:
     """One session. `calls` lists what was asked of it; `queue` bounds each watcher."""
@@ -147,6 +159,8 @@ class FakeSession:
     effects: FakeEffects = field(default_factory=lambda: FakeEffects())
     state: Tree = field(default_factory=lambda: Tree(strict=False, blobs=lambda digest: b""))
     """What `view` shows."""
+    ends: tuple[int, ...] = ()
+    """Records on which something hangs."""
     on_watch: Callable[[], object] | None = None
     _records: list[Record] = field(default_factory=list)
     _nodes: tuple[NodeView, ...] = (node("/"),)
@@ -162,6 +176,8 @@ class FakeSession:
         at = f"2026-05-04T03:{n // 60 % 60:02d}:{n % 60:02d}.000000Z"
         op = str(fields.get("op", ""))
         said = {**least(kind, op), **fields} if (kind, op) in BY_NAME else fields
+        if op == "lockdown":
+            self.state.lockdown = fields["value"] is True
         record = raw_record(n, at, kind, agent, n, body, said)
         self._records.append(record)
         if kind in ("turn", "reply", "discard"):
@@ -317,7 +333,7 @@ class FakeSession:
 
     @property
     def view(self) -> View:
-        return View(self.state)
+        return _View(self.state, self.ends)
 
     def records(self, since: int = 0) -> Sequence[Record]:
         return self._records[since:]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from core.records.record import Record
 from tests.web.dialling import (
@@ -20,7 +22,7 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import LABEL, FakeRuntime, FakeSession, node
-from web.follower import NEWEST, TOGETHER
+from web.follower import ENOUGH, NEWEST
 from web.records import record_message
 from web.server import WebServer
 
@@ -97,6 +99,54 @@ def test_the_frames_of_a_session() -> None:
     run(test)
 
 
+def earlier(frames: Sequence[Any]) -> list[int]:
+    """The numbers of the records that came together, which are told from the newest message back."""
+    together = [some["list"] for some in frames if some["type"] == "records"]
+    return [one["n"] for some in reversed(together) for one in some]
+
+
+async def until_all(client: ClientConnection) -> list[Any]:
+    """Frames up to those with the first record."""
+    seen = [await take(client)]
+    while not any(record["n"] == 1 for record in seen[-1].get("list", ())):
+        seen.append(await take(client))
+    return seen
+
+
+def test_the_newest_comes_first_and_what_is_before_it_from_there_back() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        session.append("say", body="First words")
+        for number in range(2, 2601):
+            session.append("say" if number < 1000 else "spawn", "/" if number < 1000 else f"/a{number}", "x")
+        newest = 999 - ENOUGH + 1
+        async with WebServer(FakeRuntime(session)) as server:
+            async with dial(server) as client:
+                await send(client, type="hello", session="s", lazy=True)
+                first = await until(client, type="records")
+                # Many others have come since the root's last messages.
+                assert [one["type"] for one in first if one["type"] != "ok"] == ["session", "records"]
+                assert [one["n"] for one in first[-1]["list"]] == list(range(newest, 2601))
+                assert [one["n"] for one in first[-1]["apart"]] == [1]
+                session.append("say", body="While it loads")
+                frames = await until_all(client)
+                assert earlier(frames) == list(range(1, newest))
+                late = numbers(frames) or numbers(await until(client, type="record"))
+                assert late == [2601]
+            async with dial(server) as client:
+                # Who was cut off goes on at both ends.
+                await send(client, type="hello", session="s", lazy=True, since=2600, first=101)
+                frames = await until_all(client)
+                assert earlier(frames) == list(range(1, 101))
+                assert numbers(frames) == [2601]
+            async with dial(server) as client:
+                await send(client, type="hello", session="s", lazy=True, path="/nobody")
+                told = (await until(client, type="records"))[-1]["list"]
+                assert [one["n"] for one in told] == list(range(2601 - NEWEST + 1, 2602))
+
+    run(test)
+
+
 def test_a_lazy_client_asks_for_the_html_of_old_records() -> None:
     async def test() -> None:
         session = FakeSession("s")
@@ -105,11 +155,10 @@ def test_a_lazy_client_asks_for_the_html_of_old_records() -> None:
             session.append("say", body=f"*{number}*")
         async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
             await send(client, type="hello", session="s", lazy=True)
-            frames = await until(client, type="record", n=400)
-            together = [one["list"] for one in frames if one["type"] == "records"]
-            assert max(map(len, together)) <= TOGETHER
-            seen = [record for some in together for record in some]
-            seen += [one for one in frames if one["type"] == "record"]
+            frames = await until_all(client)
+            newest, before = [one["list"] for one in frames if one["type"] == "records"]
+            assert [one["n"] for one in newest] == list(range(400 - NEWEST + 1, 401))
+            seen = before + newest
             assert [one["n"] for one in seen] == list(range(1, 401))
             with_html = [one["n"] for one in seen if "html" in one]
             assert with_html == list(range(400 - NEWEST + 1, 401))

@@ -67,6 +67,7 @@ export class Branches {
   /** The first message after a record. @param {number} at */
   #first(at) {
     let n = at + 1;
+    if (n < this.store.first) return 0;
     while (n <= this.store.last && this.store.record(n)?.kind !== "say") n++;
     return n;
   }

@@ -39,7 +39,7 @@ export class Cards {
     this.store = store;
     this.list = list;
     this.choose = choose;
-    store.addEventListener("reset", () => {
+    for (const what of ["reset", "earlier"]) store.addEventListener(what, () => {
       this.#came.clear();
       this.#calls.clear();
       this.#seen = 0;

@@ -21,7 +21,7 @@ export class Dialogue {
   #scroll = part("scroll");
   #toEnd = part("to-end");
   #live = part("live");
-  #earlier = el("button", { className: "earlier", type: "button", hidden: true });
+  #earlier = /** @type {HTMLButtonElement} */ (el("button", { className: "earlier", type: "button", hidden: true }));
   #later = el("button", { className: "earlier", type: "button", hidden: true });
   /** The records that are entries of this dialogue, also those that are not shown yet. `n`: from which record on each
    * stands there: its own, or for what had to wait, the one that ended that. @type {{n: number, record: JournalRecord}[]} */
@@ -52,9 +52,10 @@ export class Dialogue {
     this.#list.after(this.#later);
     this.cards = new Cards(store, this.#list, actions.choose);
     this.window = new EntryWindow(this.#list, this.#scroll, ({ record }) => this.#entry(record), (earlier, later) => {
-      this.#earlier.hidden = earlier === 0;
+      this.#earlier.hidden = earlier === 0 && store.whole;
+      this.#earlier.disabled = earlier === 0;
       this.#later.hidden = later === 0;
-      setText(this.#earlier, t("Show earlier messages ({earlier})", { earlier }));
+      setText(this.#earlier, earlier === 0 ? t("Earlier messages are being loaded…") : store.whole ? t("Show earlier messages ({earlier})", { earlier }) : t("Show earlier messages"));
       setText(this.#later, t("Show later messages ({later})", { later }));
       this.cards.refresh();
     });
@@ -73,6 +74,7 @@ export class Dialogue {
     const dress = onceAFrame(() => this.cards.refresh());
     for (const what of ["records", "moved"]) store.addEventListener(what, dress);
     for (const what of ["selected", "reset"]) store.addEventListener(what, rebuild);
+    store.addEventListener("earlier", () => this.#reach());
     store.addEventListener("moved", moved);
     // Also on a new connection: what was asked for on the old one will not come.
     for (const what of ["rendered", "session"]) store.addEventListener(what, () => this.#fillAwaited());
@@ -149,11 +151,24 @@ export class Dialogue {
     if (this.store.at === null) this.#announce(fresh);
   }
 
+  /** Records came that stand before those that are here. */
+  #reach() {
+    if (this.#seen < 0) return;
+    this.#items = [];
+    this.#waiting = [];
+    this.#seen = 0;
+    this.#collect();
+    this.window.replace(this.#items, this.#end(), (one, other) => one.record === other.record);
+    if (this.#following) this.#toBottom();
+  }
+
   /** Look at the records that came. */
   #collect() {
-    const { records, selected } = this.store;
+    const { records, selected, first } = this.store;
     for (; this.#seen < records.length; this.#seen += 1) {
       const record = records[this.#seen];
+      // What came of a turn stands with it, and that is not here yet.
+      if ((record.turn ?? first) < first) continue;
       if (record.kind === "say" && record.waits && selected === "/") {
         this.#waiting.push(record);
         continue;

@@ -3,6 +3,7 @@
 import { el, insert } from "./dom.js";
 import { money, share, stateName, tokens } from "./format.js";
 import { number, t } from "./language.js";
+import { countUpTo } from "./store.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").TreeNode} TreeNode */
@@ -83,10 +84,10 @@ function running({ nodes, modules }) {
 }
 
 /** How fast models wrote the newest turns, waiting for the first token included. @param {Store} store */
-function speed({ records, count }) {
+function speed({ records, shown }) {
   let written = 0;
   let ms = 0;
-  for (let index = count - 1, turns = 0; index >= 0 && turns < RECENT; index -= 1) {
+  for (let index = countUpTo(records, shown) - 1, turns = 0; index >= 0 && turns < RECENT; index -= 1) {
     const { kind, usage, ms: took } = records[index];
     if (kind !== "turn" || !usage || !took) continue;
     written += usage.completion;

@@ -4,6 +4,7 @@ import { el, insert, onceAFrame, part } from "./dom.js";
 import { factsOf } from "./facts.js";
 import { t } from "./language.js";
 import { Rows } from "./rows.js";
+import { countUpTo } from "./store.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
@@ -14,6 +15,7 @@ import { Rows } from "./rows.js";
 export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["timeline", t("Timeline")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Permissions")], ["records", t("Journal")]];
 /** Milliseconds of rest before the server is asked again while things move. */
 const REST = 160;
+const LOADING = t("What is earlier is still being loaded.");
 /** How many turns' memories are shown. */
 const MEMORIES = 30;
 
@@ -196,7 +198,7 @@ export class Inspector {
     const turn = this.#turn || (turns[turns.length - 1] ?? 0);
     const own = this.store.own(selected);
     const until = this.#tab === "context" ? turn : (own[own.length - 1]?.n ?? 0);
-    return { about: `${this.#tab} ${session.id} ${selected} ${until}`, turn };
+    return { about: `${this.#tab} ${session.id} ${selected} ${until} ${until ? "" : this.store.whole}`, turn };
   }
 
   /**
@@ -224,7 +226,7 @@ export class Inspector {
 
   /** @param {number} turn */
   async #context(turn) {
-    if (!turn) return [nothing(t("This agent has not asked its model yet."))];
+    if (!turn) return [nothing(this.store.whole ? t("This agent has not asked its model yet.") : LOADING)];
     const seen = await this.ask("context", { path: this.store.selected, at: turn });
     const turns = this.#turns();
     const place = turns.indexOf(seen.record);
@@ -250,10 +252,10 @@ export class Inspector {
     const { store } = this;
     const found = store.own(store.selected).filter((record) => record.kind === "recall").slice(-MEMORIES).reverse();
     const ready = found.map((record) => store.rendered(record)).every(Boolean);
-    const key = `${store.session.id} ${store.selected} ${found.map((record) => record.n).join(" ")} ${ready}`;
+    const key = `${store.session.id} ${store.whole} ${store.selected} ${found.map((record) => record.n).join(" ")} ${ready}`;
     if (key === this.#answered) return;
     this.#answered = key;
-    if (!found.length) return this.#put([nothing(t("Nothing was recalled for this agent."))]);
+    if (!found.length) return this.#put([nothing(this.store.whole ? t("Nothing was recalled for this agent.") : LOADING)]);
     return this.#put(found.map((record) => {
       const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, t("Before record {n}", { n: String(record.n + 1) }));
       head.addEventListener("click", () => this.reveal(record.n));
@@ -271,10 +273,10 @@ export class Inspector {
 
   #showDecisions() {
     const { store } = this;
-    const all = this.#everyone.checked ? store.records.slice(0, store.count) : store.own(store.selected);
+    const all = this.#everyone.checked ? store.records.slice(0, countUpTo(store.records, store.shown)) : store.own(store.selected);
     const found = all.filter((record) => record.kind === "gate" && (record.allow !== true || !this.#denied.checked));
     this.#decisions.show(found.reverse());
-    this.#decisions.list.dataset.empty = this.#denied.checked ? t("Nothing was denied.") : t("No tool has been called yet.");
+    this.#decisions.list.dataset.empty = !store.whole ? LOADING : this.#denied.checked ? t("Nothing was denied.") : t("No tool has been called yet.");
   }
 
   /** @param {JournalRecord} record */

@@ -4,7 +4,6 @@
 import { Approvals } from "./approvals.js";
 import { showMissing, SignIn } from "./astray.js";
 import { Attention } from "./attention.js";
-import { commandsOf } from "./commands.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
 import { controls } from "./controls.js";
@@ -17,7 +16,6 @@ import { heard, t } from "./language.js";
 import { lazily } from "./lazy.js";
 import { endedAs, LiveLine } from "./live.js";
 import { showLevels } from "./levels.js";
-import { Palette } from "./palette.js";
 import { Pictures } from "./pictures.js";
 import { ReviewBar } from "./review_bar.js";
 import { Side } from "./side.js";
@@ -40,12 +38,17 @@ let leaving = null;
 
 const connection = new Connection({
   hello: () => store.session.readonly
-    ? ["open", { journal: store.session.id, since: store.last, lazy: true }]
-    : ["hello", { session: store.session.id, since: store.last, lazy: true }],
+    ? ["open", { journal: store.session.id, ...has() }]
+    : ["hello", { session: store.session.id, ...has() }],
   refused,
   message: (message) => store.take(message),
   state: showLine,
 });
+
+/** What the page has of the session, and wants of it first. */
+function has() {
+  return { since: store.last, first: store.reached, path: store.selected, lazy: true };
+}
 
 const signIn = new SignIn(() => connection.open());
 
@@ -167,7 +170,7 @@ store.addEventListener("stale", askForSessions);
 /** A place that is to be shown as soon as its records are there. @type {{id: string, n: number, agent: string}|null} */
 let goal = null;
 const reach = onceAFrame(() => {
-  if (!goal || store.session.id !== goal.id || store.last < Math.max(goal.n, store.session.last)) return;
+  if (!goal || store.session.id !== goal.id || store.last < Math.max(goal.n, store.session.last) || goal.n < store.first) return;
   const { agent, n } = goal;
   goal = null;
   reveal(agent, n);
@@ -228,7 +231,32 @@ part("dialogue").addEventListener("click", (event) => {
   attempt(path === "/" ? connection.request("say", { text }) : connection.request("inject", { path, text, mode: "queue" }));
 });
 
-new Palette(() => commandsOf({
+/** Fetched with the first key that may stand for a command, or with the list of all.
+ * @type {Promise<import("./palette.js").Palette>|undefined} */
+let fetching;
+/** @type {import("./palette.js").Palette|undefined} */ let palette;
+/** @param {(palette: import("./palette.js").Palette) => void} then */
+async function withPalette(then) {
+  try {
+    fetching ??= Promise.all([import("./palette.js"), import("./commands.js")]).then(([{ Palette }, { commandsOf }]) => new Palette(() => commandsOf(reachable), askForPlans));
+    palette ??= await fetching;
+  } catch {
+    fetching = undefined;
+    unreachable();
+    return;
+  }
+  then(palette);
+}
+part("palette-open").addEventListener("click", () => withPalette((it) => it.open()));
+addEventListener("keydown", (event) => {
+  const list = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
+  if (list) event.preventDefault();
+  if (list) withPalette((it) => it.open());
+  else if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey || !event.code.startsWith("Key")) return;
+  else if (palette) palette.shortcut(event);  // at once, so that the browser does nothing else with it
+  else withPalette((it) => it.shortcut(event));
+});
+const reachable = {
   store, actions, choose, composer, inspector, approvals, replay, sessions: side, find: showFind, modules, memories, settings, files, review,
   open: openSession,
   lock: (value) => attempt(connection.request("lockdown", { value })),
@@ -237,7 +265,7 @@ new Palette(() => commandsOf({
   plans: kept,
   keepFirst: (text) => attempt(changeFirst("first.keep", { name: snippet(text) || text.trim().slice(0, 60), text }).then(() => composer.say(t("Kept. It is offered when you begin a session.")))),
   runPlan: (name) => attempt(runPlan(name)),
-}), askForPlans);
+};
 
 /**
  * Let what a text names as files of the workspace open them.
@@ -403,6 +431,7 @@ addEventListener("popstate", () => {
   const { session, path, readonly } = readAddress();
   if (session !== store.session.id || readonly !== store.session.readonly) {
     store.expect(session, readonly);
+    store.select(path);
     connection.hello().catch(refused);
   }
   store.select(path);
@@ -435,9 +464,9 @@ for (const what of ["tree", "selected", "session", "reset", "moved"]) store.addE
 showHead();
 
 const showTitle = onceAFrame(() => {
-  const first = store.records.find((record) => record.kind === "say");
+  const first = store.whole ? store.records.find((record) => record.kind === "say") : undefined;
   const info = store.sessions.find(({ id }) => id === store.session.id);
-  const title = store.session.id === null ? t("New session") : ((info?.named || info?.source ? info.title : first?.body) || t("Session"));
+  const title = store.session.id === null ? t("New session") : ((info?.named || info?.source || !store.whole ? info?.title : first?.body) || t("Session"));
   setText(part("session-title"), title);
   const asking = store.asked.size ? `${t("({count} to approve)", { count: store.asked.size })} ` : "";
   const waiting = store.sessions.filter(({ id, state }) => state === "waits" && id !== store.session.id).length;

@@ -22,11 +22,9 @@ export class Palette {
   constructor(commands, prepare) {
     this.commands = commands;
     this.prepare = prepare;
-    part("palette-open").addEventListener("click", () => this.open());
     this.#field.addEventListener("input", () => this.#search());
     this.#field.addEventListener("keydown", (event) => this.#key(event));
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
-    addEventListener("keydown", (event) => this.#shortcut(event));
   }
 
   open() {
@@ -37,14 +35,8 @@ export class Palette {
     this.prepare().then(() => this.#search(), () => undefined);
   }
 
-  /** @param {KeyboardEvent} event */
-  #shortcut(event) {
-    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
-      event.preventDefault();
-      this.open();
-      return;
-    }
-    if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
+  /** Do what a key stands for, if it stands for a command. @param {KeyboardEvent} event */
+  shortcut(event) {
     const wanted = `Alt+Shift+${event.code.replace("Key", "")}`;
     const command = this.commands().find((one) => one.keys === wanted && (one.when?.() ?? true));
     if (!command || (!command.anywhere && document.querySelector("dialog[open]"))) return;

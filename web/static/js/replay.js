@@ -111,11 +111,12 @@ export class Replay {
     // A recorded example is told from its beginning: from where its person first says something.
     this.#telling = session.example === true;
     this.store.move(session.example ? 1 : session.last);
+    if (this.#telling) this.#tell();
   }
 
   #tell() {
     const { store } = this;
-    const said = this.#telling && store.at === 1 ? store.records.find((record) => record.kind === "say") : undefined;
+    const said = this.#telling && store.at === 1 && store.whole ? store.records.find((record) => record.kind === "say") : undefined;
     if (said || store.at !== 1) this.#telling = false;
     if (said) store.move(said.n);
   }
@@ -184,8 +185,8 @@ export class Replay {
     this.#slider.max = this.#number.max = String(Math.max(1, last));
     if (this.#slider.value !== String(at)) this.#slider.value = String(at);
     if (document.activeElement !== this.#number) this.#number.value = String(at);
-    const loading = last < session.last;
-    setText(this.#total, loading ? t("of {last}, {loaded} loaded", { last: String(session.last), loaded: String(last) }) : t("of {last}", { last: String(last) }));
+    const loading = last < session.last || !store.whole;
+    setText(this.#total, loading ? t("of {last}, {loaded} loaded", { last: String(Math.max(last, session.last)), loaded: String(store.records.length) }) : t("of {last}", { last: String(last) }));
     const words = record ? [timeOfDay(record.at), agentName(record.agent), KINDS[record.kind] ?? record.kind, record.function ?? record.op ?? ""].filter(Boolean).join(" · ") : "";
     setText(this.#what, words);
     this.#slider.setAttribute("aria-valuetext", t("Entry {at} of {last}: {words}", { at: String(at), last: String(last), words }));
@@ -205,7 +206,7 @@ export class Replay {
 
   /** Show on the slider where the user spoke. @param {number} last */
   #mark(last) {
-    const key = `${this.store.session.id} ${last}`;
+    const key = `${this.store.session.id} ${this.store.first} ${last}`;
     if (key === this.#marked) return;
     this.#marked = key;
     const said = this.store.records.filter((record) => record.kind === "say");

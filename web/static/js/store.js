@@ -3,9 +3,12 @@
 // Where `at` is a number, the page shows the session as it was behind that record; news is taken in all
 // the same and shows when `at` is null again.
 //
+// The newest records of a session come first; what is before them follows, and is taken in in a few large pieces. Until
+// then `whole` is false, and nothing may be said that only all records tell.
+//
 // Records of long ago come without HTML; `html` asks for it when one of them is to be shown.
 //
-// Events: "session", "tree", "records", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
+// Events: "session", "tree", "records", "earlier", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
 
 import { firstLine, snippet } from "./format.js";
 import { heard } from "./language.js";
@@ -32,7 +35,10 @@ const LONE_ROOT = {
 
 export class Store extends EventTarget {
   /** @type {SessionFacts} */ session = { id: null, since: 0, intent: 1, levels: {}, model: "", journal: "", last: 0, readonly: false };
-  /** All that came, also behind `at`. @type {JournalRecord[]} */ records = [];
+  /** All that came, also behind `at`; their numbers have no gaps. @type {JournalRecord[]} */ records = [];
+  /** What came of those before, in order, and is not taken in yet. @type {JournalRecord[]} */ #before = [];
+  /** Some of those before, on which something still hangs, by number. @type {Map<number, JournalRecord>} */ #apart = new Map();
+  /** How often everything was forgotten. */ #lives = 0;
   /** The record behind which the session is shown; null: now. @type {number|null} */ at = null;
   /** @type {TreeNode[]} */ #now = [LONE_ROOT];
   /** @type {TreeNode[]} */ #then = [LONE_ROOT];
@@ -79,9 +85,24 @@ export class Store extends EventTarget {
     return this.at !== null || this.session.readonly;
   }
 
-  /** How many records are shown: numbers have no gaps and begin at 1. */
+  /** How many records the session has where it is shown: numbers begin at 1. */
   get count() {
-    return this.at === null ? this.records.length : Math.min(this.at, this.records.length);
+    return Math.min(this.shown, this.last);
+  }
+
+  /** Number of the oldest record from which on all are here. */
+  get first() {
+    return this.records[0]?.n ?? 1;
+  }
+
+  /** From which number on the server has sent all up to `last`. */
+  get reached() {
+    return this.#before[0]?.n ?? this.first;
+  }
+
+  /** Whether all of the session is here, from its first record on. */
+  get whole() {
+    return this.records.length ? this.first === 1 : !this.session.last && !this.#awaited?.id;
   }
 
   /** The number of the record that is shown last. */
@@ -94,9 +115,9 @@ export class Store extends EventTarget {
     return this.records.length ? this.records[this.records.length - 1].n : 0;
   }
 
-  /** The record with number `n`: numbers have no gaps. @param {number} n */
+  /** The record with number `n`: numbers have no gaps. @param {number} n @returns {JournalRecord|undefined} */
   record(n) {
-    return this.records[n - (this.records[0]?.n ?? 1)];
+    return this.records[n - this.first] ?? this.#apart.get(n);
   }
 
   /** The records of an agent that are shown. @param {string} path */
@@ -129,10 +150,10 @@ export class Store extends EventTarget {
       this.#asked.add(n);
     }
     if (this.#wanted.size) queueMicrotask(() => this.#fetch());
-    const { records } = this;
+    const life = this.#lives;
     try {
       const { list } = await this.fetchHtml(numbers);
-      if (records !== this.records) return;
+      if (life !== this.#lives) return;
       for (const { n, html, messages } of list) Object.assign(this.record(n) ?? {}, messages ? { html, messages } : { html });
       this.#tell("rendered");
     } catch {
@@ -211,7 +232,7 @@ export class Store extends EventTarget {
       case "session": this.#session(message); break;
       case "tree": this.#tree(message); break;
       case "record": this.#records([message]); break;
-      case "records": this.#records(message.list); break;
+      case "records": this.#several(message); break;
       case "delta": this.#delta(message); break;
       case "activity": this.#activity(message); break;
       case "output": this.#output(message); break;
@@ -266,12 +287,13 @@ export class Store extends EventTarget {
   }
 
   /** A tree with `at` answers a move; one that the page has moved away from meanwhile is dropped.
-   * @param {{nodes: TreeNode[], at?: number|null, modules?: number, budget?: import("./types.js").Budget}} message */
-  #tree({ nodes, at = null, modules = 0, budget }) {
+   * @param {{nodes: TreeNode[], at?: number|null, modules?: number, lockdown?: boolean, budget?: import("./types.js").Budget}} message */
+  #tree({ nodes, at = null, modules = 0, lockdown, budget }) {
     const tree = nodes.length ? nodes : [LONE_ROOT];
     if (at === null) {
       this.#now = tree;
       this.modules = modules;
+      this.locked = lockdown ?? this.locked;
       this.budget = budget;
     } else if (at === this.at) {
       this.#then = tree;
@@ -296,6 +318,48 @@ export class Store extends EventTarget {
     this.#tell("records");
   }
 
+  /** Several records, the newest of a session or such as stand before those that are here.
+   * @param {{list: JournalRecord[], apart?: JournalRecord[]}} message */
+  #several({ list, apart = [] }) {
+    if (this.records.length && list.length && list[0].n < this.first) {
+      this.#earlier(list);
+      return;
+    }
+    for (const record of apart) {
+      this.#apart.set(record.n, shorten(record));
+      this.#fold(record);
+    }
+    this.#records(list);
+  }
+
+  /**
+   * Take in what stands before. It is taken in when that at least doubles what is here, so that however long a session
+   * is, each record is looked at a few times only.
+   * @param {JournalRecord[]} list
+   */
+  #earlier(list) {
+    const until = this.#before[0]?.n ?? this.first;
+    const fresh = list.filter(({ n }) => n < until).map((record) => this.#apart.get(record.n) ?? shorten(record));
+    if (!fresh.length) return;
+    this.#before = fresh.concat(this.#before);
+    if (this.#before[0].n > 1 && this.#before.length < this.records.length) return;
+    this.records = this.#before.concat(this.records);
+    this.#before = [];
+    const printed = this.outputs;
+    for (const known of [this.#own, this.#births, this.calls, this.receipts, this.rewordings, this.asked]) known.clear();
+    this.outputs = new Map();
+    const { locked } = this;
+    for (const [n, record] of this.#apart) {
+      if (n < this.first) this.#fold(record);
+      else this.#apart.delete(n);
+    }
+    for (const record of this.records) this.#fold(record);
+    this.locked = locked;  // the tree said so
+    for (const [call, output] of this.outputs) output.text = printed.get(call)?.text ?? "";
+    this.#tell("earlier");
+    this.#tell("records");
+  }
+
   /** @param {JournalRecord} record */
   #record(record) {
     if (record.n <= this.last) return;
@@ -303,18 +367,21 @@ export class Store extends EventTarget {
       this.drafts.delete(record.agent);
       this.thoughts.delete(record.agent);
     }
+    if (record.kind === "module") this.#tell("modules");
+    if (record.kind === "effects" || record.kind === "settle") this.#tell("review");
+    this.records.push(shorten(record));
+    this.#fold(record);
+  }
+
+  /** What follows from a record, and those before. @param {JournalRecord} record */
+  #fold(record) {
     if (record.kind === "call" && record.to) this.calls.set(record.to, record);
     this.#running(record);
     this.#questions(record);
     if (record.kind === "control" && record.op === "lockdown") this.locked = record.value === true;
     if (record.kind === "result" || (record.kind === "control" && record.op === "restore")) this.ended = record.n;
-    if (record.kind === "module") this.#tell("modules");
-    if (record.kind === "effects" || record.kind === "settle") this.#tell("review");
     for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
-    if ((record.kind === "say" || (record.kind === "control" && record.op === "inject")) && !record.body_size) record.said = record.body;
     this.#rewords(record);
-    record.body = record.kind === "say" || record.kind === "control" ? firstLine(record.body) : snippet(record.body);
-    this.records.push(record);
     const own = this.#own.get(record.agent);
     if (own) own.push(record);
     else this.#own.set(record.agent, [record]);
@@ -325,7 +392,7 @@ export class Store extends EventTarget {
   #rewords(record) {
     const before = record.kind === "control" && record.op === "reword" ? this.record(record.of) : undefined;
     if (!before || record.kind !== "control") return;
-    before.said = record.body;
+    before.said = record.said ?? record.body;
     this.rewordings.set(before.n, record);
   }
 
@@ -388,6 +455,9 @@ export class Store extends EventTarget {
 
   #reset() {
     this.records = [];
+    this.#before = [];
+    this.#apart.clear();
+    this.#lives += 1;
     this.at = null;
     this.#own.clear();
     this.#births.clear();
@@ -415,6 +485,17 @@ export class Store extends EventTarget {
   #tell(what) {
     this.dispatchEvent(new Event(what));
   }
+}
+
+/**
+ * Keep of a record's text what views show of it; of what a person said, all.
+ * @param {JournalRecord} record
+ */
+function shorten(record) {
+  const spoken = record.kind === "say" || (record.kind === "control" && (record.op === "inject" || record.op === "reword"));
+  if (spoken && (!record.body_size || record.op === "reword")) record.said = record.body;
+  record.body = record.kind === "say" || record.kind === "control" ? firstLine(record.body) : snippet(record.body);
+  return record;
 }
 
 /**

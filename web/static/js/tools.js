@@ -2,6 +2,7 @@
 
 import { el, part, setText } from "./dom.js";
 import { t } from "./language.js";
+import { countUpTo } from "./store.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./types.js").JournalRecord} JournalRecord */
@@ -47,7 +48,7 @@ export function equip(entry, store, means, how) {
  * @param {number} n
  */
 function before(store, n) {
-  return store.records.slice(0, n - 1).findLast((record) => record.kind === "say");
+  return store.records.slice(0, countUpTo(store.records, n - 1)).findLast((record) => record.kind === "say");
 }
 
 /**

@@ -45,6 +45,32 @@ export class EntryWindow {
   }
 
   /**
+   * The list is another one, which has more before what was there: what is in the page stays where it is.
+   * @param {T[]} items
+   * @param {number} end
+   * @param {(one: T, other: T) => boolean} same
+   */
+  replace(items, end, same) {
+    const shown = this.#items.slice(this.#from, this.#to);
+    const [first, last] = [shown[0], shown[shown.length - 1]];
+    const from = first === undefined ? -1 : items.findLastIndex((item) => same(item, first));
+    const to = from < 0 ? -1 : items.findLastIndex((item) => same(item, last)) + 1;
+    this.#items = items;
+    this.#end = end;
+    if (from < 0) {
+      this.#fill(end - PAGE, end);
+    } else if (to - from === shown.length && shown.every((item, index) => same(item, items[from + index]))) {
+      this.#from = from;
+      this.#to = to;
+    } else {
+      this.#steady(() => this.#fill(from, to));
+    }
+    if (this.#to - this.#from < PAGE) this.earlier();
+    this.#tell();
+    this.#near();
+  }
+
+  /**
    * Show the first `end` items, from now on; keeps what is in the page where it can.
    * @param {number} end
    * @param {boolean} follow whether the last entry must be in the page
