@@ -252,7 +252,7 @@ addEventListener("keydown", (event) => {
   const list = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
   if (list) event.preventDefault();
   if (list) withPalette((it) => it.open());
-  else if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey || !event.code.startsWith("Key")) return;
+  else if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
   else if (palette) palette.shortcut(event);  // at once, so that the browser does nothing else with it
   else withPalette((it) => it.shortcut(event));
 });
