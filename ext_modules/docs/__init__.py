@@ -1,0 +1,1 @@
+"""The docs module: PDF, Word and spreadsheets as Markdown and tables."""

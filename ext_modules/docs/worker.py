@@ -1,0 +1,303 @@
+"""Reads one document, in a process of its own that can be killed: documents come from anywhere.
+
+What a document is follows from its first bytes and not from its name. Archives are looked at before they are unpacked.
+Nothing that a document refers to is fetched or opened.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from ext_modules.sdk.apart import NotDone, inside, serve
+from ext_modules.sdk.values import JSON
+
+Kind = Literal["pdf", "word", "sheet", "html"]
+_MARKS: Final[Mapping[str, Kind]] = {"word/document.xml": "word", "xl/workbook.xml": "sheet"}
+_KNOWN: Final = "PDF, Word (.docx), Excel (.xlsx) and HTML"
+_UNPACKED: Final = 256 << 20
+_MEMBERS: Final = 10_000
+_SHOWN_ROWS: Final = 50
+"""Rows of a sheet that stand in its Markdown; all of them are in its table."""
+_MOST_ROWS: Final = 100_000
+_MOST_COLUMNS: Final = 200
+_MOST_TABLES: Final = 200
+_WIDEST: Final = 300
+_LARGEST_PICTURE: Final = 1800
+"""Pixels of the longer side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table and where it stands."""
+
+    where: str
+    rows: Sequence[Sequence[str]]
+
+
+def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
+    """Carry out a request: `read`, `tables` or `page`."""
+    path = str(request["path"])
+    data = inside(path).read_bytes() if path else Path(f"/proc/self/fd/{request['content']}").read_bytes()
+    kind = kind_of(data)
+    pages = str(request.get("pages", ""))
+    if request["do"] == "read":
+        facts, parts = _READERS[kind](data, pages)
+        return _cut(facts, parts, int(str(request["start"])), int(str(request["most"])))
+    if request["do"] == "page":
+        if kind != "pdf":
+            raise NotDone("Only a PDF has pages that can be drawn; docs.read gives what is in this document.")
+        return {}, drawn(data, int(str(request["number"])))
+    return _chosen(
+        list(itertools.islice(_TABLES[kind](data, pages), _MOST_TABLES)), int(str(request["number"]))
+    )
+
+
+def kind_of(data: bytes) -> Kind:
+    """What a document is.
+
+    Raises:
+        NotDone: none that can be read here.
+    """
+    if b"%PDF-" in data[:1024]:
+        return "pdf"
+    if data.startswith(b"PK"):
+        return _packed(data)
+    beginning = data[:2048].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if (
+        beginning.startswith((b"<!doctype html", b"<html", b"<?xml", b"<head", b"<body"))
+        or b"<html" in beginning
+    ):
+        return "html"
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise NotDone(
+            f"This is a document of an old Office, or one with a password; {_KNOWN} can be read here."
+        )
+    raise NotDone(f"This is none of the documents that can be read here: {_KNOWN}. Text is for files.read.")
+
+
+def _packed(data: bytes) -> Kind:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise NotDone(f"The document is damaged: {error}.") from None
+    if len(members) > _MEMBERS or sum(member.file_size for member in members) > _UNPACKED:
+        raise NotDone(
+            f"The document holds more than {_UNPACKED >> 20} MiB when it is unpacked; it was not read."
+        )
+    found = next((kind for name, kind in _MARKS.items() if name in {one.filename for one in members}), None)
+    if found is None:
+        raise NotDone(f"This archive is none of the documents that can be read here: {_KNOWN}.")
+    return found
+
+
+def _cut(
+    facts: Mapping[str, JSON], parts: Iterable[str], start: int, most: int
+) -> tuple[Mapping[str, JSON], bytes]:
+    """`most` characters from `start`; no more of the document is read than that takes."""
+    text, enough = "", start + most + 1
+    for part in parts:
+        text += part
+        if len(text) >= enough:
+            break
+    more = len(text) > start + most
+    return {**facts, "more": more}, text[start : start + most].encode("utf-8", "replace")
+
+
+def chosen(text: str, count: int) -> list[int]:
+    """The pages that "2-5,8" names, from 1; all without a choice.
+
+    Raises:
+        NotDone: it is no such choice.
+    """
+    if not text.strip():
+        return list(range(1, count + 1))
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = (each.strip() for each in part.partition("-"))
+        if not first.isdigit() or (last and not last.isdigit()):
+            raise NotDone(f"{text!r} names no pages; write them as 2-5,8.")
+        end = int(last) if last else (count if dash else int(first))
+        found += range(max(1, int(first)), min(end, count) + 1)
+    if not found:
+        raise NotDone(f"There are {count} pages, so there is no page {text}.")
+    return found
+
+
+# --- PDF ------------------------------------------------------------------------------------------------
+
+
+def read_pdf(data: bytes, pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(data)
+    count = len(document)
+    title = str(document.get_metadata_dict().get("Title", ""))[:200]
+
+    def parts() -> Iterator[str]:
+        for number in chosen(pages, count):
+            text = document[number - 1].get_textpage().get_text_range().replace("\r\n", "\n").strip()
+            yield f"[Page {number} of {count}]\n\n" + (
+                f"{text}\n\n" if text else "[It has no text; docs.page gives it as a picture.]\n\n"
+            )
+
+    return {"kind": "pdf", "pages": count, "title": title}, parts()
+
+
+def tables_of_pdf(data: bytes, pages: str) -> Iterator[Table]:
+    import pdfplumber
+
+    with pdfplumber.open(io.BytesIO(data)) as document:
+        for number in chosen(pages, len(document.pages)):
+            page = document.pages[number - 1]
+            for rows in page.extract_tables():
+                yield Table(
+                    f"page {number}", [[" ".join((cell or "").split()) for cell in row] for row in rows]
+                )
+            page.close()
+
+
+def drawn(data: bytes, number: int) -> bytes:
+    """A page as PNG."""
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(data)
+    if not 1 <= number <= len(document):
+        raise NotDone(f"There are {len(document)} pages, so there is no page {number}.")
+    page = document[number - 1]
+    longer = max(page.get_size())
+    out = io.BytesIO()
+    page.render(scale=min(2.0, _LARGEST_PICTURE / max(1.0, longer))).to_pil().save(out, "PNG")
+    return out.getvalue()
+
+
+# --- Word and HTML --------------------------------------------------------------------------------------
+
+
+def read_word(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
+    return {"kind": "word"}, iter([_markdown(_html_of_word(data))])
+
+
+def read_html(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
+    return {"kind": "html"}, iter([_markdown(data.decode("utf-8", "replace"))])
+
+
+def _html_of_word(data: bytes) -> str:
+    import mammoth
+
+    images = mammoth.images.img_element(lambda image: {"src": "picture"})
+    return str(mammoth.convert_to_html(io.BytesIO(data), convert_image=images).value)
+
+
+def _markdown(html: str) -> str:
+    from bs4 import BeautifulSoup
+    from markdownify import MarkdownConverter
+
+    soup = BeautifulSoup(html, "html.parser")
+    for unseen in soup(["script", "style", "template", "img"]):
+        unseen.decompose()
+    return str(MarkdownConverter(heading_style="ATX").convert_soup(soup)).strip() + "\n"
+
+
+def tables_of_word(data: bytes, _pages: str) -> Iterator[Table]:
+    return _tables_of(_html_of_word(data))
+
+
+def tables_of_html(data: bytes, _pages: str) -> Iterator[Table]:
+    return _tables_of(data.decode("utf-8", "replace"))
+
+
+def _tables_of(html: str) -> Iterator[Table]:
+    from bs4 import BeautifulSoup
+
+    for number, table in enumerate(BeautifulSoup(html, "html.parser").find_all("table"), 1):
+        rows = [
+            [" ".join(cell.get_text(" ").split()) for cell in row.find_all(["td", "th"])]
+            for row in table.find_all("tr")
+        ]
+        yield Table(f"table {number}", rows)
+
+
+# --- spreadsheets ---------------------------------------------------------------------------------------
+
+
+def sheets(data: bytes) -> Iterator[Table]:
+    """Each sheet, without what is empty at its right and below."""
+    import openpyxl
+
+    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+    for sheet in book.worksheets:
+        sheet.reset_dimensions()
+        rows: list[list[str]] = []
+        for row in itertools.islice(sheet.iter_rows(values_only=True), _MOST_ROWS):
+            cells = ["" if cell is None else str(cell) for cell in row[:_MOST_COLUMNS]]
+            while cells and not cells[-1]:
+                cells.pop()
+            rows.append(cells)
+        while rows and not rows[-1]:
+            rows.pop()
+        width = max(map(len, rows), default=0)
+        yield Table(f"sheet {sheet.title}", [[*row, *[""] * (width - len(row))] for row in rows])
+
+
+def read_sheets(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
+    def parts() -> Iterator[str]:
+        for number, table in enumerate(sheets(data), 1):
+            yield f"## {table.where.removeprefix('sheet ')}\n\n{as_markdown(table.rows[:_SHOWN_ROWS])}\n"
+            if len(table.rows) > _SHOWN_ROWS:
+                more = len(table.rows) - _SHOWN_ROWS
+                yield f"[{more:,} more rows; docs.tables number={number} gives all.]\n\n"
+
+    return {"kind": "sheet"}, parts()
+
+
+def tables_of_sheets(data: bytes, _pages: str) -> Iterator[Table]:
+    return sheets(data)
+
+
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return "[It is empty.]\n"
+    lines = [[_cell(cell) for cell in row] for row in rows]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    clean = " ".join(text.split()).replace("|", "\\|")
+    return clean if len(clean) <= _WIDEST else clean[:_WIDEST] + "…"
+
+
+def _chosen(tables: Sequence[Table], number: int) -> tuple[Mapping[str, JSON], bytes]:
+    """The list of all tables, or one of them as CSV."""
+    if not number:
+        lines = [
+            f"{at}: {table.where}, {len(table.rows):,} rows, {len(table.rows[0]) if table.rows else 0} columns: "
+            f"{', '.join(_cell(cell) for cell in (table.rows[0] if table.rows else ())[:12])}\n"
+            for at, table in enumerate(tables, 1)
+        ]
+        return {"tables": len(tables)}, "".join(lines).encode("utf-8", "replace")
+    if not 1 <= number <= len(tables):
+        raise NotDone(f"There are {len(tables)} tables, so there is no table {number}.")
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(tables[number - 1].rows)
+    return {"tables": len(tables)}, out.getvalue().encode("utf-8", "replace")
+
+
+_READERS: Final[Mapping[Kind, Callable[[bytes, str], tuple[Mapping[str, JSON], Iterator[str]]]]] = {
+    "pdf": read_pdf, "word": read_word, "sheet": read_sheets, "html": read_html
+}  # fmt: skip
+_TABLES: Final[Mapping[Kind, Callable[[bytes, str], Iterator[Table]]]] = {
+    "pdf": tables_of_pdf, "word": tables_of_word, "sheet": tables_of_sheets, "html": tables_of_html
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    serve(work)
