@@ -86,7 +86,7 @@ class WordEmbedder:
         except Exception as error:
             raise MemoryUnavailable(
                 f"The embedded embedding model can't be read from {directory}: {error}. "
-                "Install the package wordllama anew."
+                "Install the package wordllama again."
             ) from error
         tokenizer.no_padding()
         tokenizer.no_truncation()

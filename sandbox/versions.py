@@ -137,7 +137,7 @@ class GitVersions:
         lost = _in_the_way(self._known[workspace, store].left_out, wanted.keys()) if now else []
         if lost:
             raise WorkspaceError(
-                f"No version holds the {os.fsdecode(lost[0])!r} that stands in the workspace now, and restoring "
+                f"No version holds the {os.fsdecode(lost[0])!r} that is in the workspace now, and restoring "
                 "would replace it; move it away first. Nothing was restored."
             )
         written = {path: entry for path, entry in wanted.items() if now.get(path) != entry}
@@ -176,7 +176,7 @@ class GitVersions:
             return _tree(store, self.keep(workspace, store))
         except WorkspaceError as error:
             raise WorkspaceError(
-                f"{error} Nothing was restored, since what stands in the workspace now would be lost."
+                f"{error} Nothing was restored, since what is in the workspace now would be lost."
             ) from error
 
     def changes(self, store: Path, old: str, new: str) -> str:

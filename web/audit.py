@@ -79,7 +79,7 @@ def answer_html(answer: ClearanceAnswer) -> str:
         "time": "Nobody answered in time, so it was denied",
         "endpoint": f"Your approval service {done} it",
     }[answer.by]
-    return f'<p class="aside"><span class="badge {verdict} t">{words}</span> {_plain(answer.reason)}</p>'
+    return f'<p class="aside"><span class="badge {verdict} t">{words}</span> <span class="t">{_plain(answer.reason)}</span></p>'
 
 
 def host_question_html(asked: HostAsk) -> str:
@@ -140,7 +140,7 @@ def _arguments(asked: ClearanceAsk) -> str:
         if name not in asked.params
     ]
     return (
-        f'<dl class="arguments-list">{"".join(rows)}</dl>' if rows else '<p class="aside">No arguments.</p>'
+        f'<dl class="arguments-list">{"".join(rows)}</dl>' if rows else '<p class="aside t">No arguments.</p>'
     )
 
 
@@ -158,7 +158,7 @@ def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> str:
 def _labels(labels: Iterable[str]) -> str:
     """Where a value comes from, as badges; what is neither the user's nor the model's stands out."""
     return "".join(
-        f' <span class="badge {"" if one in ("user", "model") else "strange"}">{_from(one)}</span>'
+        f' <span class="badge t {"" if one in ("user", "model") else "strange"}">{_from(one)}</span>'
         for one in labels
     )
 
@@ -180,11 +180,11 @@ def recall_html(recall: Recall, text: str) -> str:
     """What memory brought for one turn, each fragment with what found it and where it is from."""
     lines = [line.removeprefix("- ") for line in text.split("\n") if line]
     if not lines:
-        return '<p class="aside">Nothing was recalled.</p>'
+        return '<p class="aside t">Nothing was recalled.</p>'
     rows: list[Memory | None] = [*recall.rows]
     rows += [None] * (len(lines) - len(rows))
     items = "".join(_fragment(line, row) for line, row in zip(lines, rows, strict=False))
-    return f'<p class="aside">Recalled in {recall.ms} ms:</p><ul class="recalled">{items}</ul>'
+    return f'<p class="aside t">Recalled in {recall.ms} ms:</p><ul class="recalled">{items}</ul>'
 
 
 def _fragment(line: str, row: Memory | None) -> str:
@@ -192,7 +192,7 @@ def _fragment(line: str, row: Memory | None) -> str:
         return f"<li><p>{plain(line)}</p></li>"
     words = " · ".join(_found(row))
     details = " · ".join(one for one in (f"score {row.score:.2f}", row.why) if one)
-    disputed = '<span class="badge incomplete">contradicted</span>' if row.contradicts else ""
+    disputed = '<span class="badge incomplete t">contradicted</span>' if row.contradicts else ""
     return f'<li><p>{plain(line)}</p><p class="aside" title="{plain(details)}">{plain(words)}{_labels(row.untrusted)} {disputed}</p></li>'
 
 
@@ -219,16 +219,16 @@ def plan_html(plan: Plan, known: Known = NONE) -> str:
     counts = {"added": len(plan.add), "removed": len(plan.drop), "changed": len(plan.rewire)}
     changes = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     if plan.version == 1:
-        changes = f"{len(plan.add)} step{'s' if len(plan.add) != 1 else ''}"
-    head = f"Plan, version {plan.version}" + (f": {changes}" if changes else "")
+        changes = "1 step" if len(plan.add) == 1 else f"{len(plan.add)} steps"
+    head = f"Plan, version {plan.version}: {changes}." if changes else f"Plan, version {plan.version}."
     why = markdown(plan.reason, known) if plan.reason and plan.version > 1 else ""
-    return f'<p class="aside t">{plain(head)}.</p>{why}'
+    return f'<p class="aside t">{plain(head)}</p>{why}'
 
 
 def extend_html(more: Extend) -> str:
     """Steps that join a version without a decision: while a plan is written, or thoughts about it."""
-    names = ", ".join(f'<span class="function">{plain(str(one.get("id")))}</span>' for one in more.add)
-    return f'<p class="aside">{names} joined the plan: {plain(more.reason)}.</p>'
+    names = ", ".join(str(one.get("id")) for one in more.add)
+    return f'<p class="aside t">{plain(f"{names} joined the plan: {more.reason}.")}</p>'
 
 
 def node_html(node: Node) -> str:
@@ -236,7 +236,7 @@ def node_html(node: Node) -> str:
     word = "".join(one for one in node.to if "a" <= one <= "z")
     return (
         f'<p class="aside"><span class="function">{plain(node.node)}</span> '
-        f'<span class="badge {word}">{plain(node.to.replace("_", " "))}</span> {plain(node.detail)}</p>'
+        f'<span class="badge {word} t">{plain(node.to.replace("_", " "))}</span> <span class="t">{plain(node.detail)}</span></p>'
     )
 
 
@@ -263,7 +263,7 @@ def taken_html(taken: TakeOver) -> str:
 
 def draft_html(text: str) -> str:
     """What a planner has written of its plan so far."""
-    return f'<details class="quiet"><summary>The planner wrote more of the plan </summary>{output(text)}</details>'
+    return f'<details class="quiet"><summary class="t">The planner wrote more of the plan</summary> {output(text)}</details>'
 
 
 def wake_html(wake: Wake) -> str:
@@ -271,7 +271,7 @@ def wake_html(wake: Wake) -> str:
     why = (
         "The session was opened again, and the plan goes on." if wake.reopened else "The plan's wait is over."
     )
-    return f'<p class="aside">{why}</p>'
+    return f'<p class="aside t">{why}</p>'
 
 
 _QUESTIONS: Final = {

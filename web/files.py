@@ -302,7 +302,7 @@ async def fetch_file(client: Watching, message: FetchFile) -> Fields:
     files = client.files()
     one = await files.found(message.path, message.at)
     if one.type != "file":
-        raise UsageError(f"{message.path[:200]!r} is no file, so it can't be downloaded.")
+        raise UsageError(f"{message.path[:200]!r} is not a file, so it can't be downloaded.")
     return {"href": client.offer(one.path.rpartition("/")[2], lambda: files.browser.content(one))}
 
 

@@ -200,7 +200,8 @@ def record_html(
             return typed(record.body, known)
         case Choose(mode=mode, why=why):
             return (
-                f'<p class="aside">Worked on as <span class="function">{plain(mode)}</span>. {plain(why)}</p>'
+                f'<p class="aside"><span class="t">Worked on as {plain(mode)}.</span> '
+                f'<span class="t">{plain(why)}</span></p>'
             )
         case ProfileRisk() | ProfileRule() | ProfileTrust() as judged:
             return _judged(judged)
@@ -214,13 +215,13 @@ def record_html(
             return _upload(upload)
         case Compress():
             return (
-                '<details class="quiet"><summary>The history so far was summarized</summary>'
+                '<details class="quiet"><summary class="t">The history so far was summarized</summary>'
                 f"{markdown(record.body, known)}</details>"
             )
         case Recall() as recall:
             return recall_html(recall, record.body)
         case Call() as call:
-            return f'<p class="aside"><span class="function">{plain(call.function)}</span> is called.</p>'
+            return f'<p class="aside t">{plain(call.function)} is called.</p>'
         case Gate() as gate:
             return _gate(gate)
         case ClearanceAsk() as asked:
@@ -258,14 +259,14 @@ def record_html(
         case Wake() as wake:
             return wake_html(wake)
         case Cancel(by="core"):
-            return f'<p class="aside">Ended: {plain(record.body)}</p>'
+            return f'<p class="aside t">Ended: {plain(record.body)}</p>'
         case Open() | Adopt() | Module() | Notice() | Fork() | Close() as event:
             return _event(event, record.body)
         case Inject() as inject:
             about = f'<p class="aside t">About step {plain(inject.node)}.</p>' if inject.node else ""
             return about + typed(record.body, known)
     if isinstance(record.content, Control):
-        return f'<p class="aside t">{plain(_done(record.content))}.</p>'
+        return f'<p class="aside t">{plain(_done(record.content))}</p>'
     return _other(record)
 
 
@@ -286,9 +287,9 @@ def _addressed(record: Record, is_action: IsAction) -> Iterator[tuple[int, str, 
 def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> str:
     note = ""
     if turn.generation.cut:
-        note = '<p class="aside">The model wrote on after its tool calls; that text was dropped.</p>'
+        note = '<p class="aside t">The model wrote on after its tool calls; that text was dropped.</p>'
     if turn.generation.finish == "length":
-        note = '<p class="aside">Cut off at the length limit.</p>'
+        note = '<p class="aside t">Cut off at the length limit.</p>'
     return _reasoning(turn.generation) + reply_with_actions(text, is_action, known) + note
 
 
@@ -298,16 +299,16 @@ def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> str:
         case ProfileRisk():
             parts = ", ".join(f"{name} {value:.2f}" for name, value in judged.components.items())
             text = f"Risk {judged.risk:.2f} ({parts}): the plan runs {judged.route.replace('_', ' ')}."
-            return f'<p class="aside">{plain(text)}</p>{_points(judged.rules)}'
+            return f'<p class="aside t">{plain(text)}</p>{_points(judged.rules)}'
         case ProfileRule():
             what = {"auto": "an argument", "branch": "a branch", "recovery": "a recovery"}[judged.what]
-            return f'<p class="aside"><span class="function">{plain(judged.node)}</span>: {what} by the rule {plain(judged.rule)}.</p>'
+            return f'<p class="aside t">{plain(f"{judged.node}: {what} by the rule {judged.rule}.")}</p>'
         case ProfileTrust():
             lost = ", ".join(f"{name} {value:.2f}" for name, value in judged.penalties.items())
             text = f"Trust {judged.trust:.2f}{f' (less {lost})' if lost else ''}: the results are {judged.verification}."
             text += " They are repaired once." if judged.repair else ""
             text += f" The plan is judged as in {judged.climbs} from here on." if judged.climbs else ""
-            return f'<p class="aside">{plain(text)}</p>{_points(judged.issues)}'
+            return f'<p class="aside t">{plain(text)}</p>{_points(judged.issues)}'
 
 
 def _points(lines: Sequence[str]) -> str:
@@ -328,6 +329,10 @@ def _reply(reply: Reply, text: str, known: Known) -> str:
     words = _BOUNDS.get(reply.bound, "") or _ENDED.get(reply.status, "") or _short_of(reply)
     look = reply.status if reply.status != "ok" else "failed"
     badge = f'<p><span class="badge {look} t">{words}</span></p>' if words else ""
+    own, _, written = text.partition("\n\n")
+    if reply.generation is None and reply.status != "ok" and not reply.plan and "\n" not in own:
+        # What the core says itself comes first; what was written until then may follow.
+        return f'{badge}<p class="t">{plain(own)}</p>{markdown(written, known)}'
     return _reasoning(reply.generation) + badge + markdown(text, known) + _cut_off(reply)
 
 
@@ -336,7 +341,9 @@ def _short_of(reply: Reply) -> str:
     if reply.plan not in ("partial", "failed"):
         return ""
     lost = len(reply.missing or ())
-    return f"{lost} {'step' if lost == 1 else 'steps'} failed" if lost else "did not reach its goal"
+    if not lost:
+        return "did not reach its goal"
+    return "1 step failed" if lost == 1 else f"{lost} steps failed"
 
 
 def _cut_off(reply: Reply) -> str:
@@ -358,7 +365,7 @@ def _reasoning(generation: Generation | None) -> str:
     """What the model thought before it replied, folded."""
     if generation is None or not generation.reasoning:
         return ""
-    return f'<details class="quiet"><summary>Thinking</summary>{output(generation.reasoning)}</details>'
+    return f'<details class="quiet"><summary class="t">Thinking</summary>{output(generation.reasoning)}</details>'
 
 
 _STOPPED: Final[Mapping[str, str]] = {
@@ -407,7 +414,7 @@ def _gate(gate: Gate) -> str:
 def _result(result: Result, text: str, known: Known) -> str:
     look, words = _outcome(result)
     facts = [f'<span class="badge {look} t">{words}</span>']
-    facts += [f'<span class="fact">{fact}</span>' for fact in _facts(result)]
+    facts += [f'<span class="fact t">{fact}</span>' for fact in _facts(result)]
     body = _blob(result.blob) if result.blob is not None and not text else _result_body(result, text, known)
     return (
         f'<section class="card result {look}"><header><span class="function">{plain(result.function)}</span> '
@@ -448,12 +455,17 @@ def _facts(result: Result) -> Iterator[str]:
     if result.ms is not None:
         yield _duration(result.ms)
     if result.beside:
-        yield f"the files include what {_counted(len(result.beside), 'other call')} wrote meanwhile"
+        others = len(result.beside)
+        yield (
+            "the files include what another call wrote meanwhile"
+            if others == 1
+            else f"the files include what {others:,} other calls wrote meanwhile"
+        )
 
 
 def _result_body(result: Result, text: str, known: Known) -> str:
     if result.status == "forked":
-        return '<p class="aside">Not carried out: forked here.</p>'
+        return '<p class="aside t">Not carried out: forked here.</p>'
     if not text.strip():
         return '<p class="aside t">No output.</p>' if result.status in ("ok", "error") else ""
     if result.function in ("CALL", "CALL_ASYNC", "WAIT", "QUERY"):
@@ -474,21 +486,23 @@ def _spawn(spawn: Spawn, text: str, known: Known) -> str:
 def _upload(upload: Upload) -> str:
     # The variable is the root's only from its next turn on, and can be looked at all the same.
     return (
-        f'<p class="aside">Uploaded {plain(upload.file)} as '
+        f'<p class="aside"><span class="t">Uploaded {plain(upload.file)} as</span> '
         f'<button class="chip">{plain("$" + upload.var)}</button> '
-        f"{plain(upload.media)}, {upload.blob.size:,} bytes</p>"
+        f"{plain(upload.media)}, <span class='t'>{upload.blob.size:,} bytes</span></p>"
     )
 
 
 def _select(select: Select) -> str:
     count = len(select.took)
-    words = f"{_counted(count, 'reply', 'replies')} arrived." if count else "There was no reply."
-    late = " The time to wait was over." if select.timed_out else ""
-    return f'<p class="aside t">{words}{late}</p>'
-
-
-def _counted(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    words = (
+        "1 reply arrived."
+        if count == 1
+        else f"{count:,} replies arrived."
+        if count
+        else "There was no reply."
+    )
+    late = ' <span class="t">The time to wait was over.</span>' if select.timed_out else ""
+    return f'<p class="aside"><span class="t">{words}</span>{late}</p>'
 
 
 # --- what people do --------------------------------------------------------------------------------
@@ -504,7 +518,9 @@ def _hosts(always: Mapping[str, Sequence[str]], session: Mapping[str, Sequence[s
         for module, hosts in lists.items()
     ]
     return (
-        f"Hosts that you allow are now: {'; '.join(said)}" if said else "No hosts are allowed by you any more"
+        f"Hosts that you allow are now: {'; '.join(said)}."
+        if said
+        else "No hosts are allowed by you any more."
     )
 
 
@@ -513,55 +529,55 @@ def _done(content: Control) -> str:
     match content:
         case SetIntent(value=value):
             word = _INTENT_WORDS.get(value)
-            return f"Agents may now: {word or f'up to {value:g}'}"
+            return f"Agents may now: {word or f'up to {value:g}'}."
         case Lockdown(value=value):
-            return "Tools are switched off for this session" if value else "Tools are switched on again"
+            return "Tools are switched off for this session." if value else "Tools are switched on again."
         case ApplyChanges(paths=paths, force=force):
             over = ", over what had changed in the directory meanwhile" if force else ""
-            return f"You applied {_listed(paths)}{over}"
+            return f"You applied {_listed(paths)}{over}."
         case DropChanges(paths=paths):
-            return f"You dropped {_listed(paths)}"
+            return f"You dropped {_listed(paths)}."
         case UseOverlay(value=value):
             if value:
-                return "Changes in your directory wait until you apply them"
-            return "Changes in your directory can't be held back for review"
+                return "Changes in your directory wait until you apply them."
+            return "Changes in your directory can't be held back for review."
         case RaiseBudget(tokens=tokens):
-            return f"You added {tokens:,} tokens to this session's budget"
+            return f"You added {tokens:,} tokens to this session's budget."
         case Pause(node=node):
-            return f"You paused step {node}" if node else "You paused"
+            return f"You paused step {node}." if node else "You paused."
         case Resume(node=node):
-            return f"You let step {node} go on" if node else "You let it go on"
+            return f"You let step {node} go on." if node else "You let it go on."
         case Cancel(node=node):
-            return f"You stopped step {node}" if node else "You stopped this"
+            return f"You stopped step {node}." if node else "You stopped this."
         case Restore():
-            return "You put the files back"
+            return "You put the files back."
         case Declassify(variable=variable):
-            return f"You trust ${variable}" if variable else "You trust what was read here"
+            return f"You trust ${variable}." if variable else "You trust what was read here."
         case SetPolicy():
-            return "The policy was read again"
+            return "The policy was read again."
         case AllowHosts(always=always, session=session):
             return _hosts(always, session)
         case SetModels(models=models):
             played = ", ".join(f"{role}: {terms.model}" for role, terms in models.items())
-            return f"Other models answer from here on ({played})"
+            return f"Other models answer from here on ({played})."
         case StartPlan():
-            return "You started this plan"
+            return "You started this plan."
         case BeginPlan():
-            return "You let the plan begin"
+            return "You let the plan begin."
         case EditPlan():
-            return "You changed steps of the plan"
+            return "You changed steps of the plan."
         case RetryStep(node=node):
-            return f"You had step {node} tried again"
+            return f"You had step {node} tried again."
         case Inject():
-            return "You wrote a message"
+            return "You wrote a message."
         case SendNow():
-            return "You had a waiting message read now"
+            return "You had a waiting message read now."
         case Reword():
-            return "You changed a message before it was read"
+            return "You changed a message before it was read."
         case Withdraw():
-            return "You took a message back before it was read"
+            return "You took a message back before it was read."
         case StopCalls():
-            return "You stopped the tools that ran"
+            return "You stopped the tools that ran."
 
 
 def _listed(some: Sequence[object] | Blob) -> str:
@@ -578,15 +594,18 @@ def _effects(effects: Effects) -> str:
     if effects.apply:
         return f'<p class="aside t">{some} in your directory, applied at once.</p>'
     if not effects.reason:
-        return '<p class="aside">The changes that wait have changed.</p>'
-    return f'<p class="aside">{some} in your directory wait for review. {plain(effects.reason)}</p>'
+        return '<p class="aside t">The changes that wait have changed.</p>'
+    return (
+        f'<p class="aside"><span class="t">{some} in your directory wait for review.</span> '
+        f'<span class="t">{plain(effects.reason)}</span></p>'
+    )
 
 
 def _settled(settle: Settle) -> str:
     if not settle.left:
-        return '<p class="aside">Done.</p>'
+        return '<p class="aside t">Done.</p>'
     some = "Many changes" if isinstance(settle.left, Blob) else _things(len(settle.left))
-    return f'<p class="aside">{some} could not be applied, and still wait.</p>'
+    return f'<p class="aside t">{some} could not be applied, and still wait.</p>'
 
 
 # --- the session -----------------------------------------------------------------------------------
@@ -597,26 +616,30 @@ def _event(event: Open | Adopt | Module | Notice | Fork | Close, text: str) -> s
     match event:
         case Open(models=models):
             names = ", ".join(dict.fromkeys(role.model for role in models.values()))
-            return f'<p class="aside">The session begins{f", with {plain(names)}" if names else ""}.</p>'
+            words = f"The session begins, with {names}." if names else "The session begins."
+            return f'<p class="aside t">{plain(words)}</p>'
         case Module():
-            gone = f" is {event.state}: {plain(text)}" if event.state else ""
+            words = (
+                f"The module {event.name} is {event.state}."
+                if event.state
+                else f"The module {event.name} is here."
+            )
             return (
-                f'<p class="aside">Module <span class="function">{plain(event.name)}</span> '
-                f"{plain(event.version)} "
-                f'<span class="address">{plain(event.digest[:12])}</span>{gone}</p>'
+                f'<p class="aside"><span class="t">{plain(words)}</span> {plain(event.version)} '
+                f'<span class="address">{plain(event.digest[:12])}</span> <span class="t">{plain(text.strip())}</span></p>'
             )
         case Notice():
-            return f'<p class="notice {event.level}">{plain(text.strip() or event.code)}</p>'
+            return f'<p class="notice {event.level} t">{plain(text.strip() or event.code)}</p>'
         case Fork():
-            source = f'<span class="function">{plain(event.from_)}</span>'
-            return f'<p class="aside">Branched from session {source} after its entry {event.after}.</p>'
+            words = f"Branched from session {event.from_} after its entry {event.after}."
+            return f'<p class="aside t">{plain(words)}</p>'
         case Adopt():
             return (
                 '<p class="aside t">You adopted this session here. All above was made by another installation, and is '
                 "not trusted. From here on the session is yours.</p>"
             )
         case Close():
-            return '<p class="aside">The session was closed.</p>'
+            return '<p class="aside t">The session was closed.</p>'
 
 
 def _other(record: Record) -> str:

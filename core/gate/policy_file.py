@@ -195,7 +195,7 @@ class Policies(_Strict):
         try:
             return cls.model_validate(_numbered(tomllib.loads(text)))
         except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{where} is no TOML: {error}; correct it there.") from error
+            raise UsageError(f"{where} is not valid TOML: {error}; correct it there.") from error
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])

@@ -401,7 +401,7 @@ def read_blob(directory: Path, digest: str) -> bytes:
         JournalError: it is missing or not what its name says.
     """
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise JournalError(f"{digest[:80]!r} is no name of a blob.")
+        raise JournalError(f"{digest[:80]!r} is not the name of a blob.")
     try:
         with open_regular(directory / "blobs" / digest) as stream:
             if os.fstat(stream.fileno()).st_size > LARGEST_BLOB:

@@ -94,7 +94,7 @@ def _read(path: Path) -> Mapping[str, _Approved]:
         raise UsageError(f"The approvals in {path} can't be read: {error.strerror}.") from error
     except ValidationError as error:
         raise UsageError(
-            f"The file {path} does not hold approvals; remove it, and approve modules anew."
+            f"The file {path} does not hold approvals; remove it, and approve modules again."
         ) from error
 
 

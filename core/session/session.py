@@ -184,11 +184,11 @@ class Session:
             raise UsageError(f"There is no way of working {mode!r}; there are {', '.join(WAYS)}.")
         if mode == "dialogue" and plan_first:
             raise UsageError(
-                "There is no plan to see first in a dialogue; choose another way of working with it."
+                "A dialogue has no plan to look at first. Choose another way of working, or leave out plan first."
             )
         if mode != "dialogue" and self._find("/").active:
             raise UsageError(
-                "The root is at work, so this can't begin as a plan. Wait for its answer, or say it in the mode dialogue."
+                "The root agent is working, so this can't begin as a plan. Wait for its answer, or send it in the mode dialogue."
             )
         self._renew_models()
         body, kept = _text(text), tuple(self._services.templates.names())
@@ -250,7 +250,9 @@ class Session:
             return await self._inject_step(*found, text, mode, calls=calls)
         agent = self._find(path)
         if agent.plan is not None and not agent.active:
-            raise UsageError(f"The plan {path} has ended; inject into its caller {agent.caller} instead.")
+            raise UsageError(
+                f"The plan {path} has ended; send the message to its caller {agent.caller} instead."
+            )
         self._renew_models()
         record = self._interrupt(agent, Inject(by="user", mode=mode), text, mode, calls=calls)
         return await self._live.durable(record)
@@ -305,7 +307,7 @@ class Session:
         agent = self._find(path)
         if message not in [one.n for one in unread(agent)]:
             raise UsageError(
-                f"The message of record {message} does not wait for {path} any more; it was read, or taken back."
+                f"The message of record {message} no longer waits for {path}; it was read, or taken back."
             )
         return agent
 
@@ -402,7 +404,7 @@ class Session:
         else:
             plan = self._find(path)
         if plan.plan is None:
-            raise UsageError(f"{path} is no plan, so it has no step {step!r}.")
+            raise UsageError(f"{path} is not a plan, so it has no step {step!r}.")
         record = plan.plan.state.nodes.get(step)
         if record is None:
             raise UsageError(f"The plan {plan.path} has no step {step!r}.")
@@ -496,7 +498,7 @@ class Session:
     def _plan(self, path: str) -> tuple[Agent, PlanRun]:
         plan = self._find(path)
         if plan.plan is None:
-            raise UsageError(f"{path} is no plan.")
+            raise UsageError(f"{path} is not a plan.")
         return plan, plan.plan
 
     async def begin_plan(
@@ -551,7 +553,9 @@ class Session:
             UsageError: that is none.
         """
         if tokens <= 0:
-            raise UsageError("The budget can only be raised: say how many tokens more, such as 1000000.")
+            raise UsageError(
+                "The budget can only be raised: give the number of tokens to add, such as 1000000."
+            )
         self._find("/")
         record = self._live.record(RaiseBudget(by="user", tokens=tokens), "/")
         self._scheduler.drive("/")

@@ -73,7 +73,7 @@ def layers(directory: Path, store: Path) -> Layers:
             f"The live directory {directory} can't be overlaid ({error.strerror}); check both it and {store}."
         ) from error
     if not found.is_dir():
-        raise WorkspaceError(f"{directory} is no folder; name a folder as live directory.")
+        raise WorkspaceError(f"{directory} is not a folder; name a folder as live directory.")
     _check_places(made)
     _check_systems(made)
     return made

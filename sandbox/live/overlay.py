@@ -351,7 +351,7 @@ def _outcome(
         outcome, why = outcomes[change.path]
         return AppliedChange(path, outcome, why)
     if path_names.decode(path) is None:
-        return AppliedChange(path, "failed", "This is no path in the live directory.")
+        return AppliedChange(path, "failed", "This path is not in the live directory.")
     return AppliedChange(path, "applied")
 
 

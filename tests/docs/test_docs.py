@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.reference import generated, journal, states
+from docs.reference import generated, journal, messages, states
 from iact.cli import build_parser
 from tests.acceptance import matrix
 
@@ -72,12 +72,13 @@ def test_examples_are_well_formed(page: Path) -> None:
 
 
 def test_the_reference_is_what_the_program_says() -> None:
-    """If this fails: python -m docs.reference.generated; python -m docs.reference.states; python -m docs.reference.journal"""
+    """If this fails: python -m docs.reference.generated; python -m docs.reference.states; python -m docs.reference.journal; python -m docs.reference.messages"""
     for name, write in generated.PAGES.items():
         assert (generated.HERE / name).read_text(encoding="utf-8") == write(), name
     assert states.PAGE.read_text(encoding="utf-8") == states.page()
     assert journal.PAGE.read_text(encoding="utf-8") == journal.page()
     assert journal.TYPES.read_text(encoding="utf-8") == journal.javascript()
+    assert messages.PAGE.read_text(encoding="utf-8") == messages.page()
 
 
 def test_every_setting_is_described() -> None:

@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Page, expect
 
+from docs.reference import sentences
 from tests.web import words
 from tests.web.browser import SHARED, browsing
 from tests.web.fake import LABEL, FakeAround, FakeRuntime, node
@@ -48,10 +49,18 @@ _ALLOWED: Final = frozenset(
 @pytest.mark.parametrize("language", words.LANGUAGES)
 def test_every_text_of_the_page_has_its_line_and_no_other(language: str) -> None:
     lines = words.lines(language)
-    wanted = {**words.said(), **dict.fromkeys(words.of_the_page(), "index.html")}
+    wanted = {**sentences.of_scripts(), **dict.fromkeys(sentences.of_the_page(), "index.html")}
     missing = [f"{where}: {text}" for text, where in wanted.items() if text not in lines]
     assert not missing, f"{language}.json has no line for:\n" + "\n".join(missing)
     assert [text for text in lines if text not in wanted] == [], "the page no longer says this"
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+def test_every_sentence_of_the_server_has_its_line(language: str) -> None:
+    """What only models, logs or the terminal read has none: docs/reference/sentences.py says what that is."""
+    lines = {**words.lines(language, server=True), **words.lines(language)}
+    missing = [f"{where}: {text}" for text, where in sentences.of_server().items() if text not in lines]
+    assert not missing, f"{language}.server.json has no line for:\n" + "\n".join(missing)
 
 
 @pytest.mark.parametrize("language", words.LANGUAGES)
@@ -63,10 +72,12 @@ def test_every_line_for_the_server_is_one_that_it_says(language: str) -> None:
     )
     # Sentences are broken into several literals in the sources.
     said = re.sub(r'"\s*\n?\s*f?"', "", said)
+    whole = sentences.of_server()
     unsaid = [
         key
         for key in words.lines(language, server=True)
-        if not all(part.strip(" '") in said for part in _VALUE.split(key))
+        if key not in whole
+        and not all(part.strip(" '") in said for part in _VALUE.split(key))
         and key.replace(" ", "_") not in said
     ]
     assert unsaid == []
@@ -76,8 +87,8 @@ def test_every_line_for_the_server_is_one_that_it_says(language: str) -> None:
 @pytest.mark.parametrize("language", words.LANGUAGES)
 def test_lines_are_sorted_and_keep_their_values(language: str, server: bool) -> None:
     lines = words.lines(language, server=server)
-    keys = [line.split('":')[0] + '":' for line in words.source(language, server=server).splitlines()[1:-1]]
-    assert keys == [f"  {json.dumps(key, ensure_ascii=False)}:" for key in sorted(lines)]
+    each = [line.rstrip(",") for line in words.source(language, server=server).splitlines()[1:-1]]
+    assert [next(iter(json.loads(f"{{{line}}}"))) for line in each] == sorted(lines)
     for key, line in lines.items():
         values = set(_VALUE.findall(key))
         for category, text in {"other": line}.items() if isinstance(line, str) else line.items():
@@ -88,7 +99,7 @@ def test_lines_are_sorted_and_keep_their_values(language: str, server: bool) -> 
 def test_no_text_goes_around_the_languages() -> None:
     """Every literal of a script that looks like words for people is given to `t` or `plural`."""
     found = []
-    for script in words.SCRIPTS:
+    for script in sentences.SCRIPTS:
         source = script.read_text(encoding="utf-8")
         for line, before, text in words.strings(source):
             plain = text.replace("\0", "")
@@ -143,7 +154,7 @@ async def english_on(page: Page) -> list[str]:
     texts: list[str] = await page.evaluate(
         """() => {
         // What people, agents and files say, and what the fake product around the server does.
-        const foreign = '.md, pre, code, kbd, .examples, .model, .aside, .journal, .suggestion, [data-role=session-title], '
+        const foreign = '.md, pre, code, kbd, .examples, .model, [data-role=answers], .journal, .suggestion, [data-role=session-title], '
           + '.session-row .title, .session-more, [data-role=replay-what], .rows, .snippet';
         const found = [];
         const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

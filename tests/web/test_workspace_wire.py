@@ -102,7 +102,7 @@ def test_files_as_they_are_and_as_they_were(tmp_path: Path) -> None:
             for at in (None, 3):
                 link = await ask(type="file", path="away", at=at)
                 assert (link["show"], link["target"]) == ("link", "/etc/passwd")
-                assert "is no file" in (await ask(type="file.download", path="away", at=at))["message"]
+                assert "is not a file" in (await ask(type="file.download", path="away", at=at))["message"]
                 assert (await ask(type="file", path="away/x", at=at))["code"] == "usage"
 
             # Words of a text that was written when they were files, and no others.

@@ -56,7 +56,7 @@ def test_a_policy_file_is_read_and_its_scopes_merge() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[scope", "no TOML"),
+        ("[scope", "not valid TOML"),
         ("[scope.a]\nfunctions = 1", "scope.a.functions"),
         ("[scope.a]\nfunctions = ['x']\ncaps = { x = 9 }", "caps"),
         ("[scope.a]\nfunctions = ['x']\ncaps = { x = nan }", "caps"),

@@ -288,8 +288,8 @@ def test_a_blob_of_the_wrong_length_is_written_anew(tmp_path: Path) -> None:
     [
         (_blob(b"never stored"), "missing"),
         (_blob(b"damaged"), "damaged"),
-        ("../journal.md", "no name of a blob"),
-        ("", "no name"),
+        ("../journal.md", "not the name of a blob"),
+        ("", "not the name"),
     ],
 )
 def test_a_blob_that_cannot_be_read_is_told(tmp_path: Path, digest: str, match: str) -> None:

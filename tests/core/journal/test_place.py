@@ -114,7 +114,7 @@ def test_a_blob_can_be_read_before_and_after_it_is_on_disk(tmp_path: Path) -> No
 def test_a_blobs_name_is_quoted_in_part(tmp_path: Path) -> None:
     with pytest.raises(JournalError) as raised:
         read_blob(tmp_path, "g" * 100)
-    assert str(raised.value) == f"'{'g' * 80}' is no name of a blob."
+    assert str(raised.value) == f"'{'g' * 80}' is not the name of a blob."
 
 
 def test_a_closed_journal_takes_nothing(tmp_path: Path) -> None:

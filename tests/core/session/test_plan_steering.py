@@ -156,7 +156,7 @@ def test_a_step_that_there_is_not_or_that_has_ended_is_named(tmp_path: Path) -> 
                 await scene.session.pause("/audit", "nothing")
             with pytest.raises(UsageError, match="has ended; it is executed"):
                 await scene.session.cancel("/audit", "c")
-            with pytest.raises(UsageError, match="is no plan"):
+            with pytest.raises(UsageError, match="is not a plan"):
                 await scene.session.inject("/", "hm", step="c")
             await scene.finish()
 

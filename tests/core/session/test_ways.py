@@ -109,7 +109,7 @@ def test_a_dialogue_is_as_ever(tmp_path: Path) -> None:
 
 
 def test_a_plan_to_see_first_needs_a_plan(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no plan to see first"):
+    with pytest.raises(UsageError, match="no plan to look at first"):
         say(tmp_path, ("Hello", "dialogue"), plan_first=True)
     with pytest.raises(UsageError, match="no way of working 'hasty'; there are dialogue, auto, static"):
         say(tmp_path, ("Hello", "hasty"))
@@ -199,7 +199,7 @@ def running(data: Path, then: Callable[[Session], object], *, script: Script | N
 
 def test_no_second_plan_begins_while_the_root_is_at_work(tmp_path: Path) -> None:
     async def then(session: Session) -> None:
-        with pytest.raises(UsageError, match="The root is at work"):
+        with pytest.raises(UsageError, match="The root agent is working"):
             await session.say("More", mode="analyze")
         await session.cancel("/")
 

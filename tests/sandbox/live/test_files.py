@@ -227,7 +227,7 @@ def test_odd_names(overlay: Overlay, directory: Path) -> None:
 )
 def test_a_path_that_is_none(path: str, overlay: Overlay) -> None:
     (found,) = overlay.apply([path], force=[path])
-    assert (found.outcome, found.why) == ("failed", "This is no path in the live directory.")
+    assert (found.outcome, found.why) == ("failed", "This path is not in the live directory.")
     overlay.drop([path])
     assert overlay.patch(path) == ""
 

@@ -79,7 +79,7 @@ def test_places_that_can_t_be(tmp_path: Path, directory: Path) -> None:
     (tmp_path / "store" / "upper" / "x").mkdir(parents=True)
     refused(tmp_path / "store" / "upper" / "x", tmp_path / "store", "lies in what the product keeps")
     (tmp_path / "file").touch()
-    refused(tmp_path / "file", tmp_path / "other", "is no folder")
+    refused(tmp_path / "file", tmp_path / "other", "is not a folder")
     refused(tmp_path / "missing", tmp_path / "other", "No such file")
 
 
