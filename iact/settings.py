@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_origin
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from core.errors import UsageError
 from core.ports import Medium
@@ -241,6 +241,16 @@ class Settings(BaseModel):
         ge=0,
         description="bytes on disk that a session's own workspace may take, or what waits to be applied; 0: any number",
     )
+    search: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s?#@]+$",
+        description="your SearXNG server, whose JSON form `web.search` asks; its host is then allowed for `web`",
+    )
+    inside: dict[str, str] = Field(
+        default_factory=dict,
+        description="hosts that lead to a machine of yours, which modules could not reach otherwise: "
+        '`"search.lan:80" = "192.168.1.5:8888"`; each must be allowed for a module, as any other',
+    )
     clearance_url: str | None = Field(
         default=None,
         pattern=r"^https?://\S+$",
@@ -291,6 +301,15 @@ class Settings(BaseModel):
     def embedded(self) -> bool:
         """Whether no endpoint is configured."""
         return not self.base_url and not self.api_key and "smart" not in self.models
+
+    @field_validator("inside")
+    @classmethod
+    def _targets(cls, given: dict[str, str]) -> dict[str, str]:
+        if given:
+            from sandbox.egress import inside  # most commands have no use for it
+
+            inside(given)
+        return given
 
     @model_validator(mode="after")
     def _roles_exist(self) -> Settings:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from core.errors import UsageError
 from core.ports import Versions
@@ -121,7 +122,15 @@ def options_of(settings: Settings, *, scope: str | None = None, workspace: Path 
         workspace_bytes=settings.workspace_bytes,
         idle=settings.idle,
         warm=settings.warm,
+        egress={"web": (target_of(settings.search),)} if settings.search else {},
     )
+
+
+def target_of(url: str) -> str:
+    """The host of an address, as a rule about hosts."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.hostname}{port}"
 
 
 def make_data_directory(settings: Settings) -> None:
@@ -159,7 +168,10 @@ async def open_runtime(
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
     opened = models_of(settings)
-    host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool)
+    host = await open_host(
+        settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool,
+        inner=settings.inside, search=settings.search,
+    )  # fmt: skip
     async with AsyncExitStack() as stack:
         memory = None
         if settings.memory == "on":

@@ -6,6 +6,8 @@ what runs inside, and knows nothing of what is in here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +15,7 @@ from core.errors import SandboxUnavailable
 from core.ports import ModuleHost
 from sandbox.bubblewrap_host import BubblewrapHost
 from sandbox.docker_host import DockerHost
-from sandbox.egress import EgressLine, OnEgress, Outside
+from sandbox.egress import EgressLine, OnEgress, Outside, inside
 from sandbox.isolation import AUTO
 from sandbox.off import OffHost
 
@@ -29,12 +31,15 @@ async def open_host(
     runtime: str = AUTO,
     on_egress: OnEgress | None = None,
     pool: int = 0,
+    inner: Mapping[str, str] | None = None,
+    search: str | None = None,
 ) -> ModuleHost:
     """The module host for this machine. `data`: the product's data directory.
 
     `runtime`: the engine's name of the one that containers run in; "auto" takes gVisor if the engine is set up for
     it. `on_egress` hears of every connection that a module made, or tried to make, to the outside. `pool`: for how
-    many sessions modules run before they are called.
+    many sessions modules run before they are called. `inner`: targets that lead to machines of the user's, each with its
+    address; `search`: the server that the module web searches with.
 
     "auto" gives Docker if an engine answers, otherwise bubblewrap if that works here, whose isolation is weaker,
     and otherwise a host that says what to install.
@@ -44,7 +49,8 @@ async def open_host(
     """
     if backend == "off":
         return OffHost("Modules are switched off by the setting IACT_SANDBOX=off.")
-    outside = Outside(on_egress) if on_egress else None
+    ways = Outside(inside=inside(inner or {}), environment={"web": {"IACT_SEARCH": search}} if search else {})
+    outside = replace(ways, on_line=on_egress) if on_egress else ways
     docker = DockerHost(data, outside=outside, pool=pool, runtime=runtime)
     bubblewrap = BubblewrapHost(data, outside=outside, pool=pool)
     host: DockerHost | BubblewrapHost = bubblewrap if backend == "bubblewrap" else docker

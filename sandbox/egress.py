@@ -207,6 +207,8 @@ class Outside:
     dial: Dial = dial
     inside: Mapping[Target, Target] = field(default_factory=dict)
     """Targets that a person said lead to a machine of theirs, each with its numeric address: nobody else is asked."""
+    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What modules of ours are told of the world outside, by module."""
 
 
 # --- the shell ------------------------------------------------------------------------------------------

@@ -406,7 +406,8 @@ class Host(ABC, Generic[Running]):
 
     def _environment(self, module: Module, place: limits.Place) -> dict[str, str]:
         port = {"IACT_APPS_PORT": str(self._apps.port)} if module.name == APPS else {}
-        return {**limits.environment(place, image.ENVIRONMENT), **port}
+        told = self._outside.environment.get(module.name, {}) if module.origin == "shipped" else {}
+        return {**limits.environment(place, image.ENVIRONMENT), **port, **told}
 
     def _bounds_of(self, module: Module) -> limits.Limits:
         """What the module asks for, within what this host gives at most."""

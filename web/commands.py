@@ -22,6 +22,7 @@ from web.messages import (
     About,
     AddModule,
     Adopt,
+    AllowHosts,
     ApproveModule,
     Budget,
     Clear,
@@ -39,6 +40,7 @@ from web.messages import (
     Hello,
     Inject,
     ListExamples,
+    ListHosts,
     ListModules,
     ListPlans,
     ListVariables,
@@ -301,6 +303,8 @@ async def _clear(client: Client, message: Clear) -> Fields:
     if message.why is not None and not message.allow and asked:
         # Before the answer: it must be there when the agent goes on. What it reads is a message, not a verdict.
         await session.inject(asked[0], message.why, "deliver")
+    if session.asks_host(message.call):
+        return {"n": (await session.clear_host(message.call, message.allow, message.lasts or "once")).n}
     record = await session.clear(
         message.call,
         message.allow,
@@ -425,6 +429,18 @@ async def _module_remove(client: Client, message: RemoveModule) -> Fields:
     return {}
 
 
+async def _hosts(client: Client, message: ListHosts) -> Fields:
+    return {"list": list((await client.session()).hosts)}
+
+
+async def _module_allow(client: Client, message: AllowHosts) -> Fields:
+    session = await client.session()
+    await session.allow_hosts(
+        message.name, message.hosts, always=message.lasts == "always", remove=message.remove
+    )
+    return {"list": list(session.hosts)}
+
+
 async def _module_approve(client: Client, message: ApproveModule) -> Fields:
     runtime = client.runtime
     approved = await runtime.approve_module(message.name, message.functions, digest=message.digest)
@@ -537,6 +553,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "modules": _command(ListModules, _modules),
     "module.add": _command(AddModule, _module_add),
     "module.remove": _command(RemoveModule, _module_remove),
+    "module.hosts": _command(ListHosts, _hosts),
+    "module.allow": _command(AllowHosts, _module_allow),
     "module.approve": _command(ApproveModule, _module_approve),
     "memory": _command(SearchMemory, _memory),
     "memory.show": _command(ShowMemory, _memory_show),

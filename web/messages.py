@@ -332,12 +332,14 @@ class Clear(Message):
 
     `remember`: of a yes, "call" for exactly this call from now on, or a rule; null: it is good for this once.
     `why`: of a no, what the agent that asked is told in the user's words, as by `inject`.
+    `for`: where the record asks whether a module may reach a host, how long a yes holds.
     """
 
     call: int = Field(ge=1)
     allow: bool
     remember: Literal["call"] | Remember | None = None
     why: Text | None = None
+    lasts: Literal["once", "session", "always"] | None = Field(default=None, alias="for")
 
 
 class Lockdown(Message):
@@ -427,6 +429,25 @@ class RemoveModule(Message):
     """Take a module out of the catalogue; every open session loses its functions."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class ListHosts(Message):
+    """The hosts that modules may reach in this session without a question; the `ok` has them as `list`."""
+
+
+class AllowHosts(Message):
+    """Let a module reach hosts, or take that back (`remove`); the `ok` has all of them as `list`.
+
+    A host is a name (ports 80 and 443), `*.domain`, `host:port`, or `*` for every public host. `for`: this session, or all.
+    """
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    hosts: Annotated[
+        tuple[Annotated[str, StringConstraints(min_length=1, max_length=300)], ...],
+        Field(min_length=1, max_length=50, strict=False),
+    ]
+    lasts: Literal["session", "always"] = Field(default="session", alias="for")
+    remove: bool = False
 
 
 class ApproveModule(Message):

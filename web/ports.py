@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Literal, Protocol
 
 from core.errors import IactError
 from core.ports import JSON, Memory, ModuleSource
@@ -188,6 +188,21 @@ class Session(Protocol):
 
     async def set_intent(self, value: float) -> Record: ...
     async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record: ...
+    async def clear_host(
+        self, ask: int, allow: bool, lasts: Literal["once", "session", "always"] = "once"
+    ) -> Record: ...
+    def asks_host(self, record: int) -> bool:
+        """Whether the record is an open question about a host."""
+        ...
+
+    async def allow_hosts(
+        self, module: str, hosts: Sequence[str], *, always: bool = False, remove: bool = False
+    ) -> None: ...
+    @property
+    def hosts(self) -> Sequence[dict[str, JSON]]:
+        """What modules may reach without a question: each with `module`, `host` and `by`, which is who allowed it."""
+        ...
+
     async def declassify(self, path: str, variable: str | None = None) -> Record: ...
     async def lockdown(self, value: bool) -> Record: ...
     async def restore(self, version: str) -> Record:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Final, NoReturn
+from typing import Final, Literal, NoReturn
 
 from core.errors import UsageError
 from core.ports import JSON
@@ -177,6 +177,27 @@ class Stored:
     async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
         """Refused."""
         _refuse()
+
+    async def clear_host(
+        self, ask: int, allow: bool, lasts: Literal["once", "session", "always"] = "once"
+    ) -> Record:
+        """Refused."""
+        _refuse()
+
+    def asks_host(self, record: int) -> bool:
+        """Nothing waits there."""
+        return False
+
+    async def allow_hosts(
+        self, module: str, hosts: Sequence[str], *, always: bool = False, remove: bool = False
+    ) -> None:
+        """Refused."""
+        _refuse()
+
+    @property
+    def hosts(self) -> Sequence[dict[str, JSON]]:
+        """None: nothing of it runs."""
+        return ()
 
     async def declassify(self, path: str, variable: str | None = None) -> Record:
         """Refused."""

@@ -6,13 +6,14 @@ choices and four things that the core can't make: a host of modules, memory, ver
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from core.gate.clearance import HttpClearance
+from core.gate.hosts import host_rule, rules_of
 from core.gate.policy_file import DEFAULT
 from core.models.roles import Models
 from core.modules.door import Door
@@ -43,6 +44,8 @@ class Options:
     idle: float = 900.0
     warm: tuple[str, ...] = ()
     warm_live: tuple[str, ...] = ()
+    egress: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Hosts that modules may reach by the user's settings, beside what the policy lists."""
 
 
 @asynccontextmanager
@@ -70,6 +73,7 @@ async def open_runtime(
             authorities=Authorities(endpoint=endpoint, both=asked.both, seconds=asked.person_seconds),
             workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,
             warm=options.warm, warm_live=options.warm_live,
+            egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
             retention=retention, memory_at_rest=memory_at_rest,
             open_modules=partial(
                 Door, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from core.errors import JournalUnwritable, UsageError
 from core.gate.hosts import Rule, host_rule, lists_of
 from core.modules.host_file import FILE, HostFile
-from core.ports import Permit
+from core.ports import JSON, Permit
 from core.records.control import AllowHosts
 from core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from core.records.record import Record
@@ -169,7 +169,7 @@ class HostAccess:
 
 def hosts_json(
     policy: Iterable[Rule], always: Iterable[Rule], session: Iterable[Rule]
-) -> list[dict[str, str]]:
+) -> list[dict[str, JSON]]:
     """Every rule with who made it, for people and programs."""
     sources: Mapping[str, Iterable[Rule]] = {"policy": policy, "always": always, "session": session}
     return [

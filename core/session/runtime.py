@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,9 @@ from typing import Final
 from core.context.tail import LAYOUT
 from core.errors import IactError, JournalError, JournalUnwritable, SandboxError, UsageError
 from core.gate.grant import Grant
+from core.gate.hosts import Rule
 from core.gate.level import level
+from core.gate.policy import Policy
 from core.gate.policy_file import DEFAULT, Policies, policy_json
 from core.journal.file import Contents, Journal
 from core.models.roles import Models
@@ -88,14 +90,16 @@ class Runtime:
         warm_live: Sequence[str] = (),
         retention: Retention | None = None,
         memory_at_rest: OpenMemory | None = None,
+        egress: Iterable[Rule] = (),
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
 
-        `scope`: of new ones. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
+        `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
         now, opens what remembers earlier ones, so that it can forget those that are deleted.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
+        self._egress = frozenset(egress)
         given = authorities or Authorities()
         approvals = given.approvals or Approvals(data / APPROVALS)
         self._clock: Clock = clock or SystemClock()
@@ -374,7 +378,7 @@ class Runtime:
         return done
 
     def _create(self, intent: float | str, scope: str, workspace: Path | None) -> Live:
-        policy = self._policies().chosen(scope)
+        policy = self._policy(scope)
         granted = level(intent, dict(policy.levels))
         if workspace is not None and not workspace.is_dir():
             raise UsageError(f"There is no directory {workspace} to work in.")
@@ -456,11 +460,20 @@ class Runtime:
             if renewed is not None:
                 live.record(renewed, "/")
 
+    def _policy(self, scope: str) -> Policy:
+        """What a policy says now, with the hosts that settings allow.
+
+        Raises:
+            UsageError: there is no such scope, or the policy can't be read.
+        """
+        policy = self._policies().chosen(scope)
+        return replace(policy, egress=policy.egress | self._egress)
+
     def _renew_policy(self, live: Live) -> None:
         """What a person wrote into the policy since the session was last open holds from here on."""
         known = live.tree.policy
         try:
-            policy = self._policies().chosen("+".join(sorted(known.names)))
+            policy = self._policy("+".join(sorted(known.names)))
         except UsageError as error:
             text = f"{error} The session goes on under the policy that it had."
             live.notice("/", "policy", text)

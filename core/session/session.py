@@ -622,7 +622,7 @@ class Session:
         self._hosts.allow(module, hosts, always=always, remove=remove)
 
     @property
-    def hosts(self) -> list[dict[str, str]]:
+    def hosts(self) -> list[dict[str, JSON]]:
         """Every host that a module may reach without a question, with who allowed it: policy, always or session."""
         tree = self._live.tree
         return hosts_json(tree.policy.egress, tree.hosts.always, tree.hosts.session)

@@ -36,6 +36,8 @@ def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
     """The state of a session that is open, and what it waits for. `failure`: it has stopped."""
     if failure:
         return "failed", ""
+    if tree.hosts.open:
+        return "waits", next(iter(tree.hosts.open.values())).host
     active = [agent for agent in tree.agents.values() if agent.active]
     for agent in active:
         asked = next(

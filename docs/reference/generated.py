@@ -110,8 +110,9 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
         if inspect.isclass(inner) and issubclass(inner, BaseModel):
             yield from _rows(inner, f"{prefix}{name}.")
             continue
-        if get_origin(inner) is dict:
-            yield from _rows(get_args(inner)[1], f"{prefix}{name}.NAME.")
+        of = get_args(inner)[1] if get_origin(inner) is dict else None
+        if inspect.isclass(of) and issubclass(of, BaseModel):
+            yield from _rows(of, f"{prefix}{name}.NAME.")
             continue
         variable = iact.settings.variable_of(name) if not prefix else None
         described = (field.description or "").replace("|", "\\|")

@@ -17,7 +17,9 @@ from core.characters import escaped
 from core.errors import UsageError
 from core.ports import JSON
 from core.records.calls import ClearanceAnswer, ClearanceAsk, Result
+from core.records.hosts import HostAnswer, HostAsk, rule_of
 from core.records.record import Record
+from core.session.hosts import Lasts
 from core.session.session import Session
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways for exactly this call, [N]o: "
@@ -29,10 +31,17 @@ _WIDTH: Final = 100
 _VERDICTS: Final[dict[str, tuple[bool, JSON]]] = {
     "y": (True, None), "yes": (True, None), "a": (True, "call"), "always": (True, "call"),
 }  # fmt: skip
+_HOST: Final = "Allow it? [y] once, [s] in this session, [a]lways, [N]o: "
+_LASTS: Final[dict[str, Lasts]] = {
+    "y": "once", "yes": "once", "o": "once", "once": "once",
+    "s": "session", "session": "session", "a": "always", "always": "always",
+}  # fmt: skip
 
 
 def is_question(record: Record) -> bool:
     """Whether a record asks a person."""
+    if isinstance(record.content, HostAsk):
+        return True
     return isinstance(record.content, ClearanceAsk) and record.content.to == "person"
 
 
@@ -51,6 +60,15 @@ def words(agent: str, asked: ClearanceAsk) -> str:
         if about.sha256:
             lines.append(f"  {_inline(name)}: {about.size} bytes of {_inline(about.media)}")
     return "\n".join(_exact(line) for line in lines)
+
+
+def host_words(agent: str, asked: HostAsk) -> str:
+    """A question about a host, for a terminal."""
+    host = _inline(rule_of(asked.host, asked.port), _SENTENCE)
+    return (
+        f"{_inline(agent)}: the module {asked.module} wants to reach {host}, which nobody allowed so far.\n"
+        "If you allow it, data can go there and come from there."
+    )
 
 
 def _exact(text: str) -> str:
@@ -86,8 +104,12 @@ def _lines(text: str) -> list[str]:
 
 
 def _place(record: Record) -> tuple[str, int, int] | None:
-    """The action that a question, its answer or a result is about."""
+    """The action that a question, its answer or a result is about; of a host, the question itself."""
     content = record.content
+    if isinstance(content, HostAsk):
+        return "", record.n, 0
+    if isinstance(content, HostAnswer):
+        return "", content.ask, 0
     if isinstance(content, ClearanceAsk | ClearanceAnswer | Result):
         return record.agent, content.turn, content.action
     return None
@@ -147,6 +169,9 @@ class Asking:
     def _show(self) -> None:
         if self._waiting and sys.stdin.isatty():
             agent, asked = self._waiting[0].agent, self._waiting[0].content
+            if isinstance(asked, HostAsk):
+                print(f"{host_words(agent, asked)}\n{_HOST}", end="", file=sys.stderr, flush=True)
+                return
             assert isinstance(asked, ClearanceAsk)
             # The call is named again behind what may have been pages of text.
             last = f"{agent} asks to run {asked.function}. {_QUESTION}"
@@ -156,6 +181,9 @@ class Asking:
         line = sys.stdin.readline()
         if not line:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        elif self._waiting and isinstance(self._waiting[0].content, HostAsk):
+            lasts = _LASTS.get(line.strip().lower())
+            self._spawn(self._answer_host(self._waiting[0].n, lasts))
         elif self._waiting:
             allow, remember = _VERDICTS.get(line.strip().lower(), (False, None))
             self._spawn(self._answer(self._waiting[0].n, allow, remember))
@@ -165,6 +193,12 @@ class Asking:
     async def _answer(self, call: int, allow: bool, remember: JSON) -> None:
         try:
             await self._session.clear(call, allow, remember)
+        except UsageError as error:
+            print(f"note: {error}", file=sys.stderr, flush=True)
+
+    async def _answer_host(self, ask: int, lasts: Lasts | None) -> None:
+        try:
+            await self._session.clear_host(ask, lasts is not None, lasts or "once")
         except UsageError as error:
             print(f"note: {error}", file=sys.stderr, flush=True)
 

@@ -14,6 +14,7 @@ from core.errors import IactError, UsageError
 from core.ports import Usage
 from core.records.calls import Call, ClearanceAsk, Result
 from core.records.dialogue import Choose, Reply, Say
+from core.records.hosts import HostAsk, HostReach, rule_of
 from core.records.plans import Node
 from core.records.record import Record
 from core.records.session import Notice as PeopleNotice
@@ -276,6 +277,12 @@ def _line(record: Record) -> str:
             return f"{record.agent}: {function}: {status}"
         case ClearanceAsk(function=function, to="person"):
             return f"{record.agent}: {function} waits for your approval (record {record.n})"
+        case HostAsk(module=module, host=host, port=port):
+            return (
+                f"{record.agent}: {module} waits for leave to reach {rule_of(host, port)} (record {record.n})"
+            )
+        case HostReach(module=module, host=host, port=port, by=by):
+            return f"{record.agent}: {module} reaches {rule_of(host, port)} (allowed by {by})"
         case Node(node=node, to=to, detail=detail) if to in _TOLD:
             return f"{record.agent}: {node} is {to}{f': {detail}' if detail else ''}"
         case Choose(mode=mode, why=why):

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from core.errors import IactError, JournalLocked, UsageError
 from core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
@@ -156,6 +157,7 @@ class FakeSession:
     fail: Exception | None = None
     failure: IactError | None = None
     modules_running: int = 0
+    hosts: list[dict[str, JSON]] = field(default_factory=list)
     effects: FakeEffects = field(default_factory=lambda: FakeEffects())
     state: Tree = field(default_factory=lambda: Tree(strict=False, blobs=lambda digest: b""))
     """What `view` shows."""
@@ -312,6 +314,25 @@ class FakeSession:
         self._note("clear", str(call), str(allow), str(remember))
         return self.append("clearance", op="answer", ask=call, allow=allow, by="user")
 
+    async def clear_host(
+        self, ask: int, allow: bool, lasts: Literal["once", "session", "always"] = "once"
+    ) -> Record:
+        self._note("clear_host", str(ask), str(allow), lasts)
+        return self.append("host", op="answer", ask=ask, allow=allow, by="user", lasts=lasts)
+
+    def asks_host(self, record: int) -> bool:
+        asked = self._records[record - 1 : record]
+        return any(one.kind == "host" and one.text("op") == "ask" for one in asked)
+
+    async def allow_hosts(
+        self, module: str, hosts: Sequence[str], *, always: bool = False, remove: bool = False
+    ) -> None:
+        self._note("allow_hosts", module, *hosts, str(always), str(remove))
+        changed: list[dict[str, JSON]] = [
+            {"module": module, "host": one, "by": "always" if always else "session"} for one in hosts
+        ]
+        self.hosts = [one for one in self.hosts if one not in changed] + ([] if remove else changed)
+
     async def declassify(self, path: str, variable: str | None = None) -> Record:
         self._note("declassify", path, str(variable))
         return self.append("control", path, op="declassify", by="user")
@@ -394,6 +415,7 @@ class FakeRuntime:
     model_label = LABEL
 
     def __init__(self, *sessions: FakeSession, memory: Memory | None = None) -> None:
+        self.hosts: list[dict[str, JSON]] = []
         self.memory = memory
         self.templates = FakeTemplates()
         self.store = SessionStore(Path("/data"))

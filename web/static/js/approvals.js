@@ -17,6 +17,8 @@ const LINE = 19;
 
 /** @type {[string, string][]} */
 const CHOICES = [["once", t("every time")], ["call", t("not for exactly this call")], ["function", t("not for any call of this function")]];
+/** Of a host that a module wants to reach. @type {[string, string][]} */
+const HOST_CHOICES = [["once", t("every time")], ["session", t("not in this session")], ["always", t("never")]];
 
 export class Approvals {
   #bar = part("approvals");
@@ -39,7 +41,7 @@ export class Approvals {
 
   /**
    * @param {Store} store
-   * @param {(call: number, allow: boolean, remember: Remember, why: string) => Promise<unknown>} clear
+   * @param {(call: number, allow: boolean, remember: Remember, why: string, lasts?: string) => Promise<unknown>} clear
    * @param {(path: string) => void} choose shows an agent
    */
   constructor(store, clear, choose) {
@@ -47,7 +49,6 @@ export class Approvals {
     this.clear = clear;
     const update = onceAFrame(() => this.#update());
     for (const what of ["records", "rendered", "session", "reset"]) store.addEventListener(what, update);
-    for (const [value, words] of CHOICES) this.#keep.append(el("option", { value }, words));
     this.#allow.addEventListener("click", (event) => this.#answer(true, event));
     this.#deny.addEventListener("click", (event) => this.#answer(false, event));
     this.#next.addEventListener("click", () => this.#step());
@@ -112,16 +113,19 @@ export class Approvals {
     const record = this.store.asked.get(n);
     if (!record) return;
     this.#shown = n;
+    this.#keep.replaceChildren(...(record.kind === "host" ? HOST_CHOICES : CHOICES).map(([value, words]) => el("option", { value }, words)));
     this.#keep.value = "once";
     setText(this.#news, "");
     this.#why.value = "";
-    setText(this.#who, t("{agent} asks to run {function}", { agent: chain(record.agent), function: record.function ?? "" }));
+    const about = { agent: chain(record.agent), function: record.function ?? "", module: record.module ?? "", host: record.host ?? "" };
+    setText(this.#who, record.kind === "host" ? t("{agent}: the module {module} wants to reach {host}", about) : t("{agent} asks to run {function}", about));
     this.#tellLeft();
     setText(this.#path, record.agent);
     this.#fill();
     this.#arm(false);
     setTimeout(() => this.#shown === n && this.#arm(true), REST);
-    setText(part("live"), t("{agent} asks to run {function}.", { agent: agentName(record.agent), function: record.function }));
+    const said = { ...about, agent: agentName(record.agent) };
+    setText(part("live"), record.kind === "host" ? t("{agent}: the module {module} wants to reach {host}", said) : t("{agent} asks to run {function}.", said));
   }
 
   #fill() {
@@ -164,7 +168,8 @@ export class Approvals {
     if (!record || !event.isTrusted || !this.#filled) return;
     this.#arm(false);
     try {
-      await this.clear(record.n, allow, allow ? this.#remember(record) : null, allow ? "" : this.#why.value.trim());
+      const [why, host] = [allow ? "" : this.#why.value.trim(), record.kind === "host"];
+      await this.clear(record.n, allow, allow && !host ? this.#remember(record) : null, why, host && allow ? this.#keep.value : undefined);
     } catch (error) {
       setText(this.#news, error instanceof Error ? error.message : String(error));
     } finally {

@@ -124,7 +124,7 @@ const inspector = new Inspector(store, ask, (n) => {
   if (record) choose(record.agent);
   requestAnimationFrame(() => requestAnimationFrame(() => dialogue.reveal(n)));
 }, (path, name) => variable.show(path, name), { open: openFile, fetch: fetchFile });
-const approvals = new Approvals(store, (call, allow, remember, why) => connection.request("clear", { call, allow, remember, ...(why && { why }) }), choose);
+const approvals = new Approvals(store, (call, allow, remember, why, lasts) => connection.request("clear", { call, allow, remember, ...(why && { why }), ...(lasts && { for: lasts }) }), choose);
 part("replay-open").append(icon("history"));
 part("palette-open").append(icon("commands"));
 part("more-open").append(icon("more"));

@@ -20,7 +20,10 @@ const LARGEST = 128 * 1024;
  * @property {ModuleFunction[]} functions
  * @property {any} manifest
  */
+/** @typedef {{module: string, host: string, by: "policy"|"always"|"session"}} Host */
 /** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+/** Who allowed a host. */
+const BY = { policy: t("allowed by the policy"), always: t("allowed by you, always"), session: t("allowed by you, for this session") };
 
 export class ModulesDialog {
   #dialog = /** @type {HTMLDialogElement} */ (part("modules-dialog"));
@@ -29,6 +32,7 @@ export class ModulesDialog {
   #file = /** @type {HTMLInputElement} */ (part("modules-file"));
   #news = part("modules-news");
   #busy = false;
+  /** What modules may reach in the session that is shown; null: none is. @type {Host[]|null} */ #hosts = null;
 
   /** @param {Request} request */
   constructor(request) {
@@ -69,6 +73,8 @@ export class ModulesDialog {
   async #refresh() {
     try {
       const { list } = await this.request("modules");
+      // Without a session there are only the modules.
+      this.#hosts = await this.request("module.hosts").then((answer) => answer.list, () => null);
       const open = new Set([...this.#list.querySelectorAll("details[open]")].map((one) => one.getAttribute("data-module")));
       this.#list.replaceChildren(...list.map((/** @type {Module} */ one) => this.#module(one, open.has(one.name))));
       if (!list.length) this.#list.append(el("li", { className: "nothing" }, t("There are no modules.")));
@@ -117,7 +123,7 @@ export class ModulesDialog {
       el("span", { className: `badge ${approved === module.functions.length && approved ? "ok" : "incomplete"}` }, state), " ",
       el("span", { className: "facts" }, [module.version, module.origin === "shipped" ? t("built in") : t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
     const details = el("details", { "data-module": module.name, open }, summary, el("p", {}, module.manifest?.purpose || module.summary),
-      el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest?.needs),
+      el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest?.needs), ...this.#reach(module),
       el("ul", { className: "functions" }, ...module.functions.map((one) => this.#function(module, one, strange))), ...(strange ? [this.#controls(module, approved)] : []));
     return el("li", {}, details);
   }
@@ -138,6 +144,30 @@ export class ModulesDialog {
     }
     row.append(el("p", { className: "facts" }, about?.summary ?? ""));
     return row;
+  }
+
+  /** The hosts that a module may reach, and a field for another. @param {Module} module */
+  #reach(module) {
+    const mine = this.#hosts?.filter((one) => one.module === module.name) ?? [];
+    if (!this.#hosts || (!mine.length && !module.manifest?.needs?.egress?.length)) return [];
+    const rows = mine.map((one) => {
+      const row = el("li", {}, el("span", { className: "function" }, one.host), " ", el("span", { className: "facts" }, BY[one.by]));
+      if (one.by === "policy") return row;
+      const remove = el("button", { type: "button", "aria-label": t("Take back {host}", { host: one.host }) }, t("Take back"));
+      remove.addEventListener("click", (event) => event.isTrusted && this.#do("module.allow", { name: module.name, hosts: [one.host], for: one.by, remove: true }, t("{host} is asked about again.", { host: one.host })));
+      row.append(" ", remove);
+      return row;
+    });
+    const host = el("input", { type: "text", size: 24, maxlength: 300, spellcheck: false, placeholder: "docs.python.org", "aria-label": t("Host that {name} may reach", { name: module.name }) });
+    const lasts = el("select", { "aria-label": t("For how long") }, el("option", { value: "session" }, t("in this session")), el("option", { value: "always" }, t("always")));
+    const form = el("form", { className: "module-controls" }, host, " ", lasts, " ", el("button", { type: "submit" }, t("Allow")));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const text = /** @type {HTMLInputElement} */ (host).value.trim();
+      if (event.isTrusted && text) this.#do("module.allow", { name: module.name, hosts: [text], for: /** @type {HTMLSelectElement} */ (lasts).value }, t("{name} may reach {host}.", { name: module.name, host: text }));
+    });
+    const list = rows.length ? el("ul", { className: "hosts" }, ...rows) : el("p", { className: "facts" }, t("No hosts are allowed; it asks when it needs one."));
+    return [el("h3", {}, t("Hosts")), list, form];
   }
 
   /**
@@ -166,8 +196,9 @@ export class ModulesDialog {
 function needs(wanted) {
   /** @type {string[]} */ const egress = wanted?.egress ?? [];
   /** @type {string[]} */ const secrets = wanted?.secrets ?? [];
+  const named = egress.filter((one) => one !== "*");
   const words = [
-    egress.length ? t("reach {hosts}", { hosts: egress.join(", ") }) : "", secrets.length ? t("get the secrets {secrets}", { secrets: secrets.join(", ") }) : "",
+    named.length ? t("reach {hosts}", { hosts: named.join(", ") }) : "", secrets.length ? t("get the secrets {secrets}", { secrets: secrets.join(", ") }) : "",
     wanted?.workspace && wanted.workspace !== "none" ? wanted.workspace === "write" ? t("change files in the workspace") : t("read files in the workspace") : "",
   ].filter(Boolean);
   return words.length ? [el("p", { className: "notice warning" }, t("Needs: {words}", { words: words.join("; ") }))] : [];

@@ -1,0 +1,183 @@
+"""Hosts outside, against the running product: nothing is reached that nobody allowed, and who allowed it is told.
+
+The web is a server of the test's, to which the setting `inside` lets names lead; real containers reach it through the
+real proxy.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import ClientConnection
+
+from core.records.record import Record
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import Product
+from tests.acceptance.test_clearance import comes, records, serving, tell
+
+FETCH = "```web.fetch\nhttp://docs.test/page\n```"
+CURL = (
+    "```shell.run language=python timeout=100\nimport urllib.request as r\n"
+    "print(r.urlopen('https://docs.test/page', timeout=90).status)\n```"
+)
+"""What the shell's programs do: plain HTTP can't pass a proxy that knows CONNECT alone, so this asks for port 443."""
+
+
+class Web(ThreadingHTTPServer):
+    """Says hello, and remembers what it was asked."""
+
+    asked: list[str]
+
+
+@contextmanager
+def web() -> Iterator[Web]:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert isinstance(self.server, Web)
+            self.server.asked.append(self.path)
+            body = b"<title>A page</title><h1>Hello from docs.test</h1>"
+            if self.path == "/leave":
+                self.send_response(302)
+                self.send_header("Location", "http://other.test/page")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            return None
+
+    server = Web(("127.0.0.1", 0), Page)
+    server.asked = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def leads(product: Product, server: Web, *names: str) -> Product:
+    """Lets names lead to the server."""
+    to = f"127.0.0.1:{server.server_address[1]}"
+    rows = "\n".join(f'"{name}" = "{to}"' for name in names)
+    (product.data / "iact.toml").write_text(f"[inside]\n{rows}\n", encoding="utf-8")
+    return product
+
+
+def hosts(product: Product, op: str) -> list[Record]:
+    return [one for one in records(product) if one.kind == "host" and one.text("op") == op]
+
+
+def question(socket: ClientConnection, within: float = 120.0) -> int:
+    """The record of the next question about a host, as the page gets it."""
+    end = time.monotonic() + within
+    while True:
+        frame = json.loads(socket.recv(timeout=max(0.0, end - time.monotonic())))
+        if (frame.get("type"), frame.get("kind"), frame.get("op")) == ("record", "host", "ask"):
+            return int(frame["n"])
+
+
+def replied(product: Product) -> Callable[[], bool]:
+    return lambda: any(one.kind == "reply" and one.agent == "/" for one in records(product))
+
+
+def results(product: Product) -> list[str]:
+    return [one.body for one in records(product) if one.kind == "result"]
+
+
+@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+def test_a_person_allows_a_host_in_place_and_the_module_goes_on(stage: Stage, backend: str) -> None:
+    """Once, for the session, by a command while it runs, and not at all: one session, one container, no restart."""
+    script = {"/": [FETCH, FETCH, "```web.fetch\nhttp://docs.test/leave\n```", FETCH, "Over."]}
+    with web() as server:
+        product = leads(
+            stage.product(stage.endpoint(script), IACT_SANDBOX=backend),
+            server,
+            "docs.test:80",
+            "other.test:80",
+        )
+        with serving(product) as served, served.connect() as socket:
+            tell(socket, {"type": "hello", "session": None, "since": 0})
+            tell(socket, {"type": "say", "text": "Look it up"})
+            asked = question(socket)
+            assert server.asked == [], "nothing is reached before somebody says yes"
+            tell(socket, {"type": "clear", "call": asked, "allow": True, "for": "once"})
+            asked = question(socket)
+            tell(socket, {"type": "clear", "call": asked, "allow": True, "for": "session"})
+            # The redirect leads to a host that nobody named so far; another process allows it.
+            asked = question(socket)
+            identity = records(product)[0].text("session")
+            ran = product.run("module", "allow", "web", "other.test", "--session", identity, "--json")
+            rows = json.loads(ran.stdout)
+            assert {"module": "web", "host": "other.test", "by": "session"} in rows
+            comes(replied(product), "the answer")
+        assert [one.text("by") for one in hosts(product, "reach")] == ["once", "session", "session"]
+        assert [one.text("by") for one in hosts(product, "answer")] == ["user", "user", "core"]
+        assert all("Hello from docs.test" in one for one in results(product)), results(product)
+        assert sum("starting the module web" in one.body for one in records(product)) <= 1
+        shown = product.run("journal", "tail", str(next(iter(product.journals()))))
+        assert "web reaches docs.test, allowed by once" in shown.stdout
+    # Without any network, the session is what it was.
+    journal = next(iter(product.journals()))
+    assert product.run("replay", str(journal), "--verify").status == 0
+    assert product.run("module", "hosts", "--json").stdout.strip() == "[]"
+
+
+def test_a_no_is_a_failure_of_the_tool_and_a_policy_or_always_asks_nobody(
+    stage: Stage, tmp_path: Path
+) -> None:
+    with web() as server:
+        refused = leads(stage.product(stage.endpoint({"/": [FETCH, "Over."]})), server, "docs.test:80")
+        with serving(refused) as served, served.connect() as socket:
+            tell(socket, {"type": "hello", "session": None, "since": 0})
+            tell(socket, {"type": "say", "text": "Look it up"})
+            tell(socket, {"type": "clear", "call": question(socket), "allow": False})
+            comes(replied(refused), "the answer")
+        assert server.asked == []
+        (failed,) = (one for one in records(refused) if one.kind == "result")
+        assert failed.text("status") == "error"
+        assert "a person can allow it" in failed.body
+
+        allowed = leads(stage.product(stage.endpoint({"/": [FETCH, "Over."]})), server, "docs.test:80")
+        assert "by you, always" in allowed.run("module", "allow", "web", "Docs.Test").stdout
+        assert "Hello" in next(one.body for one in allowed.ask("Look").records if one.kind == "result")
+        assert [one.text("by") for one in hosts(allowed, "reach")] == ["always"]
+
+        listed = leads(stage.product(stage.endpoint({"/": [FETCH, "Over."]})), server, "docs.test:80")
+        (listed.data / "policy.toml").write_text(
+            '[scope.default]\nfunctions = ["*"]\n[scope.default.egress]\nweb = ["*.test"]\n', encoding="utf-8"
+        )
+        assert "Hello" in next(one.body for one in listed.ask("Look").records if one.kind == "result")
+        assert [one.text("by") for one in hosts(listed, "reach")] == ["policy"]
+        assert "by the policy, scope default" in listed.run("module", "hosts", "web").stdout
+
+        wrong = listed.run("module", "allow", "web", "https://x/")
+        assert (wrong.status, "is not a host" in wrong.sentence) == (2, True)
+
+
+def test_the_shell_asks_too_and_what_it_was_told_is_from_outside_then(stage: Stage) -> None:
+    """A program in the shell meets the same question; a name that leads to this machine stays refused."""
+    with web() as server:
+        product = leads(
+            stage.product(stage.endpoint({"/": [CURL, "Over."]})), server
+        )  # no name leads anywhere
+        with serving(product) as served, served.connect() as socket:
+            tell(socket, {"type": "hello", "session": None, "since": 0})
+            tell(socket, {"type": "say", "text": "Look it up"})
+            asked = question(socket)
+            tell(socket, {"type": "clear", "call": asked, "allow": True, "for": "session"})
+            comes(replied(product), "the answer")
+        assert [one.text("module") for one in hosts(product, "reach")] == ["shell"]
+        assert "502" in results(product)[0], "allowed, and the name leads nowhere"
