@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import http.client
 import os
-import re
+import socket
 import ssl
 import time
 import zlib
@@ -22,6 +22,11 @@ LARGEST: Final = 10 << 20
 _REDIRECTS: Final = 5
 _STEP: Final = 20.0
 """Seconds that the far end may be silent."""
+_PAGE: Final = 60.0
+"""Seconds that a page may take, once its host can be reached."""
+_HEAD: Final = 4096
+_LOOK: Final = 1.0
+"""Seconds between two looks whether anybody still waits."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -58,6 +63,10 @@ class Limit:
         if left <= 0 or self.cancelled():
             raise FetchFailed("The time was over before the page was there.")
         return min(left, _STEP)
+
+    def answering(self) -> Limit:
+        """From now on, when the way is free: a page has less time than a person whom the way had to wait for."""
+        return Limit(min(self.deadline, time.monotonic() + _PAGE), self.cancelled)
 
 
 def checked(url: str) -> SplitResult:
@@ -99,7 +108,11 @@ def fetch(url: str, limit: Limit) -> Response:
 def _get(parts: SplitResult, limit: Limit) -> Response | str:
     """The response, or where it redirects to."""
     host = _ascii(parts.hostname or "")
-    connection = _connection(host, parts, limit)
+    try:
+        connection = _connection(host, parts, limit)
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        raise FetchFailed(_why(error, parts)) from error
+    limit = limit.answering()
     try:
         path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
         query = quote(parts.query, safe="/%:@!$&'()*+,;=~-._?")
@@ -125,16 +138,49 @@ def _connection(host: str, parts: SplitResult, limit: Limit) -> http.client.HTTP
     proxy = urlsplit(os.environ.get("HTTPS_PROXY", ""))
     if not proxy.hostname:
         raise FetchFailed("This module was given no way out; a person can allow the hosts that it may reach.")
-    port = parts.port or _PORTS[parts.scheme]
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        connection = http.client.HTTPSConnection(
-            proxy.hostname, proxy.port, timeout=limit.left(), context=_trust()
-        )
-    else:
-        connection = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=limit.left())
-    connection.set_tunnel(host, port)
+    way = _tunnel((proxy.hostname, proxy.port or 80), host, parts.port or _PORTS[parts.scheme], limit)
+    way.settimeout(limit.left())
+    connection = http.client.HTTPConnection(host, parts.port or _PORTS[parts.scheme])
+    try:
+        connection.sock = _trust().wrap_socket(way, server_hostname=host) if parts.scheme == "https" else way
+    except BaseException:
+        way.close()
+        raise
     return connection
+
+
+class _Refused(OSError):
+    """The proxy did not let us through."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+
+
+def _tunnel(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socket.socket:
+    """A way to `host` through the proxy, which may have to ask a person first: it takes as long as the call has."""
+    name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    way = socket.create_connection(proxy, timeout=limit.left())
+    try:
+        way.sendall(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n\r\n".encode("ascii"))
+        way.settimeout(_LOOK)
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            limit.left()
+            try:
+                byte = way.recv(1)  # what stands behind the head is the far end's
+            except TimeoutError:
+                continue
+            if not byte or len(head) > _HEAD:
+                raise http.client.HTTPException("no answer of a proxy's")
+            head += byte
+        status = int(head.split(b" ", 2)[1])
+        if status != 200:
+            raise _Refused(status)
+    except BaseException:
+        way.close()
+        raise
+    return way
 
 
 def _trust() -> ssl.SSLContext:
@@ -184,9 +230,8 @@ def _why(error: Exception, parts: SplitResult) -> str:
         return f"{where} did not answer in time."
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"The certificate of {where} is not valid: {error.verify_message}."
-    refused = re.match(r"Tunnel connection failed: (\d+)", str(error))
-    if refused and refused[1] == "403":
+    if isinstance(error, _Refused) and error.status == 403:
         return f"{where} is not among the targets that this module may reach; a person can allow it."
-    if refused:
+    if isinstance(error, _Refused):
         return f"No connection to {where} can be made."
     return f"{where} did not answer as a web server does ({type(error).__name__}: {str(error)[:200]})."

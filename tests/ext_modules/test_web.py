@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from ext_modules.sdk.testing import Bench, Done
 from ext_modules.sdk.values import JSON
 from ext_modules.web import http
 from ext_modules.web.module import module
+from ext_modules.web.pages import Pages
 from tests.ext_modules.website import Site, certificate, website
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +28,17 @@ ROOT = Path(__file__).resolve().parents[2]
 def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
     """Fetch from a small web of pages, by host; gives how the call ended."""
 
-    def run(url: str, pages: Mapping[str, bytes], *, tls: Path | None = None, **more: JSON) -> Done:
+    def run(
+        url: str,
+        pages: Mapping[str, bytes],
+        *,
+        tls: Path | None = None,
+        again: bool = False,
+        **more: JSON,
+    ) -> Done:
+        if not again:
+            monkeypatch.setattr("ext_modules.web.module._PAGES", Pages())
+
         async def scenario() -> Done:
             async with website(pages, tls=tls) as site:
                 return await _fetch(site, url, more)
@@ -61,16 +73,20 @@ def message(done: Done) -> str:
 def test_the_manifest_is_one_that_the_core_takes() -> None:
     loaded = load(ROOT / "ext_modules/web/module.py")
     manifest = Manifest.from_proto(wire.manifest(loaded).SerializeToString())
-    assert [(function.name, function.impact) for function in manifest.functions] == [("fetch", 0)]
+    assert [(function.name, function.impact) for function in manifest.functions] == [
+        ("search", 0),
+        ("fetch", 0),
+    ]
     assert manifest.needs.workspace == "none"
-    assert manifest.needs.egress == ()
+    assert manifest.needs.egress == ("*",)
 
 
 def test_a_page_is_given_as_markdown(ask: Callable[..., Done]) -> None:
     done = ask("http://a.example/x", {"a.example:80/x": page("<title>T</title><h1>Hi</h1><a href=y>l</a>")})
     assert done.output == "T\nhttp://a.example/x\n\n# Hi\n\n[l](http://a.example/y)\n"
     assert done.media_type == "text/markdown"
-    assert done.data == {"status": 200, "url": "http://a.example/x", "title": "T", "cut": False}
+    at = done.data["at"]
+    assert done.data == {"status": 200, "url": "http://a.example/x", "title": "T", "cut": False, "at": at}
 
 
 def test_tls_is_checked_against_the_trusted_certificates(
@@ -222,3 +238,81 @@ def test_the_trust_store_verifies() -> None:
     context = http._trust()
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
+
+
+RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News of X</title>
+<item><title>One</title><link>http://a.example/1</link><pubDate>Mon, 02 Nov 2026</pubDate>
+<description>&lt;p&gt;First &lt;b&gt;words&lt;/b&gt;&lt;/p&gt;</description></item>
+<item><title>Two</title><link>javascript:alert(1)</link></item></channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Log</title><entry><title>Three</title>
+<link rel="alternate" href="https://a.example/3"/><updated>2026-11-02T00:00:00Z</updated><summary>Third</summary></entry></feed>"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "expected"),
+    [
+        (RSS, "application/rss+xml", "News of X\nhttp://a.example/\n\n- [One](http://a.example/1) (Mon, 02 Nov 2026)\n"
+         "  First **words**\n- Two\n"),
+        (ATOM, "application/atom+xml", "Log\nhttp://a.example/\n\n- [Three](https://a.example/3) (2026-11-02T00:00:00Z)\n"
+         "  Third\n"),
+        ("<x>no feed</x>", "text/xml", "http://a.example/\n\n<x>no feed</x>\n"),
+        ('<!DOCTYPE rss [<!ENTITY a "aaaa">]><rss>&a;</rss>', "text/xml", "<rss>&a;</rss>\n"),
+        ("<rss>" + "<a>" * 200, "text/xml", "<a><a>\n"),
+    ],
+)  # fmt: skip
+def test_a_feed_is_a_list_and_what_is_none_stays_as_it_is(
+    ask: Callable[..., Done], body: str, kind: str, expected: str
+) -> None:
+    assert ask("http://a.example/", {"a.example:80/": page(body, kind=kind)}).output.endswith(expected)
+
+
+def test_a_long_page_is_cut_between_paragraphs(ask: Callable[..., Done]) -> None:
+    text = "\n\n".join(f"Paragraph {number} has some words." for number in range(10))
+    done = ask("http://a.example/", {"a.example:80/": page(text, kind="text/plain")}, most=100)
+    start = int(done.output.rpartition("start=")[2].split(".")[0])
+    assert done.output.partition("\n\n")[2].startswith("Paragraph 0")
+    more = ask("http://a.example/", {"a.example:80/": page(text, kind="text/plain")}, start=start)
+    assert more.output.lstrip().startswith("Paragraph 3")
+
+
+def test_who_reads_a_page_again_reads_the_same_unless_they_want_it_anew(ask: Callable[..., Done]) -> None:
+    first = ask("http://a.example/", {"a.example:80/": page("before")})
+    again = ask("http://a.example/", {"a.example:80/": page("after")}, again=True)
+    assert again.output.endswith("before\n")
+    assert f"(as it was at {first.data['at']})" in again.output
+    assert ask("http://a.example/", {"a.example:80/": page("after")}, again=True, fresh=True).output.endswith(
+        "after\n"
+    )
+
+
+def test_a_search_gives_results_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"title": "  A \n title", "url": "https://a.example/x", "content": "Words\x07 here", "engines": ["e1", "e2"],
+         "publishedDate": "2026-11-02T00:00:00", "score": 3},
+        {"title": "no address", "url": "javascript:alert(1)"}, "nonsense", {"url": "http://[::1"},
+        {"title": "B", "url": "http://b.example/", "content": None, "engine": "e3"},
+    ]  # fmt: skip
+    answer = page(json.dumps({"results": rows}), kind="application/json")
+
+    async def scenario(query: str, pages: Mapping[str, bytes], **more: JSON) -> Done:
+        async with website(pages) as site:
+            monkeypatch.setenv("HTTPS_PROXY", site.proxy)
+            return await Bench(module).call("search", {"query": query, **more}, timeout=20)
+
+    monkeypatch.delenv("IACT_SEARCH", raising=False)
+    assert "No search server is set" in message(asyncio.run(scenario("x", {})))
+    monkeypatch.setenv("IACT_SEARCH", "http://search.lan:8888/")
+    place = "search.lan:8888/search?q=two%20words&format=json&pageno=1"
+    done = asyncio.run(scenario("two words", {place.replace("%20", "+"): answer}))
+    assert json.loads(done.output) == [
+        {"title": "A title", "url": "https://a.example/x", "text": "Words here", "from": ["e1", "e2"],
+         "date": "2026-11-02T00:00:00"},
+        {"title": "B", "url": "http://b.example/", "text": "", "from": ["e3"]},
+    ]  # fmt: skip
+    for body in ("<html>", "[]", '{"results": 1}', "[" * 100_000):
+        wrong = asyncio.run(scenario("two words", {place.replace("%20", "+"): page(body)}))
+        assert "not that of a SearXNG server" in message(wrong)
+    denied = page("no", status="403 Forbidden")
+    assert "allow the format json" in message(
+        asyncio.run(scenario("two words", {place.replace("%20", "+"): denied}))
+    )

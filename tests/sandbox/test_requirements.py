@@ -43,7 +43,7 @@ def test_packages_are_unpacked_once_and_readable_by_all(tmp_path: Path) -> None:
     said: list[str] = []
     first = requirements.site(tmp_path / "sites", WEB.requirements, "3.11", said.append)
     assert requirements.site(tmp_path / "sites", WEB.requirements, "3.11", said.append) == first
-    assert said == ["fetching the module's Python packages: certifi"]
+    assert said == ["fetching the module's Python packages: pypdfium2, certifi"]
     assert stat.S_IMODE((first / "certifi" / "cacert.pem").stat().st_mode) == 0o644
     assert stat.S_IMODE(first.stat().st_mode) == 0o755
     assert [path.name for path in (tmp_path / "sites").iterdir()] == [first.name]

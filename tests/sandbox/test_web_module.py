@@ -19,6 +19,28 @@ PAGES = {
 }
 
 
+def pdf(text: str) -> bytes:
+    """A PDF of one page with a line of text."""
+    stream = f"BT /F1 24 Tf 72 700 Td ({text}) Tj ET".encode()
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]  # fmt: skip
+    body, places = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        places.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % len(body)
+    return body + b"xref\n0 6\n0000000000 65535 f \n" + table + end
+
+
+PAGES["/paper.pdf"] = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n" + pdf("Figures of a paper")
+PAGES["/torn.pdf"] = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n%PDF-1.4 nothing"
+
+
 async def pages(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -43,6 +65,9 @@ def test_fetching(loop: asyncio.Runner, tmp_path: Path) -> None:
                     await caller.text("fetch", url="http://a.example/on")
                     == "T\nhttp://a.example/\n\n# Hello\n"
                 )
+                paper = await caller.text("fetch", url="http://a.example/paper.pdf")
+                assert "## Page 1\n\nFigures of a paper" in paper
+                assert "The PDF can't be read" in await caller.error("fetch", url="http://a.example/torn.pdf")
                 huge = await caller.text("fetch", url="http://a.example/huge", most=10)
                 assert "more characters" in huge
                 for url, why in {
