@@ -1,0 +1,1 @@
+"""The git module: repositories in the workspace, cloned, looked into and committed to."""
