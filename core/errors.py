@@ -7,7 +7,9 @@
     │   ├── JournalLocked       another process holds the session
     │   ├── ForeignSession      this installation did not make it; it can be looked at, or adopted
     │   ├── JournalTooNew       written by a newer major version
-    │   └── JournalUnwritable   the disk is full or refuses writes; the session stops
+    │   ├── JournalUnwritable   the disk is full or refuses writes; the session stops
+    │   │   └── Superseded      another host goes on with the session; this one stops for good
+    │   └── StoreUnavailable    the store that several machines share gave no answer
     ├── ReplayMismatch          the core, run over a journal, came to something else
     ├── ModelError              no reply could be had from the model
     │   ├── ModelUnreachable    nothing answers, or it answers too slowly (retried)
@@ -73,6 +75,22 @@ class JournalTooNew(JournalError):
 
 class JournalUnwritable(JournalError):
     """An append failed; nothing that was acknowledged is lost."""
+
+
+class Superseded(JournalUnwritable):
+    """Another host has taken the session over. `segment`: what it wrote where this one wanted to write."""
+
+    def __init__(self, session: str, segment: int) -> None:
+        super().__init__(
+            f"Another host has gone on with the session {session} (segment {segment} of its journal is not ours), so it "
+            "has stopped here. Everything that was acknowledged is stored; open the session there."
+        )
+        self.session = session
+        self.segment = segment
+
+
+class StoreUnavailable(JournalError):
+    """The shared store gave no answer; what was asked of it may have been carried out."""
 
 
 class ReplayMismatch(IactError):

@@ -353,6 +353,26 @@ class Taken:
     conflicts: tuple[str, ...] = ()
 
 
+class ObjectStore(Protocol):
+    """Named bytes that several machines can reach. Every method blocks, and raises `StoreUnavailable` without an answer.
+
+    `create` is the only way to write: nothing is ever changed under its name. After `StoreUnavailable` it may have
+    been carried out, or still be.
+    """
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write `data` under `name`, whole or not at all; False: there is something already, and it stays."""
+        ...
+
+    def get(self, name: str) -> bytes | None:
+        """What is under `name`; None: nothing."""
+        ...
+
+    def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
+        """Every name that begins with `prefix` and comes after `after`, in order."""
+        ...
+
+
 class Versions(Protocol):
     """Keeps versions of a workspace in a store beside it, which nothing that works in it can reach.
 

@@ -72,7 +72,7 @@ from core.records.plans import (
     Wake,
 )
 from core.records.record import Record
-from core.records.session import Adopt, Close, Fork, Module, Notice, Open
+from core.records.session import Adopt, Close, Epoch, Fork, Module, Notice, Open
 from core.session.text import IsAction, calls, looks_like_action
 from web.audit import (
     answer_html,
@@ -260,7 +260,7 @@ def record_html(
             return wake_html(wake)
         case Cancel(by="core"):
             return f'<p class="aside t">Ended: {plain(record.body)}</p>'
-        case Open() | Adopt() | Module() | Notice() | Fork() | Close() as event:
+        case Open() | Adopt() | Module() | Notice() | Fork() | Epoch() | Close() as event:
             return _event(event, record.body)
         case Inject() as inject:
             about = f'<p class="aside t">About step {plain(inject.node)}.</p>' if inject.node else ""
@@ -611,7 +611,7 @@ def _settled(settle: Settle) -> str:
 # --- the session -----------------------------------------------------------------------------------
 
 
-def _event(event: Open | Adopt | Module | Notice | Fork | Close, text: str) -> str:
+def _event(event: Open | Adopt | Module | Notice | Fork | Epoch | Close, text: str) -> str:
     """Something that concerns the whole session."""
     match event:
         case Open(models=models):
@@ -638,6 +638,8 @@ def _event(event: Open | Adopt | Module | Notice | Fork | Close, text: str) -> s
                 '<p class="aside t">You adopted this session here. All above was made by another installation, and is '
                 "not trusted. From here on the session is yours.</p>"
             )
+        case Epoch():
+            return f'<p class="aside t">{plain(f"The session goes on, on the host {event.host}.")}</p>'
         case Close():
             return '<p class="aside t">The session was closed.</p>'
 

@@ -33,6 +33,7 @@ from core.errors import (
 from core.journal.parser import Parser
 from core.journal.record import encode
 from core.journal.seal import Sealer
+from core.journal.segments import SegmentWriter
 from core.records.content import Content
 from core.records.kinds import FORMAT, is_too_new, major_of
 from core.records.record import GENESIS, Record
@@ -145,7 +146,8 @@ def last_number(path: Path) -> int:
 class Journal:
     """A session's journal, open for appending by exactly one process.
 
-    `sealer`: what is appended is sealed with it; without, it belongs to nobody. `on_durable` is called in the event loop with the records of every group that reached the disk.
+    `sealer`: what is appended is sealed with it; without, it belongs to nobody. `segments`: the journal is in a store
+    that other hosts reach, too; what is there counts, and the file is a copy. `on_durable` is called in the event loop with the records of every group that reached the disk.
     """
 
     def __init__(
@@ -155,8 +157,10 @@ class Journal:
         last: Record | None,
         offset: int,
         sealer: Sealer | None = None,
+        segments: SegmentWriter | None = None,
     ) -> None:
         self.directory: Final = directory
+        self._segments = segments
         self._sealer = sealer
         self._descriptor = descriptor
         self._n = last.n if last else 0
@@ -172,7 +176,9 @@ class Journal:
         self.on_durable: Callable[[Sequence[Record]], None] = lambda records: None
 
     @staticmethod
-    def create(directory: Path, sealer: Sealer | None = None) -> Journal:
+    def create(
+        directory: Path, sealer: Sealer | None = None, segments: SegmentWriter | None = None
+    ) -> Journal:
         """Start an empty journal in `directory` (made if it is not there).
 
         Raises:
@@ -187,8 +193,8 @@ class Journal:
                 sync_directory(folder)
         except OSError as error:
             raise JournalUnwritable(f"No session can be stored in {directory}: {error.strerror}.") from error
-        _lock(descriptor, directory)
-        return Journal(directory, descriptor, None, 0, sealer)
+        lock(descriptor, directory)
+        return Journal(directory, descriptor, None, 0, sealer, segments)
 
     @staticmethod
     def open(directory: Path, sealer: Sealer | None = None) -> tuple[Journal, Contents]:
@@ -207,7 +213,7 @@ class Journal:
             raise JournalError(f"There is no session at {directory}.") from error
         except OSError as error:
             raise JournalError(f"The journal in {directory} can't be opened: {error.strerror}.") from error
-        _lock(descriptor, directory)
+        lock(descriptor, directory)
         try:
             contents = read_journal(directory, sealer)
             if contents.foreign:
@@ -312,11 +318,14 @@ class Journal:
         for _, _, blobs in group:
             for digest, content in blobs.items():
                 write_blob(self.directory, digest, content)
+                if self._segments is not None:
+                    self._segments.put_blob(digest, content)
         data = b"".join(encoded for _, encoded, _ in group)
-        view, written = memoryview(data), 0
-        while written < len(data):
-            written += os.pwrite(self._descriptor, view[written:], self._offset + written)
-        os.fdatasync(self._descriptor)
+        if self._segments is not None:
+            self._segments.append(data)
+        write_at(self._descriptor, data, self._offset)
+        if self._segments is None:
+            os.fdatasync(self._descriptor)
         self._offset += len(data)
 
     def _flushed(
@@ -341,11 +350,14 @@ class Journal:
             self._begin_group()
 
     def _fail(self, error: BaseException) -> None:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        self._failed = JournalUnwritable(
-            f"The journal in {self.directory} can't be written ({reason}); the session has stopped. "
-            f"Everything up to record {self.durable_n} is stored: make room, then open the session again."
-        )
+        if isinstance(error, JournalUnwritable):
+            self._failed = error
+        else:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            self._failed = JournalUnwritable(
+                f"The journal in {self.directory} can't be written ({reason}); the session has stopped. "
+                f"Everything up to record {self.durable_n} is stored: make room, then open the session again."
+            )
         self._queue = []
         with contextlib.suppress(OSError):  # what was half-written is then a torn tail for the next reader
             os.ftruncate(self._descriptor, self._offset)
@@ -357,7 +369,23 @@ class Journal:
         self.on_durable([])
 
 
-def _lock(descriptor: int, directory: Path) -> None:
+def write_at(descriptor: int, data: bytes, offset: int) -> None:
+    """Write all of `data` at a place of an open file.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    view, written = memoryview(data), 0
+    while written < len(data):
+        written += os.pwrite(descriptor, view[written:], offset + written)
+
+
+def lock(descriptor: int, directory: Path) -> None:
+    """Hold an open journal for this process, or close it.
+
+    Raises:
+        JournalLocked: another process holds it.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -58,7 +58,7 @@ from core.records.plans import (
     TakeOver,
     Wake,
 )
-from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
+from core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 
 FORMAT: Final = "1.2"
 """The major version rises when an older program could not read what we write; the minor one when the rules by
@@ -71,7 +71,7 @@ which records change a tree are others, so that what stands there can be read, b
 Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
-    "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "close",
+    "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "epoch", "close",
     "effects", "settle", "draft", "wake", "choose", "profile", "extend", "copy", "host",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
@@ -89,7 +89,7 @@ Control: TypeAlias = (
     | BeginPlan | EditPlan | RetryStep | SendNow | Reword | Withdraw | StopCalls | RaiseBudget
     | ApplyChanges | DropChanges | UseOverlay | AllowHosts
 )  # fmt: skip
-Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Close
+Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Epoch | Close
 
 CLASSES: Final[tuple[type[Content], ...]] = (
     *get_args(Dialogue), *get_args(Calls), *get_args(Plans), *get_args(Control), *get_args(Session),

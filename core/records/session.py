@@ -136,6 +136,18 @@ class Migrate(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch(Content):
+    """From here on another host writes the journal, or the same one after it was started again; the one before can't any more."""
+
+    KIND: ClassVar[str] = "epoch"
+
+    epoch: Derived[int]
+    """Its number; the first, which begins with the session, has no such record."""
+    host: Outcome[str]
+    """Who it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Close(Content):
     """The session was closed in order; it can be opened again, and then goes on behind this."""
 

@@ -76,7 +76,7 @@ from core.records.plans import (
     Wake,
 )
 from core.records.record import Record
-from core.records.session import Adopt, Close, Fork, Migrate, Module, Notice, Open
+from core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 from core.tree import apply_copies as copies
 from core.tree import apply_gate as fold_gate
 from core.tree import apply_hosts as fold_hosts
@@ -267,6 +267,9 @@ def _take(tree: Tree, record: Record) -> None:
             fold_session.migrate(tree, record, migrated)
         case Notice() as notice:
             _notice(tree, record, notice)
+        case Epoch() as begun:
+            tree.epoch += 1
+            expect(tree, record, begun.epoch == tree.epoch, f"is epoch {tree.epoch}")
         case Close():
             pass
         case Unknown():

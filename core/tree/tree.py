@@ -71,6 +71,7 @@ class Tree:
         """Plans about which something was told since whoever runs the session looked last."""
         self.records = 0
         self.closed = False
+        self.epoch = 1
         self.epoch = 0
         """How often something changed that the contexts of all agents are made of: modules, rights, prompts."""
         self.refused: dict[int, tuple[str, ...]] = {}

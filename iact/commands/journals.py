@@ -17,7 +17,7 @@ from core.records.dialogue import Discard, Draw, Reply, Spawn
 from core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from core.records.plans import Ask, Extend, Fire, Node, Plan
 from core.records.record import Record
-from core.records.session import Fork, Module, Open
+from core.records.session import Epoch, Fork, Module, Open
 from core.session.journals import Integrity, Tail, check_integrity, journal_file
 from core.session.plans import PlanView
 from core.session.replay import context as read_context
@@ -246,6 +246,8 @@ def _facts(record: Record) -> Iterator[str]:
             yield f"{name} {digest[:12]}"
         case Fork(from_=source, after=after):
             yield f"of {source} at record {after}"
+        case Epoch(host=host, epoch=number):
+            yield f"epoch {number}, on {host}"
         case Open(session=session, format=format):
             yield f"session {session}, format {format}"
         case content:

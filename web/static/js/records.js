@@ -776,11 +776,17 @@
  * @property {string} to The format from here on.
  * @property {Record<string, RoleTerms>} models The models, with the prompts of now.
  *
+ * From here on another host writes the journal, or the same one after it was started again; the one before can't any more.
+ * @typedef {object} EpochRecord
+ * @property {"epoch"} kind
+ * @property {number} epoch Its number; the first, which begins with the session, has no such record.
+ * @property {string} host Who it is.
+ *
  * The session was closed in order; it can be opened again, and then goes on behind this.
  * @typedef {object} CloseRecord
  * @property {"close"} kind
  *
- * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|HostAskRecord|HostAnswerRecord|HostReachRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|AllowHostsRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|HostAskRecord|HostAnswerRecord|HostReachRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|AllowHostsRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|EpochRecord|CloseRecord} Said
  */
 
 export {};

@@ -1,0 +1,211 @@
+"""A journal in a store that several machines reach: its segments, and the fence of `core.journal.fence` carried out.
+
+One segment holds one group of records, as they stand in the file, behind a line that says whose it is. Put together,
+the groups are the journal's file, byte for byte. A host keeps that file as well, so that everything that reads a
+journal reads it as ever; but what counts is the store, and the file is written after it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from core.errors import JournalCorrupt, JournalUnwritable, StoreUnavailable, Superseded
+from core.journal.fence import Answer, Fence, Found, Stamp
+from core.ports import ObjectStore
+
+_HEAD: Final = re.compile(rb"iact 1 (\d{1,18}) ([0-9a-f]{32})\n")
+_READERS: Final = 16
+"""Segments that are asked for at the same time."""
+_PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between two attempts; the last again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One group of records of a journal. `data`: as in its file."""
+
+    number: int
+    stamp: Stamp
+    data: bytes
+
+
+def folder_of(session: str) -> str:
+    """Where a session's objects are, as the beginning of their names."""
+    return f"sessions/{session}/"
+
+
+def _name(session: str, number: int) -> str:
+    return f"{folder_of(session)}journal/{number:010}"
+
+
+def read_segments(store: ObjectStore, session: str, after: int = 0) -> Iterator[Segment]:
+    """The segments behind number `after`, in order, to the end.
+
+    Raises:
+        JournalCorrupt: one is not what it should be, or missing.
+        StoreUnavailable: the store does not answer.
+    """
+    folder = f"{folder_of(session)}journal/"
+    names = store.names(folder, after=_name(session, after) if after else "")
+    with ThreadPoolExecutor(_READERS) as pool:
+        for number, (name, data) in enumerate(
+            pool.map(lambda name: (name, store.get(name)), names), after + 1
+        ):
+            # A gap is not the end: whoever took it for one would claim a number that was used.
+            yield _segment(session, number, data if name == _name(session, number) else None)
+
+
+def _segment(session: str, number: int, data: bytes | None) -> Segment:
+    head = _HEAD.match(data or b"")
+    if data is None or head is None:
+        why = "missing" if data is None else "damaged"
+        raise JournalCorrupt(
+            f"Segment {number} of the journal of session {session} is {why} in the store.", n=0, offset=None
+        )
+    return Segment(number, Stamp(int(head[1]), head[2].decode()), data[head.end() :])
+
+
+class SegmentWriter:
+    """The one writer of a session's journal in a store. It blocks, and is used by one thread at a time.
+
+    `writer`: minted for this opening, 32 hexadecimal digits. `patience`: seconds for which a store that does not answer
+    is asked again. `troubled`: told why, when that begins; and "" when it is over.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        session: str,
+        writer: str,
+        *,
+        patience: float = 60.0,
+        troubled: Callable[[str], None] = lambda why: None,
+        pause: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.session: Final = session
+        self.troubled = troubled
+        self._store = store
+        self._fence = Fence(writer)
+        self._patience = patience
+        self._pause = pause
+        self._now = now
+
+    @property
+    def epoch(self) -> int:
+        """The owner's epoch; before it is claimed, the one that a claim would begin."""
+        return self._fence.stamp.epoch
+
+    def read(self) -> Iterator[Segment]:
+        """The segments that are there and were not read yet. Claim when there are none any more."""
+        fence = self._fence
+        for segment in read_segments(self._store, self.session, fence.segment - 1):
+            fence = fence.answered(Found(segment.stamp))
+            self._fence = fence
+            yield segment
+
+    def claim(self, data: bytes) -> Segment | None:
+        """Make `data` the next segment and become the owner; None: done. Otherwise what somebody else wrote in its place.
+
+        Raises:
+            JournalUnwritable: the store does not answer.
+        """
+        if self._fence.phase == "reading":
+            self._fence = self._fence.answered("absent")
+        segment = self._fence.segment
+        self._settle(data)
+        return None if self._fence.owner else self._get(segment)
+
+    def append(self, data: bytes) -> None:
+        """Store a group of records; when this returns, it is the journal's. The first group of all claims the journal.
+
+        Raises:
+            Superseded: another writer has gone on with the journal, or begun it; this one can do nothing more.
+            JournalUnwritable: the store does not answer. Whether the group is stored is not known: the journal has to be
+                opened again.
+        """
+        if self._fence.phase == "superseded":
+            raise Superseded(self.session, self._fence.segment)
+        if not self._fence.owner:
+            if self._fence.segment > 1 or self.claim(data) is not None:
+                raise Superseded(self.session, 1)
+            return
+        self._fence = self._fence.write()
+        self._settle(data)
+        if self._fence.phase == "superseded":
+            raise Superseded(self.session, self._fence.segment)
+
+    def put_blob(self, digest: str, content: bytes) -> None:
+        """Store what a record will name, under its digest.
+
+        Raises:
+            JournalUnwritable: the store does not answer.
+        """
+        name = f"{folder_of(self.session)}blobs/{digest}"
+        self._patiently(lambda: self._store.create(name, content))
+
+    def blob(self, digest: str) -> bytes | None:
+        """What was stored under a digest, by whichever host; None: nothing.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        return self._store.get(f"{folder_of(self.session)}blobs/{digest}")
+
+    def _settle(self, data: bytes) -> None:
+        """Ask of the store what the fence wants until it wants nothing, or has found somebody else's segment."""
+        wanted, stamp = self._fence.segment, self._fence.stamp
+        content = b"iact 1 %d %s\n" % (stamp.epoch, stamp.writer.encode()) + data
+        deadline, attempt = self._now() + self._patience, 0
+        while (request := self._fence.request()) is not None and request.segment == wanted:
+            name = _name(self.session, request.segment)
+            answer: Answer
+            try:
+                if request.operation == "create":
+                    answer = "created" if self._store.create(name, content) else "exists"
+                else:
+                    answer = Found(_segment(self.session, wanted, self._store.get(name)).stamp)
+            except StoreUnavailable as error:
+                answer = "unknown"
+                attempt = self._wait(error, attempt, deadline)
+            else:
+                attempt = self._over(attempt)
+            self._fence = self._fence.answered(answer)
+
+    def _get(self, number: int) -> Segment:
+        data = self._patiently(lambda: self._store.get(_name(self.session, number)))
+        return _segment(self.session, number, data if isinstance(data, bytes) else None)
+
+    def _patiently(self, ask: Callable[[], bytes | bool | None]) -> bytes | bool | None:
+        deadline, attempt = self._now() + self._patience, 0
+        while True:
+            try:
+                found = ask()
+            except StoreUnavailable as error:
+                attempt = self._wait(error, attempt, deadline)
+            else:
+                self._over(attempt)
+                return found
+
+    def _wait(self, error: StoreUnavailable, attempt: int, deadline: float) -> int:
+        pause = _PAUSES[min(attempt, len(_PAUSES) - 1)]
+        if self._now() + pause > deadline:
+            self._over(attempt)
+            raise JournalUnwritable(
+                f"The store of session {self.session} has not answered for {self._patience:g} seconds ({error}), so the "
+                "session has stopped. Everything that was acknowledged is stored; open it again when the store answers."
+            ) from error
+        if attempt == 0:
+            self.troubled(str(error))
+        self._pause(pause)
+        return attempt + 1
+
+    def _over(self, attempt: int) -> int:
+        if attempt:
+            self.troubled("")
+        return 0

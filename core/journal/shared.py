@@ -1,0 +1,104 @@
+"""A session that is in a store which several hosts reach: taken over by this one, or copied here to be read.
+
+To take over is to read all of the journal, and then to be the one who writes its next segment, which says so. Until
+that is done nothing has happened: whoever is slower reads what the other wrote, and tries again behind it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from core.errors import ForeignSession, JournalError, JournalUnwritable
+from core.journal.file import FILE, Contents, Journal, lock, read_journal, write_at, write_blob
+from core.journal.record import encode
+from core.journal.seal import Sealer
+from core.journal.segments import Segment, SegmentWriter, folder_of
+from core.ports import ObjectStore
+from core.records.record import Record
+from core.records.session import Epoch
+
+_BLOBS: Final = "blobs/"
+
+
+class _Copy:
+    """The file of a journal beside what is in the store: whatever differs is written, and nothing else."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            for folder in (directory, directory / "blobs", directory / "workspace"):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            self.descriptor = os.open(directory / FILE, flags, 0o600)
+        except OSError as error:
+            raise JournalUnwritable(
+                f"The session can't be copied to {directory}: {error.strerror}."
+            ) from error
+        lock(self.descriptor, directory)
+        self.size = 0
+
+    def take(self, segment: Segment) -> None:
+        """The next segment."""
+        if os.pread(self.descriptor, len(segment.data), self.size) != segment.data:
+            write_at(self.descriptor, segment.data, self.size)
+        self.size += len(segment.data)
+
+    def end(self) -> None:
+        """There are no more."""
+        os.ftruncate(self.descriptor, self.size)
+
+
+def take_over(
+    directory: Path, store: ObjectStore, segments: SegmentWriter, *, host: str, at: str, sealer: Sealer | None
+) -> tuple[Journal, Contents]:
+    """Go on with a session of the store in `directory`, where a copy of it is made or brought up to date.
+
+    `at`: the time. The last record of the contents says that this host goes on. Blocks.
+
+    Raises:
+        ForeignSession: it is not the sealer's.
+        JournalLocked: another process of this machine has it open.
+        JournalError: it is not in the store, is damaged, or one of both can't be reached.
+    """
+    copy = _Copy(directory)
+    try:
+        while True:
+            for segment in segments.read():
+                copy.take(segment)
+            copy.end()
+            if not copy.size:
+                raise JournalError(f"There is no session {segments.session} in the store.")
+            contents = read_journal(directory, sealer)
+            if contents.foreign:
+                raise ForeignSession(directory.name, contents.foreign)
+            last = contents.records[-1]
+            epoch = Epoch(epoch=segments.epoch, host=host)
+            step = 1 + max(one.step for one in contents.records if one.agent == "/")
+            data, digest = encode(Record(last.n + 1, at, "/", step, epoch, "", last.digest), sealer)
+            taken = segments.claim(data)
+            if taken is None:
+                break
+            copy.take(taken)
+        _copy_blobs(directory, store, segments.session)
+        write_at(copy.descriptor, data, copy.size)
+    except OSError as error:
+        os.close(copy.descriptor)
+        raise JournalUnwritable(f"The session can't be copied to {directory}: {error.strerror}.") from error
+    except BaseException:
+        os.close(copy.descriptor)
+        raise
+    begun = Record(last.n + 1, at, "/", step, epoch, "", last.digest, digest)
+    records = [*contents.records, begun]
+    size = copy.size + len(data)
+    return Journal(directory, copy.descriptor, begun, size, sealer, segments), Contents(records, size, 0)
+
+
+def _copy_blobs(directory: Path, store: ObjectStore, session: str) -> None:
+    prefix = folder_of(session) + _BLOBS
+    for name in store.names(prefix):
+        digest = name.removeprefix(prefix)
+        if not (directory / "blobs" / digest).exists():
+            content = store.get(name)
+            if content is not None:
+                write_blob(directory, digest, content)

@@ -1,0 +1,34 @@
+"""An object store in memory whose network can fail in every way that matters, and one that says when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from core.errors import StoreUnavailable
+
+
+@dataclass
+class Objects:
+    """`before` is told of every request (what is asked, the name), and may raise; `lost`: of those that were carried out."""
+
+    content: dict[str, bytes] = field(default_factory=dict)
+    before: Callable[[str, str], None] = lambda what, name: None
+    lost: Callable[[str, str], bool] = lambda what, name: False
+
+    def create(self, name: str, data: bytes) -> bool:
+        self.before("create", name)
+        made = name not in self.content
+        if made:
+            self.content[name] = data
+        if self.lost("create", name):
+            raise StoreUnavailable("No answer came.")
+        return made
+
+    def get(self, name: str) -> bytes | None:
+        self.before("get", name)
+        return self.content.get(name)
+
+    def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
+        self.before("names", prefix)
+        yield from sorted(name for name in self.content if name.startswith(prefix) and name > after)
