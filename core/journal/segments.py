@@ -74,7 +74,7 @@ class SegmentWriter:
     """The one writer of a session's journal in a store. It blocks, and is used by one thread at a time.
 
     `writer`: minted for this opening, 32 hexadecimal digits. `patience`: seconds for which a store that does not answer
-    is asked again. `troubled`: told why, when that begins; and "" when it is over.
+    is asked again. `epoch`: how many the journal has had that are not in the store. `troubled`: told why, when that begins; and "" when it is over.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class SegmentWriter:
         session: str,
         writer: str,
         *,
+        epoch: int = 0,
         patience: float = 60.0,
         troubled: Callable[[str], None] = lambda why: None,
         pause: Callable[[float], None] = time.sleep,
@@ -91,7 +92,7 @@ class SegmentWriter:
         self.session: Final = session
         self.troubled = troubled
         self._store = store
-        self._fence = Fence(writer)
+        self._fence = Fence(writer, epoch=epoch)
         self._patience = patience
         self._pause = pause
         self._now = now

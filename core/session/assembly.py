@@ -15,6 +15,7 @@ from pathlib import Path
 from core.gate.clearance import HttpClearance
 from core.gate.hosts import host_rule, rules_of
 from core.gate.policy_file import DEFAULT
+from core.journal.stores import JournalStore
 from core.models.roles import Models
 from core.modules.door import Door
 from core.ports import Memory, ModuleHost, OpenLive, Versions
@@ -60,6 +61,7 @@ async def open_runtime(
     open_live: OpenLive | None = None,
     retention: Retention | None = None,
     memory_at_rest: OpenMemory | None = None,
+    journals: JournalStore | None = None,
 ) -> AsyncIterator[Runtime]:
     """A runtime on the data directory `data`; closes it, its models and its host at the end."""
     asked, clock = options.clearance, SystemClock()
@@ -74,7 +76,7 @@ async def open_runtime(
             workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,
             warm=options.warm, warm_live=options.warm_live,
             egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
-            retention=retention, memory_at_rest=memory_at_rest,
+            retention=retention, memory_at_rest=memory_at_rest, journals=journals,
             open_modules=partial(
                 Door, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle
             ),

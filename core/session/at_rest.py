@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from core.errors import UsageError
-from core.journal.file import Journal
-from core.journal.seal import Sealer
+from core.journal.file import Contents, Journal
 from core.ports import Clock, OpenLive
 from core.session.effects import STORE, Effects
 from core.session.live import Live
@@ -23,22 +22,19 @@ NO_OVERLAY = (
 
 @asynccontextmanager
 async def effects_at_rest(
-    directory: Path, open_live: OpenLive, clock: Clock, sealer: Sealer
+    journal: Journal, contents: Contents, open_live: OpenLive, clock: Clock
 ) -> AsyncIterator[Effects]:
-    """The effects of the session in `directory`, which is open as long as this lasts.
+    """The effects of a session whose journal was opened for this; it is closed at the end.
 
     Raises:
         UsageError: it has no overlay of a directory.
-        ForeignSession: it is not the sealer's.
-        JournalLocked: another process has it open.
         WorkspaceError: the overlay can't be opened.
     """
-    journal, contents = Journal.open(directory, sealer)
     try:
         tree = read_tree(contents.records, journal.blob, strict=False)
         if not tree.live.overlay:
             raise UsageError(NO_OVERLAY)
-        files = await asyncio.to_thread(open_live, Path(tree.workspace), directory / STORE)
+        files = await asyncio.to_thread(open_live, Path(tree.workspace), journal.directory / STORE)
         effects = Effects(Live(journal, tree, clock, contents.records), files)
         try:
             yield effects

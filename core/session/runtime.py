@@ -15,13 +15,14 @@ from types import TracebackType
 from typing import Final
 
 from core.context.tail import LAYOUT
-from core.errors import IactError, JournalError, JournalUnwritable, SandboxError, UsageError
+from core.errors import IactError, JournalError, JournalUnwritable, SandboxError, Superseded, UsageError
 from core.gate.grant import Grant
 from core.gate.hosts import Rule
 from core.gate.level import level
 from core.gate.policy import Policy
 from core.gate.policy_file import DEFAULT, Policies, policy_json
 from core.journal.file import Contents, Journal
+from core.journal.stores import JournalStore
 from core.models.roles import Models
 from core.modules.approval import FILE as APPROVALS
 from core.modules.approval import Approvals
@@ -91,11 +92,13 @@ class Runtime:
         retention: Retention | None = None,
         memory_at_rest: OpenMemory | None = None,
         egress: Iterable[Rule] = (),
+        journals: JournalStore | None = None,
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
 
         `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
-        now, opens what remembers earlier ones, so that it can forget those that are deleted.
+        now, opens what remembers earlier ones, so that it can forget those that are deleted. `journals`: where they are
+        kept; by default in the data directory.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
@@ -105,7 +108,9 @@ class Runtime:
         self._clock: Clock = clock or SystemClock()
         self._data: Final = data
         self.catalogue: Final = ModuleCatalogue(host, approvals)
-        self.store: Final = SessionStore(data, clock=self._clock, versions=versions, indexed=True)
+        self.store: Final = SessionStore(
+            data, clock=self._clock, versions=versions, indexed=True, journals=journals
+        )
         self.templates: Final = Templates(data)
         self._services = Services(
             models=models,
@@ -211,8 +216,8 @@ class Runtime:
 
     async def _can_write_again(self, session: Session) -> bool:
         """Whether a session that stopped since its journal could not be written has room for it now."""
-        if not isinstance(session.failure, JournalUnwritable):
-            return False
+        if not isinstance(session.failure, JournalUnwritable) or isinstance(session.failure, Superseded):
+            return False  # whose session went on elsewhere has no right to fetch it back
         return await asyncio.to_thread(_writable, session.journal.parent)
 
     async def fork(self, source: str | Path, at: int, *, run: bool = False) -> str:
@@ -386,7 +391,7 @@ class Runtime:
             self._check_apart(workspace)
         now = self._clock.now()
         session = new_session(now)
-        journal = Journal.create(self.store.folder / session, self.store.sealer())
+        journal = self.store.create(session)
         live = self._live(journal, Tree(strict=True, blobs=journal.blob), [])
         models = {name: Role.of(self._models.profile(name)).terms() for name in self._models.roles()}
         opened = Open(
@@ -417,7 +422,7 @@ class Runtime:
 
     def _resume(self, session_id: str) -> Live:
         with collector_paused():
-            journal, contents = Journal.open(self.store.path_of(session_id), self.store.sealer())
+            journal, contents = self.store.open(session_id)
         try:
             with collector_paused():
                 tree = read_tree(contents.records, journal.blob, strict=False)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from core.errors import ForeignSession, IactError, JournalError, ReplayMismatch, UsageError
-from core.journal.file import FILE, last_number, read_blob, read_journal
+from core.journal.file import FILE, Contents, Journal, last_number, read_blob, read_journal
 from core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
+from core.journal.stores import JournalStore, LocalJournals
 from core.ports import Clock, Happening, OpenLive, Versions
 from core.records.calls import Result
 from core.records.control import Restore
@@ -83,10 +84,12 @@ class SessionStore:
         clock: Clock | None = None,
         versions: Versions | None = None,
         indexed: bool = False,
+        journals: JournalStore | None = None,
     ) -> None:
         self.data: Final = data
         self.folder: Final = data / "sessions"
         self.trash: Final = Trash(self.folder)
+        self._journals: Final = journals or LocalJournals()
         self._indexed = indexed
         self._index: Index | None = None
         self._clock: Clock = clock or SystemClock()
@@ -102,6 +105,16 @@ class SessionStore:
         if self._sealed is None:
             self._sealed = open_sealer(self.data)
         return self._sealed
+
+    def create(self, session_id: str) -> Journal:
+        """Start the journal of a new session; raises as `JournalStore.create`."""
+        return self._journals.create(self.folder / session_id, self.sealer())
+
+    def open(self, session_id: str) -> tuple[Journal, Contents]:
+        """Go on with the journal of a stored session; raises as `path_of` and `JournalStore.open`."""
+        path = self.folder / session_id
+        elsewhere = path.parent == self.folder and not path.exists() and self._journals.has(session_id)
+        return self._journals.open(path if elsewhere else self.path_of(session_id), self.sealer())
 
     def _reader(self) -> Sealer:
         """What tells whose a session is, without making a key."""
@@ -254,9 +267,11 @@ class SessionStore:
             UsageError: it holds no session, or one that is here already, or in the trash.
             JournalError: its journal can't be read, or it can't be stored.
         """
-        return import_session(
+        made = import_session(
             self.folder, source, self.sealer(), self._versions, called=called or str(source)
         )
+        self._journals.publish(self.folder / made.session)
+        return made
 
     # --- searching --------------------------------------------------------------------------------
 
@@ -295,6 +310,7 @@ class SessionStore:
             self.folder, place, at,
             session=new_session(now), now=now, run=run, versions=self._versions, sealer=self.sealer(),
         )  # fmt: skip
+        self._journals.publish(made.directory)
         self._note_source(made.directory, place, made.at)
         return made
 
@@ -314,10 +330,12 @@ class SessionStore:
             JournalError: the session is damaged before `at`, or the new one can't be stored.
         """
         place, now = self._place(source), self._clock.now()
-        return adopt(
+        made = adopt(
             self.folder, place, at,
             session=new_session(now), now=now, terms=terms, versions=self._versions, sealer=self.sealer(),
         )  # fmt: skip
+        self._journals.publish(made.directory)
+        return made
 
     # --- versions of the files that agents work on ---------------------------------------------
 
@@ -394,9 +412,9 @@ class SessionStore:
             JournalLocked: somebody has it open.
             WorkspaceError: it can't be restored.
         """
-        directory = self.path_of(session_id)
-        found = find_version(read_journal(directory).records, version)
-        return await restore_at_rest(directory, self._kept(), found, self._clock.now(), self.sealer())
+        found = find_version(read_journal(self.path_of(session_id)).records, version)
+        versions = self._kept()
+        return await restore_at_rest(*self.open(session_id), versions, found, self._clock.now())
 
     def _kept(self) -> Versions:
         if self._versions is None:
@@ -415,9 +433,7 @@ class SessionStore:
             JournalLocked: somebody has it open.
             WorkspaceError: the overlay can't be opened.
         """
-        async with effects_at_rest(
-            self.path_of(session_id), open_live, self._clock, self.sealer()
-        ) as effects:
+        async with effects_at_rest(*self.open(session_id), open_live, self._clock) as effects:
             yield effects
 
     def waiting(self, session_id: str) -> list[Row] | None:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from core.errors import UsageError, WorkspaceError
-from core.journal.file import Journal
-from core.journal.seal import Sealer
+from core.journal.file import Contents, Journal
 from core.ports import Taken, Versions
 from core.records.calls import Result
 from core.records.control import Restore
@@ -214,17 +213,15 @@ def find_version(records: Iterable[Record], wanted: str) -> str:
 
 
 async def restore_at_rest(
-    directory: Path, versions: Versions, version: str, now: datetime, sealer: Sealer
+    journal: Journal, contents: Contents, versions: Versions, version: str, now: datetime
 ) -> Record:
-    """Restore the files of a session that nobody has open, and record it.
+    """Restore the files of a session whose journal was opened for this, and record it; the journal is closed at the end.
 
     Raises:
         UsageError: it works in a directory of the user's.
-        ForeignSession: it is not the sealer's.
-        JournalLocked: somebody has it open.
         WorkspaceError: there is no such version, or it can't be restored.
     """
-    journal, contents = Journal.open(directory, sealer)
+    directory = journal.directory
     try:
         tree = read_tree(contents.records, journal.blob, strict=False)
         if tree.workspace != "scratch":

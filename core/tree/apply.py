@@ -268,8 +268,8 @@ def _take(tree: Tree, record: Record) -> None:
         case Notice() as notice:
             _notice(tree, record, notice)
         case Epoch() as begun:
-            tree.epoch += 1
-            expect(tree, record, begun.epoch == tree.epoch, f"is epoch {tree.epoch}")
+            tree.epochs += 1
+            expect(tree, record, begun.epoch == tree.epochs, f"is epoch {tree.epochs}")
         case Close():
             pass
         case Unknown():

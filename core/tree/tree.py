@@ -71,7 +71,8 @@ class Tree:
         """Plans about which something was told since whoever runs the session looked last."""
         self.records = 0
         self.closed = False
-        self.epoch = 1
+        self.epochs = 1
+        """How many the journal has had: each host that goes on with it begins one."""
         self.epoch = 0
         """How often something changed that the contexts of all agents are made of: modules, rights, prompts."""
         self.refused: dict[int, tuple[str, ...]] = {}

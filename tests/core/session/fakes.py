@@ -13,6 +13,7 @@ from typing import Literal
 from core.errors import ModuleLost
 from core.gate.gate import Ticket
 from core.gate.policy_file import Policies
+from core.journal.stores import JournalStore
 from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome, Raised
 from core.modules.door import FunctionCall, Modules
@@ -356,6 +357,7 @@ def runtime(
     clock: TickingClock | None = None,
     memory: Memory | None = None,
     versions: Versions | None = None,
+    journals: JournalStore | None = None,
 ) -> Runtime:
     """A runtime whose models say what `script` says, with the module `t` of `world`, under a policy as TOML."""
     it = world or World()
@@ -377,6 +379,7 @@ def runtime(
         open_modules=open_modules,
         memory=memory,
         versions=versions,
+        journals=journals,
     )
 
 

@@ -20,7 +20,7 @@ from core.records.kinds import CLASSES, FORMAT
 from core.records.record import Record
 from core.session.session import Session
 from core.tree.apply import migrated_at
-from tests.core.session import lives, test_copies, test_effects, test_hosts, test_verify_gate
+from tests.core.session import lives, test_copies, test_effects, test_hosts, test_moving, test_verify_gate
 from tests.core.session.forging import Blobs, forged, named
 from tests.core.session.live_fakes import does
 from tests.journals.record import PLACE
@@ -65,6 +65,7 @@ FREE: Final = {
     "control restore.version": "which files are there is for a person to see",
     "recall.meant": "which documentation it brought stands in the turn",
     "host ask.seconds": "how long a person had is for people",
+    "epoch.host": "who goes on with a session is for people",
     "control apply.force": "how the directory was written shows in what was left",
 }
 """Outcomes on which nothing may depend that these sessions record, and why."""
@@ -92,6 +93,9 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
     places.append(_live(tmp_path_factory.mktemp("live")))
     places += [test_copies.raced(tmp_path_factory.mktemp(one), one) for one in ("turns", "meets")]
     places += lives.everything(tmp_path_factory.mktemp("everything"))
+    places.append(
+        test_moving.moved(test_moving.Hosts(tmp_path_factory.mktemp("moved"), "One.", "Two.", "Three.")).parent
+    )
     places.append(lives.stopped(tmp_path_factory.mktemp("stopped")))
     places.append(test_hosts.everything(tmp_path_factory.mktemp("hosts")))
     places.append(lives.adopted(tmp_path_factory.mktemp("adopted")))

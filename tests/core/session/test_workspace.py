@@ -86,7 +86,10 @@ def stored(data: Path, workspace: Path | None = None) -> Path:
 
 
 def restore(directory: Path, version: str) -> Record:
-    return asyncio.run(restore_at_rest(directory, GitVersions(), version, NOW, SEALER))
+    async def main() -> Record:
+        return await restore_at_rest(*Journal.open(directory, SEALER), GitVersions(), version, NOW)
+
+    return asyncio.run(main())
 
 
 def test_files_are_restored_at_rest_and_that_is_recorded(tmp_path: Path) -> None:

@@ -1,0 +1,136 @@
+"""Where journals are: in one directory of this machine, or in a store that several hosts reach as well."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from core.journal.file import FILE, Contents, Journal, read_blob, read_journal
+from core.journal.seal import Sealer
+from core.journal.segments import SegmentWriter, folder_of, read_segments
+from core.journal.shared import take_over
+from core.ports import Clock, ObjectStore
+from core.records.record import blobs_of, timestamp
+from core.records.session import Epoch
+
+
+class JournalStore(Protocol):
+    """The journals of all sessions, each in a directory of its own, by the session's id. Every method blocks."""
+
+    def create(self, directory: Path, sealer: Sealer) -> Journal:
+        """Start an empty journal.
+
+        Raises:
+            JournalUnwritable: it can't be stored.
+        """
+        ...
+
+    def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
+        """Go on with a stored one, as its only writer.
+
+        Raises:
+            ForeignSession: it is not the sealer's.
+            JournalLocked: another process of this machine has it open.
+            JournalError: there is none, it is damaged, or it can't be reached.
+        """
+        ...
+
+    def has(self, session: str) -> bool:
+        """Whether a session is somewhere else, so that it can be opened here though there is nothing of it yet."""
+        ...
+
+    def publish(self, directory: Path) -> None:
+        """A session was made whole in `directory`: a fork, or what was adopted or imported.
+
+        Raises:
+            JournalUnwritable: it can't be stored.
+        """
+        ...
+
+
+class LocalJournals:
+    """In the data directory alone: a file and its lock."""
+
+    def create(self, directory: Path, sealer: Sealer) -> Journal:
+        """As `JournalStore.create`."""
+        return Journal.create(directory, sealer)
+
+    def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
+        """As `JournalStore.open`."""
+        return Journal.open(directory, sealer)
+
+    def has(self, session: str) -> bool:
+        """As `JournalStore.has`."""
+        return False
+
+    def publish(self, directory: Path) -> None:
+        """It is where it belongs already."""
+
+
+class SharedJournals:
+    """In a store that other hosts reach, with a copy in the data directory. `host`: this one's name, for people.
+
+    `troubled`: told of a session's id and why, when the store does not answer; and "" when it does again.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        host: str,
+        clock: Clock,
+        *,
+        troubled: Callable[[str, str], None] = lambda session, why: None,
+    ) -> None:
+        self.store = store
+        self.host = host
+        self._clock = clock
+        self._troubled = troubled
+
+    def create(self, directory: Path, sealer: Sealer) -> Journal:
+        """As `JournalStore.create`."""
+        return Journal.create(directory, sealer, self._writer(directory.name))
+
+    def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
+        """As `JournalStore.open`: takes the session over, whoever has it, and copies it here."""
+        session = directory.name
+        at = timestamp(self._clock.now())
+        return take_over(directory, self.store, self._writer(session), host=self.host, at=at, sealer=sealer)
+
+    def has(self, session: str) -> bool:
+        """As `JournalStore.has`."""
+        return next(self.store.names(f"{folder_of(session)}journal/"), None) is not None
+
+    def publish(self, directory: Path) -> None:
+        """As `JournalStore.publish`."""
+        contents = read_journal(directory)
+        epochs = sum(isinstance(one.content, Epoch) for one in contents.records)
+        writer = self._writer(directory.name, epoch=epochs)
+        for digest in sorted(set().union(*map(blobs_of, contents.records))):
+            if (directory / "blobs" / digest).is_file():
+                writer.put_blob(digest, read_blob(directory, digest))
+        writer.append((directory / FILE).read_bytes())
+
+    def sessions(self) -> list[str]:
+        """The ids of all sessions in the store, in order."""
+        found, after = list[str](), ""
+        while (name := next(self.store.names("sessions/", after=after), None)) is not None:
+            session = name.split("/")[1]
+            found.append(session)
+            after = folder_of(session)[:-1] + "0"  # the first name after all that begin with "<id>/"
+        return found
+
+    def export(self, session: str) -> bytes:
+        """The journal's file, byte for byte as a session of one machine would have it.
+
+        Raises:
+            JournalError: it is not there, or damaged, or the store does not answer.
+        """
+        return b"".join(segment.data for segment in read_segments(self.store, session))
+
+    def _writer(self, session: str, epoch: int = 0) -> SegmentWriter:
+        def troubled(why: str) -> None:
+            self._troubled(session, why)
+
+        return SegmentWriter(self.store, session, secrets.token_hex(16), epoch=epoch, troubled=troubled)
