@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig
 
 from core.errors import StoreUnavailable, UsageError
 
@@ -81,7 +84,7 @@ def open_objects(address: str) -> Objects:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             return Objects(LocalStore(folder), address)
         timeout = timedelta(seconds=_SECONDS)
-        options = {"timeout": timeout, "connect_timeout": timeout, "allow_http": True}
+        options: ClientConfig = {"timeout": timeout, "connect_timeout": timeout, "allow_http": True}
         return Objects(from_url(address, client_options=options, retry_config={"max_retries": 0}), address)
     except (BaseError, OSError, ValueError) as error:
         why = str(error).split("\n", 1)[0].strip().rstrip(".")

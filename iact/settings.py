@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -250,6 +251,15 @@ class Settings(BaseModel):
         default_factory=dict,
         description="hosts that lead to a machine of yours, which modules could not reach otherwise: "
         '`"search.lan:80" = "192.168.1.5:8888"`; each must be allowed for a module, as any other',
+    )
+    store: str | None = Field(
+        default=None,
+        description="where journals are that several hosts share: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or "
+        "`file:///DIRECTORY`; none: the data directory alone (`pip install 'iact[cluster]'`)",
+    )
+    host: str = Field(
+        default_factory=socket.gethostname,
+        description="what this host is called in journals that several hosts share",
     )
     clearance_url: str | None = Field(
         default=None,

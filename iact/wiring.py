@@ -17,11 +17,12 @@ from core.ports import Versions
 from core.rates import Rate
 from core.records.parts import PlanBounds, RateTerms
 from core.session import assembly, models
-from core.session.assembly import Options
+from core.session.assembly import Options, Shared
 from core.session.clearance import Clearance
 from core.session.deletion import Retention
 from core.session.models import Endpoint, RoleModel
 from core.session.runtime import Runtime
+from core.session.store import SessionStore
 from iact.distilling import distiller
 from iact.memory import USER, memory_at_rest, open_memory
 from iact.settings import ModelSettings, Settings
@@ -184,8 +185,38 @@ async def open_runtime(
             settings.data, opened, host, options,
             memory=memory, versions=open_versions(), open_live=open_live,
             retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings),
+            shared=shared_of(settings),
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
+
+
+def shared_of(settings: Settings) -> Shared | None:
+    """The store of journals that several hosts share; None without. Only here is anything of it imported.
+
+    Raises:
+        UsageError: it is none, or what speaks to it is not installed.
+    """
+    if settings.store is None:
+        return None
+    try:
+        from cluster.objects import open_objects
+    except ImportError as error:
+        raise UsageError(
+            f"The store {settings.store} can't be used, since a package is missing ({error.name}). Install it: pip install 'iact[cluster]'."
+        ) from error
+    return Shared(open_objects(settings.store), settings.host)
+
+
+def open_store(settings: Settings) -> SessionStore:
+    """The stored sessions, for commands that make, change or go on with one where no server runs.
+
+    Raises:
+        UsageError: as `shared_of`.
+        JournalError: the shared store does not answer, or belongs to hosts with another key.
+    """
+    shared = shared_of(settings)
+    journals = shared.journals(settings.data) if shared is not None else None
+    return SessionStore(settings.data, versions=open_versions(), journals=journals)
 
 
 def open_versions() -> Versions | None:

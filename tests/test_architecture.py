@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact", "examples")
+OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact", "examples", "cluster")
 
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
 """Rooms of the core that stand side by side, above `core.records` and below `core.tree`."""
@@ -45,10 +45,11 @@ ALLOWED: dict[str, set[str]] = {
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
     "hippocampus": set(BASE),
+    "cluster": set(BASE),
     "examples": set(),
     "examples.recording": OUTSIDE | {"examples", "ext_modules"},
     "web": OUTSIDE,
-    "iact": OUTSIDE | {"web", "sandbox", "hippocampus", "examples"},
+    "iact": OUTSIDE | {"web", "sandbox", "hippocampus", "examples", "cluster"},
     "iact.setup": set(),
 }
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
+from core.errors import JournalError
 from core.journal.file import FILE, Contents, Journal, read_blob, read_journal
-from core.journal.seal import Sealer
+from core.journal.seal import KEY, Sealer
 from core.journal.segments import SegmentWriter, folder_of, read_segments
 from core.journal.shared import take_over
 from core.ports import Clock, ObjectStore
 from core.records.record import blobs_of, timestamp
 from core.records.session import Epoch
+
+_KEY_MARK: Final = "installation/key"
+"""What one key makes of a fixed text: it tells keys apart, and tells nothing of them."""
 
 
 class JournalStore(Protocol):
@@ -111,6 +115,19 @@ class SharedJournals:
             if (directory / "blobs" / digest).is_file():
                 writer.put_blob(digest, read_blob(directory, digest))
         writer.append((directory / FILE).read_bytes())
+
+    def check_key(self, sealer: Sealer, data: Path) -> None:
+        """See to it that all hosts of the store seal with one key, so that each takes the others' sessions for its own.
+
+        Raises:
+            JournalError: this one has another key, or the store does not answer.
+        """
+        mark = sealer.seal(b"the key of a shared store").encode()
+        if not self.store.create(_KEY_MARK, mark) and self.store.get(_KEY_MARK) != mark:
+            raise JournalError(
+                f"The hosts of this store seal their sessions with another key than {data / KEY}. Copy that file from the "
+                "data directory of one of them; sessions that this one made until now must then be adopted."
+            )
 
     def sessions(self) -> list[str]:
         """The ids of all sessions in the store, in order."""

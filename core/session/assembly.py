@@ -6,6 +6,7 @@ choices and four things that the core can't make: a host of modules, memory, ver
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,10 +16,11 @@ from pathlib import Path
 from core.gate.clearance import HttpClearance
 from core.gate.hosts import host_rule, rules_of
 from core.gate.policy_file import DEFAULT
-from core.journal.stores import JournalStore
+from core.journal.seal import open_sealer
+from core.journal.stores import SharedJournals
 from core.models.roles import Models
 from core.modules.door import Door
-from core.ports import Memory, ModuleHost, OpenLive, Versions
+from core.ports import Memory, ModuleHost, ObjectStore, OpenLive, Versions
 from core.records.parts import Bounds
 from core.session.clearance import Clearance
 from core.session.clock import SystemClock
@@ -49,6 +51,24 @@ class Options:
     """Hosts that modules may reach by the user's settings, beside what the policy lists."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Journals are in a store that several hosts reach, of which this one is called `host`."""
+
+    objects: ObjectStore
+    host: str
+
+    def journals(self, data: Path) -> SharedJournals:
+        """Those journals, for the host with this data directory. Blocks.
+
+        Raises:
+            JournalError: the store does not answer, or what it holds was sealed with another key.
+        """
+        made = SharedJournals(self.objects, self.host, SystemClock())
+        made.check_key(open_sealer(data), data)
+        return made
+
+
 @asynccontextmanager
 async def open_runtime(
     data: Path,
@@ -61,7 +81,7 @@ async def open_runtime(
     open_live: OpenLive | None = None,
     retention: Retention | None = None,
     memory_at_rest: OpenMemory | None = None,
-    journals: JournalStore | None = None,
+    shared: Shared | None = None,
 ) -> AsyncIterator[Runtime]:
     """A runtime on the data directory `data`; closes it, its models and its host at the end."""
     asked, clock = options.clearance, SystemClock()
@@ -76,7 +96,8 @@ async def open_runtime(
             workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,
             warm=options.warm, warm_live=options.warm_live,
             egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
-            retention=retention, memory_at_rest=memory_at_rest, journals=journals,
+            retention=retention, memory_at_rest=memory_at_rest,
+            journals=await asyncio.to_thread(shared.journals, data) if shared is not None else None,
             open_modules=partial(
                 Door, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle
             ),

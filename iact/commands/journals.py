@@ -263,9 +263,10 @@ def fork(
     """
     if text is not None and not text.strip():
         raise UsageError("The message is empty.")
-    from iact.wiring import open_versions  # loads the sandbox, which readers of journals do without
 
-    made = SessionStore(settings.data, versions=open_versions()).fork(path, at, run=run)
+    from iact.wiring import open_store  # loads the sandbox, which readers of journals do without
+
+    made = open_store(settings).fork(path, at, run=run)
     if made.left_out:
         print(f"note: {made.left_out} files of the workspace could not be copied.", file=sys.stderr)
     if text is not None:

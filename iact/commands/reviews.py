@@ -228,7 +228,9 @@ def _tell(done: str, session: str, answer: Fields, *, as_json: bool) -> int:
 
 def _at_rest(settings: Settings, session: str, work: Callable[[Effects], Awaitable[_Result]]) -> _Result:
     async def run() -> _Result:
-        async with SessionStore(settings.data).effects(session, open_live) as effects:
+        from iact.wiring import open_store
+
+        async with open_store(settings).effects(session, open_live) as effects:
             return await work(effects)
 
     return asyncio.run(run())

@@ -132,10 +132,12 @@ def take_in(settings: Settings, source: str, *, as_json: bool) -> int:
         UsageError: it holds no session, or one that is here already.
         JournalError: its journal can't be read, or it can't be stored.
     """
-    from iact.wiring import make_data_directory, open_versions
+    from iact.wiring import make_data_directory
 
     make_data_directory(settings)
-    made = SessionStore(settings.data, versions=open_versions()).import_session(Path(source))
+    from iact.wiring import open_store
+
+    made = open_store(settings).import_session(Path(source))
     missing = ", ".join(f"{count} {name}" for name, count in made.left_out.items() if count)
     if missing:
         print(f"note: what could not come along: {missing}.", file=sys.stderr)
@@ -194,7 +196,7 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
     """
     from core.session.adopt import Terms
     from core.session.models import open_models
-    from iact.wiring import endpoint_of, make_data_directory, open_versions, options_of
+    from iact.wiring import endpoint_of, make_data_directory, open_store, options_of
 
     path = find(settings, source)
     make_data_directory(settings)
@@ -204,7 +206,7 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
         terms = Terms.of(policy, intent, options_of(settings).bounds, models)
     finally:
         asyncio.run(models.close())
-    made = SessionStore(settings.data, versions=open_versions()).adopt(path, at, terms)
+    made = open_store(settings).adopt(path, at, terms)
     missing = ", ".join(f"{count} {name}" for name, count in made.left_out.items() if count)
     if missing:
         print(f"note: what could not come along: {missing}.", file=sys.stderr)

@@ -13,7 +13,7 @@ from iact.address import NoServer
 from iact.commands import remote
 from iact.settings import Settings
 from iact.terminal import print_exactly
-from iact.wiring import open_versions
+from iact.wiring import open_store
 
 
 def log(settings: Settings, session: str, *, as_json: bool) -> int:
@@ -61,4 +61,4 @@ def restore(settings: Settings, session: str, version: str, *, as_json: bool) ->
 
 
 def _store(settings: Settings) -> SessionStore:
-    return SessionStore(settings.data, versions=open_versions())
+    return open_store(settings)

@@ -24,7 +24,17 @@ from core.journal import read_journal
 from tests.acceptance.product import ROOT, containers_of, reap
 from tests.endpoint import Endpoint
 
-PACKAGES: Final = ("core", "examples", "ext_modules", "hippocampus", "iact", "protos", "sandbox", "web")
+PACKAGES: Final = (
+    "cluster",
+    "core",
+    "examples",
+    "ext_modules",
+    "hippocampus",
+    "iact",
+    "protos",
+    "sandbox",
+    "web",
+)
 LEFT_OUT: Final = ("examples/recording/",)
 """Below packages, but of use in the repository only."""
 

@@ -94,7 +94,9 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
     places += [test_copies.raced(tmp_path_factory.mktemp(one), one) for one in ("turns", "meets")]
     places += lives.everything(tmp_path_factory.mktemp("everything"))
     places.append(
-        test_moving.moved(test_moving.Hosts(tmp_path_factory.mktemp("moved"), "One.", "Two.", "Three.")).parent
+        test_moving.moved(
+            test_moving.Hosts(tmp_path_factory.mktemp("moved"), "One.", "Two.", "Three.")
+        ).parent
     )
     places.append(lives.stopped(tmp_path_factory.mktemp("stopped")))
     places.append(test_hosts.everything(tmp_path_factory.mktemp("hosts")))

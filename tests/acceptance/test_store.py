@@ -1,0 +1,58 @@
+"""Sessions in a store that several hosts share, by the command line: one is begun on a host and goes on on another."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.acceptance.product import NO_MODULES, ROOT, Product
+from tests.endpoint import Endpoint
+
+
+def host(endpoint: Endpoint, folder: Path, name: str, key: Path | None = None) -> Product:
+    """The product on another machine: a data directory of its own, the same store, and the key of the first."""
+    data = folder / name
+    data.mkdir()
+    if key is not None:
+        (data / "seal.key").write_bytes(key.read_bytes())
+        (data / "seal.key").chmod(0o600)
+    store = f"file://{folder}/shared"
+    return Product.at(data, endpoint, **NO_MODULES, IACT_STORE=store, IACT_HOST=name)
+
+
+def test_a_session_is_gone_on_with_on_another_host(tmp_path: Path) -> None:
+    with Endpoint({"/": ["One.", "Two.", "Three."]}) as endpoint:
+        a = host(endpoint, tmp_path, "a")
+        first = a.ask("First")
+        b = host(endpoint, tmp_path, "b", a.data / "seal.key")
+        second = b.ask("Second", session=first.session)
+        assert second.reply == "Two."
+        # The first host has what it had, and fetches the rest when it goes on.
+        assert second.journal.read_bytes().startswith(first.journal.read_bytes())
+        assert a.ask("Third", session=first.session).reply == "Three."
+        assert first.journal.read_bytes().startswith(second.journal.read_bytes())
+        for command in (["replay", "--verify"], ["journal", "check"]):
+            done = a.run(*command, first.session)
+            assert done.status == 0, done
+        tail = a.run("journal", "tail", first.session).stdout
+        assert "epoch 2, on b" in tail
+        assert "epoch 3, on a" in tail
+        # A fork is in the store at once, whichever command makes it.
+        fork = b.run("journal", "fork", first.session, "--at", "4").stdout.split()[-1]
+        assert a.run("replay", fork).status == 2
+        stranger = host(endpoint, tmp_path, "c")
+        told = stranger.run("run", "Hello").sentence
+        assert "another key than" in told
+        assert "Copy that file" in told
+
+
+def test_without_a_store_nothing_of_it_is_loaded() -> None:
+    program = (
+        "import sys, iact.commands.serve, iact.commands.run\n"
+        "print(sorted({one.split('.')[0] for one in sys.modules} & {'cluster', 'obstore', 'boto3', 'ray'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
