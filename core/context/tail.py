@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
-from core.language.labels import describe, inline, path
+from core.language.labels import describe, inline, path, size
 from core.language.variables import Table
-from core.records.parts import Seen
+from core.records.parts import Seen, SeenFiles
 
 Layout = Literal["whole", "changes"]
 """What a session does with its tails: the whole one at every turn and then dropped (the first journals), or
@@ -31,6 +31,9 @@ BUDGET: Final = 1600
 """Characters; about 400 tokens."""
 
 _DATE: Final = len("2026-01-31")
+
+_FILES: Final = 600
+"""Characters of files' names."""
 
 _LISTED: Final = 12
 """Variables and children that are named."""
@@ -51,6 +54,7 @@ def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
         parts.append(f"only {seen.tokens_left} tokens of your budget left")
     if seen.directory:
         parts.append(f"working directory: {path(seen.directory)}")
+    parts += _files(seen.files, "files, newest first")
     if seen.running:
         names = [inline(name, 60) for name in seen.running[:_LISTED]]
         parts.append("children at work: " + _listed(names, len(seen.running)))
@@ -74,6 +78,7 @@ def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = 
         parts.append("your budget of tokens is not short any more")
     if seen.directory and seen.directory != before.directory:
         parts.append(f"working directory: {path(seen.directory)}")
+    parts += _files(seen.files, "new or changed files")
     if tuple(seen.running) != tuple(before.running):
         names = [inline(name, 60) for name in seen.running[:_LISTED]]
         parts.append("children at work: " + (_listed(names, len(seen.running)) or "none"))
@@ -86,6 +91,24 @@ def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = 
     return _paragraph(parts) if parts else ""
 
 
+def _files(files: SeenFiles | None, head: str) -> list[str]:
+    """What is told of files, which is what is different: the shell looked when the turn began."""
+    if files is None:
+        return []
+    named, room = list[str](), _FILES
+    for one in files.new:
+        shown = f"{path(one.path)} ({size(one.size)})"
+        if len(shown) > room:
+            break
+        named.append(shown)
+        room -= len(shown)
+    gone = [path(name) for name in files.gone if len(path(name)) <= room]
+    return [
+        *([f"{head}: {_listed(named, len(files.new) + files.more)}"] if files.new else []),
+        *([f"files that are gone: {_listed(gone, len(files.gone) + files.more_gone)}"] if files.gone else []),
+    ]
+
+
 def _paragraph(parts: Sequence[str]) -> str:
     text = "(state) " + "; ".join(parts)
     return text if len(text) <= BUDGET else text[: BUDGET - 1] + "…"
@@ -94,4 +117,6 @@ def _paragraph(parts: Sequence[str]) -> str:
 def _listed(names: Sequence[str], count: int) -> str:
     """`names` of `count` things."""
     left = count - len(names)
+    if not names:
+        return f"{left} with long names" if left else ""
     return ", ".join(names) + (f" and {left} more" if left else "")

@@ -189,11 +189,33 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenFile:
+    """A file of the workspace. `path`: as a `FileChange` has it, below the workspace; `size`: in bytes."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFiles:
+    """What an agent is told of the workspace's files. `new`: new or changed since it was told last, the newest first.
+
+    `more`: how many of these are not named. `gone`: paths that are no more;
+    `more_gone`: how many of these are not named.
+    """
+
+    new: tuple[SeenFile, ...] = ()
+    more: int = 0
+    gone: tuple[str, ...] = ()
+    more_gone: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work.
 
     `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions
-    are those that its context names, where it names any.
+    are those that its context names, where it names any. `files`: where there is something to say of them.
     """
 
     now: str
@@ -201,6 +223,7 @@ class Seen:
     running: tuple[str, ...] = ()
     tokens_left: int | None = None
     catalogue: int | None = None
+    files: SeenFiles | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

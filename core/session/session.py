@@ -47,6 +47,7 @@ from core.session.child_calls import ChildCalls
 from core.session.copies import Copies
 from core.session.files import SessionFiles
 from core.session.function_calls import FunctionCalls
+from core.session.grounding import Grounding
 from core.session.hosts import HostAccess, Lasts, hosts_json
 from core.session.live import Live
 from core.session.memory_actions import MemoryActions
@@ -104,7 +105,7 @@ class Session:
             functions,
         )
         self._planning = Planning(scheduler, services.models, actions, copies)
-        self._turns = turns = Turns(scheduler, services.models, memory)
+        self._turns = turns = Turns(scheduler, services.models, memory, Grounding(files.folder))
         self._routing = Routing(scheduler, services.models)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing)
 

@@ -13,6 +13,7 @@ from core.records.dialogue import Compress, Draw, Reply, Turn
 from core.records.parts import Seen
 from core.records.record import Record
 from core.session.generation import Generation
+from core.session.grounding import Grounding
 from core.session.scheduler import Scheduler
 from core.session.session_memory import SessionMemory
 from core.tree import budget, errand
@@ -47,16 +48,19 @@ class Turns:
         scheduler: Scheduler,
         models: Models,
         memory: SessionMemory,
+        grounding: Grounding,
     ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
         self._models = models
         self._memory = memory
+        self._grounding = grounding
 
     async def take(self, agent: Agent) -> None:
         """Let the agent's model speak once, and record it: as a turn, a reply, or a failure."""
         live, tree = self._live, self._live.tree
         await self._memory.recall(agent, live.clock.now())
+        files = await self._grounding.look(tree, agent)
         if not isinstance(tree.next_step(agent.path), Think):
             return  # it was paused or cancelled while memory was asked
         now = live.clock.now()
@@ -64,7 +68,7 @@ class Turns:
         notes = choose_notes(tree, agent)
         catalogue = tree.catalogue if agent.context.fresh or notes else None
         minute = now.strftime("%Y-%m-%d %H:%M UTC")
-        seen = Seen(minute, agent.directory, running, budget.low(tree, agent), catalogue)
+        seen = Seen(minute, agent.directory, running, budget.low(tree, agent), catalogue, files)
         composed = compose(tree, agent, seen, notes=notes)
         newest = composed.newest
         size = tree.tokens(agent, newest)

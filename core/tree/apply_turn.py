@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from core.context.tail import Told
 from core.context.tokens import Calibration, estimate, estimate_messages
+from core.gate.provenance import join
 from core.language.scanner import Block, scan
 from core.ports import ChatMessage, Usage
 from core.records.dialogue import Generation, LastTurn
@@ -75,6 +76,8 @@ def take_turn(
     for message in agent.mail.inbox:
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
+    if prepared.seen.files is not None:  # whoever could write there chose the names
+        origin.read(agent, tree.shared.files | join(tree.shared.writing.values()))
     agent.mail.take(prepared.took)
     if agent.mail.refused:
         tree.refused[record.n] = tuple(agent.mail.refused)

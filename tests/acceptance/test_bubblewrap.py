@@ -18,4 +18,5 @@ def test_a_tool_runs_without_an_engine(stage: Stage, backend: str) -> None:
     assert answer.reply == "It says 42."
     (result,) = [record for record in answer.records if record.kind == "result"]
     assert result.body.split() == ["42", "nobody"]
+    assert "new or changed files: made (3 B)" in endpoint.requests[-1].messages[-1][1]
     assert (answer.workspace / "made").read_text(encoding="utf-8") == "42\n"

@@ -144,13 +144,26 @@
  * @property {("image"|"audio")[]} [takes]
  * @property {OwnPrompt|null} [static]
  *
- * What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work. `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions are those that its context names, where it names any.
+ * What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work. `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions are those that its context names, where it names any. `files`: where there is something to say of them.
  * @typedef {object} Seen
  * @property {string} now
  * @property {string} [directory]
  * @property {(string)[]} [running]
  * @property {number|null} [tokens_left]
  * @property {number|null} [catalogue]
+ * @property {SeenFiles|null} [files]
+ *
+ * A file of the workspace. `path`: as a `FileChange` has it, below the workspace; `size`: in bytes.
+ * @typedef {object} SeenFile
+ * @property {string} path
+ * @property {number} size
+ *
+ * What an agent is told of the workspace's files. `new`: new or changed since it was told last, the newest first. `more`: how many of these are not named. `gone`: paths that are no more; `more_gone`: how many of these are not named.
+ * @typedef {object} SeenFiles
+ * @property {(SeenFile)[]} [new]
+ * @property {number} [more]
+ * @property {(string)[]} [gone]
+ * @property {number} [more_gone]
  *
  * What one answer of a model took. `estimated`: its endpoint reported nothing, so the characters were counted.
  * @typedef {object} Tokens
