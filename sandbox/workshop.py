@@ -72,6 +72,14 @@ class Workshop:
     asked: tuple[str, ...] = ()
     wheels: tuple[str, ...] = ()
 
+    def with_more(self, more: Workshop) -> Workshop:
+        """What both have; nothing of it is pinned."""
+        return Workshop(
+            tuple(dict.fromkeys(self.profiles + more.profiles)),
+            tuple(dict.fromkeys(self.packages + more.packages)),
+            tuple(dict.fromkeys(self.asked + more.asked)),
+        )
+
     def recipe(self, packages: Sequence[str] = ()) -> Recipe:
         """The system that a module runs in which needs `packages` itself."""
         return Recipe(tuple(dict.fromkeys([*packages, *self.packages])), self.wheels, workshop=True)
@@ -85,6 +93,16 @@ class Workshop:
         lines = [f"Installed here, beside the usual commands, git and jq: {named}."] if named else []
         if python:
             lines.append(f"Python packages: {python}.")
+        installers = [
+            command
+            for command, package in {"pip install": "python3-pip", "npm install": "npm"}.items()
+            if package in self.packages
+        ]
+        lines.append(
+            f"{', '.join([*installers, 'git clone'])} work for hosts that a person allows, who is asked as you go; use "
+            "https.\nWhat pip installs is in /workspace/.local, and stays with the session. Nobody is root here: a Debian "
+            "package is\nadded by the user, with `iact image build --add --with NAME`."
+        )
         return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.modules import artifact, calls, starts
-from sandbox import DockerHost, image
+from sandbox import DockerHost, building, image, workshop
 from sandbox.engine import connect
 
 _FLIGHT = 64
@@ -76,8 +76,32 @@ async def measure(rounds: int) -> Found:
             )
         finally:
             await host.close()
+        place_of_more = place / "equipped"
+        size = await asyncio.to_thread(_equip, place_of_more)
+        host = DockerHost(place_of_more)
+        try:
+            found["workshop"] = await starts.first_calls(
+                host, place_of_more / "sessions", kind="cold", rounds=rounds
+            )
+        finally:
+            await host.close()
     found["image"] = await asyncio.to_thread(_image)
+    found["workshop"]["mb"] = size
     return found
+
+
+def _equip(data: Path) -> float:
+    """Let the shells of data directory `data` have the tools of the profile `dev`; megabytes of its image."""
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    made = building.make_workshop(data, workshop.chosen(["dev"], "", ""), tell, "docker")
+    client = connect()
+    try:
+        return round(int(client.images.get(made.name).attrs["Size"]) / 1e6, 1)
+    finally:
+        client.close()
 
 
 def _image() -> dict[str, float]:
@@ -114,6 +138,9 @@ def rows(found: Found) -> list[Row]:
         Row("artifact of 100 MiB into a blob", found["artifact"]["seconds"], "s"),
         Row("… memory of the core grew by", found["artifact"]["grown_mib"], "MiB", 32),
         Row("… the event loop was blocked for at most", found["artifact"]["blocked_ms"], "ms", 20),
+        Row("first call of a session, cold, in the workshop (profile dev)", found["workshop"]["first"], "ms"),
+        Row("second call of a session in the workshop", found["workshop"]["second"], "ms"),
+        Row("workshop image (profile dev)", found["workshop"]["mb"], "MB"),
         Row("base image", found["image"]["mb"], "MB", 130),
         Row("… of it SDK, gRPC and protobuf", found["image"]["sdk_mb"], "MB"),
     ]

@@ -272,6 +272,7 @@ def _installing(place: str, path: str) -> dict[str, str]:
         "PYTHONUSERBASE": place,
         "PIP_BREAK_SYSTEM_PACKAGES": "1",  # it breaks none: the system is read-only
         "PIP_NO_CACHE_DIR": "1",
+        "PIP_DEFAULT_TIMEOUT": "120",  # a person may have to answer first
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "NPM_CONFIG_PREFIX": place,
         "NPM_CONFIG_CACHE": f"{tempfile.gettempdir()}/.npm",

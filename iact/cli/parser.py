@@ -100,6 +100,7 @@ def _add_machine(commands: Commands) -> None:
         "--with", dest="packages", metavar="NAMES", default="", help='Debian packages: "ffmpeg pandoc"'
     )
     one.add_argument("--wheels", metavar="NAMES", default="", help='Python packages: "scipy polars==1.9.0"')
+    one.add_argument("--add", action="store_true", help="keep what the shell has, and add what is named")
     one.add_argument("--plain", action="store_true", help="let the shell have none of these any more")
 
     commands.add(
@@ -148,6 +149,7 @@ def _image(chosen: argparse.Namespace, settings: Settings) -> int:
         profiles=chosen.profiles,
         packages=chosen.packages,
         wheels=chosen.wheels,
+        add=chosen.add,
         plain=chosen.plain,
     )
 

@@ -28,6 +28,7 @@ def build_image(
     profiles: Sequence[Profile] = (),
     packages: str = "",
     wheels: str = "",
+    add: bool = False,
     plain: bool = False,
 ) -> int:
     """Build the sandbox's images unless they are there; what is named becomes the workshop.
@@ -43,6 +44,8 @@ def build_image(
         raise UsageError("A workshop is made of Debian packages; leave out --from registry.")
     make_data_directory(settings)
     if named:
+        kept = workshop.load(settings.data) if add else None
+        wanted = kept.with_more(wanted) if kept is not None else wanted
         made = building.make_workshop(settings.data, wanted, _tell, settings.sandbox)
         print(made.name)
         _tell("each shell that is started from now on has it")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from iact.commands.images import build_image
+from iact.settings import Settings
+from sandbox import building, workshop
 from tests.acceptance.conftest import Stage
 from tests.acceptance.test_scenes import shell
 from tests.sandbox.calling import need_bubblewrap
-
-_DEV = ("--profile", "dev", "--wheels", "idna==3.10")
-_FEW = ("--with", "gcc libc6-dev make sqlite3 curl python3-pip", "--wheels", "idna==3.10")
+from tests.sandbox.workshops import DEV, FEW
 
 _TRY = """\
 printf '#include <stdio.h>\\nint main() { puts("compiled"); }\\n' > a.c && make -s a && ./a
@@ -27,7 +29,7 @@ printf 'def test(): pass\\n' > test_a.py && pytest -q -p no:cacheprovider test_a
 """
 
 
-@pytest.mark.parametrize(("backend", "chosen"), [("docker", _DEV), ("bubblewrap", _FEW)])
+@pytest.mark.parametrize(("backend", "chosen"), [("docker", DEV), ("bubblewrap", FEW)])
 def test_what_a_person_names_is_in_the_shell_and_agents_know_it(
     stage: Stage, backend: str, chosen: tuple[str, ...]
 ) -> None:
@@ -76,6 +78,26 @@ def test_what_is_no_name_is_refused(stage: Stage, options: list[str], sentence: 
     assert ran.status in (1, 2)
     assert sentence in ran.stderr
     assert not (product.data / "workshop.json").exists()
+
+
+def test_what_is_added_keeps_what_was_there(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = list[workshop.Workshop]()
+
+    def record(data: Path, wanted: workshop.Workshop, *_: object) -> building.Built:
+        built.append(wanted)
+        workshop.store(data, wanted)
+        return building.Built("an image", "3.11")
+
+    monkeypatch.setattr(building, "make_workshop", record)
+    settings = Settings(data=stage.folder / "data")
+    build_image(settings, None, profiles=["data"], packages="bc")
+    build_image(settings, None, packages="ffmpeg", wheels="scipy", add=True)
+    build_image(settings, None, packages="tree")
+    data, more, replaced = built
+    assert more.profiles == ("data",)
+    assert more.packages == (*data.packages, "ffmpeg")
+    assert more.asked == (*data.asked, "scipy")
+    assert replaced == workshop.Workshop(packages=("tree",))
 
 
 def test_a_package_that_does_not_exist_changes_nothing(stage: Stage) -> None:

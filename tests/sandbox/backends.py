@@ -2,7 +2,8 @@
 
 Docker's is the machine's own engine. For gVisor and for mapped users an engine of the tests' own is started, since
 both are set for an engine as a whole: it listens on a socket of its own, keeps its images and containers in a folder
-of its own, and has no network. bubblewrap needs none.
+of its own, and has no network. bubblewrap needs none. `workshop` is the machine's engine with a shell that has
+compilers, interpreters and package managers, which attackers like to find.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from sandbox.bubblewrap_host import BubblewrapInstance
 from sandbox.docker_host import DockerInstance
 from sandbox.egress import Outside
 from sandbox.engine import connect
+from tests.sandbox import workshops
 from tests.sandbox.calling import need_bubblewrap
 
-Name = Literal["docker", "gvisor", "mapped", "bubblewrap"]
+Name = Literal["docker", "gvisor", "mapped", "bubblewrap", "workshop"]
 AnyHost = DockerHost | BubblewrapHost
 AnyInstance = DockerInstance | BubblewrapInstance
 
@@ -55,6 +57,8 @@ class Backend:
         patience: float = 60,
     ) -> AnyHost:
         """A host on data directory `data`."""
+        if self.name == "workshop":
+            workshops.equip(data)
         if self.name == "bubblewrap":
             return BubblewrapHost(data, shipped=shipped, folders=folders, outside=outside, patience=patience)
         return DockerHost(
@@ -89,6 +93,7 @@ ALL: Final[Mapping[Name, Backend]] = {
         Backend("gvisor", "runsc"),
         Backend("mapped"),
         Backend("bubblewrap"),
+        Backend("workshop"),
     )
 }
 
@@ -170,7 +175,7 @@ def present(name: Name, own_engine: OwnEngine) -> Iterator[Backend]:
     with pytest.MonkeyPatch.context() as environment:
         if name == "bubblewrap":
             need_bubblewrap()
-        elif name != "docker":
+        elif name not in ("docker", "workshop"):
             if name == "gvisor" and shutil.which("runsc") is None:
                 pytest.skip("there is no gVisor: apt-get install runsc")
             environment.setenv("DOCKER_HOST", own_engine.address())
