@@ -230,6 +230,7 @@ def _strip(source: IO[bytes], target: IO[bytes], recipe: Recipe, archive: str) -
                 content.seek(0)
             if not keeps(entry.name, recipe):
                 continue
+            entry.mode &= 0o1777  # nothing in there makes anybody somebody else
             if entry.islnk():
                 entry = _copy_of(entry, recipe)
             if recipe.workshop:

@@ -116,6 +116,7 @@ def test_a8_init_has_no_foreign_environment(loop: asyncio.Runner, shell_module: 
         "PYTHONPATH",
         "PYTHONUNBUFFERED",
         "PYTHONDONTWRITEBYTECODE",
+        "PYTHONNOUSERSITE",
         "IACT_RIGHT",
     }
 

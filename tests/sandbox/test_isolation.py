@@ -134,7 +134,8 @@ def test_module_sees_no_foreign_environment(loop: asyncio.Runner, shell_module: 
     script = "import os, json; print(json.dumps(sorted(os.environ)))"
     allowed = {"PATH", "LANG", "LC_ALL", "HOME", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "TMPDIR"}
     names = json.loads(loop.run(python(shell_module, script)))
-    assert {name for name in names if not name.startswith(("PYTHON", "IACT_", "LC_"))} <= allowed
+    ours = ("PYTHON", "IACT_", "LC_", "PIP_", "NPM_CONFIG_")
+    assert {name for name in names if not name.startswith(ours)} <= allowed
     assert not set(names) & {"OPENAI_API_KEY", "DOCKER_HOST"}
 
 
