@@ -12,6 +12,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,7 @@ from core.session.models import OPENAI, Models, RoleModel, Tried, try_model
 from iact.settings import ModelSettings, Settings, load
 from iact.wiring import endpoint_of, models_of, role_of
 from sandbox.secrets import Secrets
-from web.ports import FirstMessage, RoleChoice, RoleView
+from web.ports import FirstMessage, RoleChoice, RoleTerms, RoleView
 
 FILE: Final = "first_messages.json"
 """Its name in the data directory."""
@@ -60,13 +61,15 @@ class Choices:
                 context=own.context or settings.context,
                 key=own.key is not None or (not elsewhere and bool(settings.api_key)),
                 own=True,
+                terms=_terms(own),
             )
         endpoint = endpoint_of(settings)
         if endpoint is None:
             return RoleView(role=name, url="", model="", context=settings.context, key=False, own=False)
         model = endpoint.fast if name == "fast" else endpoint.smart
         return RoleView(
-            role=name, url=endpoint.url, model=model or "", context=endpoint.context, key=bool(endpoint.key), own=False
+            role=name, url=endpoint.url, model=model or "", context=endpoint.context, key=bool(endpoint.key), own=False,
+            terms=_terms(settings),
         )  # fmt: skip
 
     async def try_role(self, choice: RoleChoice) -> Tried:
@@ -83,6 +86,7 @@ class Choices:
             key=key or None,
             model=choice.model or None,
             context=choice.context or self.settings.context,
+            dialect=choice.terms.dialect or self.settings.dialect,
         )
 
     def _same_place(self, choice: RoleChoice) -> bool:
@@ -150,7 +154,11 @@ class Choices:
             table = tables[choice.role] = tomlkit.table()
         same = self._same_place(choice)
         table["base_url"] = choice.url
-        for name, value in (("model", choice.model or None), ("context", choice.context)):
+        terms = {
+            name: [*value] if isinstance(value, tuple) else value
+            for name, value in asdict(choice.terms).items()
+        }
+        for name, value in {"model": choice.model or None, "context": choice.context, **terms}.items():
             if value is not None:
                 table[name] = value
             else:
@@ -233,6 +241,16 @@ class Choices:
             _replace(self._kept, json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True))
         except OSError as error:
             raise UsageError(f"{self._kept} can't be written: {error.strerror}.") from error
+
+
+def _terms(given: Settings | ModelSettings) -> RoleTerms:
+    return RoleTerms(
+        dialect=given.dialect,
+        takes=given.takes,
+        price_prompt=given.price_prompt,
+        price_cached=given.price_cached,
+        price_completion=given.price_completion,
+    )
 
 
 def secret_of(role: str) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Final, Protocol
+from dataclasses import asdict
+from typing import Annotated, Final, Literal, Protocol
 
 from pydantic import Field, StringConstraints
 
+from core.ports import Medium
 from web.messages import Message, Text
-from web.ports import FirstMessage, RoleChoice, Surroundings
+from web.ports import FirstMessage, RoleChoice, RoleTerms, Surroundings
 from web.records import Fields
 
 RoleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$", max_length=2000)]
+Price = Annotated[float, Field(strict=False, ge=0, le=1_000_000, allow_inf_nan=False)]
 _LONGEST: Final = 20_000
 
 
@@ -26,7 +29,8 @@ class ListRoles(Message):
     """Which model plays which role.
 
     The `ok` has `list`, each with `role`, `url` ("" for the embedded one), `model`, `context`, `key` (whether it has
-    one; a key is never told) and `own`: chosen for this role, and not as for all.
+    one; a key is never told), `dialect`, `takes`, the prices as `model.choose` takes them, and `own`: chosen for this
+    role, and not as for all.
     """
 
 
@@ -34,7 +38,9 @@ class ChooseRole(Message):
     """A model plays a role from the next message on, in every session; it is written into the data directory's `iact.toml`.
 
     `key` is kept among the secrets; null: as before, which holds at the same `url` only; "": none. `context`: its
-    window in tokens; null: as for all.
+    window in tokens. `dialect`: "tools" if it insists on function calls. `takes`: media that it understands beside
+    text. Prices: of a million tokens that it reads anew, that its endpoint had in its cache, that it writes. Null: as
+    for all.
     """
 
     role: RoleName
@@ -42,10 +48,24 @@ class ChooseRole(Message):
     model: Annotated[str, StringConstraints(max_length=200)] = ""
     context: Annotated[int, Field(ge=512, le=100_000_000)] | None = None
     key: Annotated[str, StringConstraints(max_length=32_768)] | None = Field(default=None, repr=False)
+    dialect: Literal["text", "tools"] | None = None
+    takes: Annotated[list[Medium], Field(max_length=2)] | None = None
+    price_prompt: Price | None = None
+    price_cached: Price | None = None
+    price_completion: Price | None = None
 
     @property
     def choice(self) -> RoleChoice:
-        return RoleChoice(role=self.role, url=self.url, model=self.model, context=self.context, key=self.key)
+        terms = RoleTerms(
+            dialect=self.dialect,
+            takes=None if self.takes is None else tuple(self.takes),
+            price_prompt=self.price_prompt,
+            price_cached=self.price_cached,
+            price_completion=self.price_completion,
+        )
+        return RoleChoice(
+            role=self.role, url=self.url, model=self.model, context=self.context, key=self.key, terms=terms
+        )
 
 
 class TryRole(ChooseRole):
@@ -85,7 +105,7 @@ async def list_roles(client: Client, message: ListRoles) -> Fields:
         "list": [
             {
                 "role": one.role, "url": one.url, "model": one.model, "context": one.context, "key": one.key,
-                "own": one.own,
+                "own": one.own, **asdict(one.terms),
             }
             for one in found
         ]

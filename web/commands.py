@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
@@ -103,11 +105,15 @@ class Client(Protocol):
         """What a record of the watched session says, as it was written."""
         ...
 
+    async def whole(self, n: int) -> tuple[str, int]:
+        """All that it says, to be shown, and how many characters are too many for that."""
+        ...
+
     async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
         """The HTML of records of the watched session."""
         ...
 
-    def begin_upload(self, name: str, media: str, size: int) -> None:
+    def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
         """A file is announced."""
         ...
 
@@ -151,8 +157,8 @@ class Client(Protocol):
         """From now on, tell of each session that changes."""
         ...
 
-    def take_upload(self) -> bytes:
-        """The file that was uploaded, which is then gone."""
+    def uploaded(self) -> AbstractContextManager[Path]:
+        """The archive that was uploaded, on disk; it is gone behind this."""
         ...
 
 
@@ -338,7 +344,10 @@ async def _render(client: Client, message: Render) -> Fields:
 
 
 async def _source(client: Client, message: ShowSource) -> Fields:
-    return {"text": client.source(message.n)}
+    if not message.plain:
+        return {"text": client.source(message.n)}
+    text, more = await client.whole(message.n)
+    return {"text": text, "more": more}
 
 
 async def _seek(client: Client, message: Seek) -> Fields:
@@ -356,7 +365,7 @@ async def _adopt(client: Client, message: Adopt) -> Fields:
 
 
 async def _upload(client: Client, message: Upload) -> Fields:
-    client.begin_upload(message.name, message.media, message.size)
+    client.begin_upload(message.name, message.media, message.size, archive=message.archive)
     return {}
 
 

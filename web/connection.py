@@ -10,8 +10,10 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
@@ -31,15 +33,19 @@ from web.past import Past
 from web.ports import Prices, Runtime, Session, Surroundings
 from web.records import Fields
 from web.rendered import Rendered
+from web.rendering import blob_text
 from web.sessions import standing_fields
 from web.shelf import Content, Shelf
 from web.stored import Stored, StoredSessions
 from web.uploads import Arriving, Landing
+from web.visible import visible, without_escapes
 
 _log = logging.getLogger("iact.web")
 
 MESSAGES_PER_SECOND: Final = 30.0
 BURST: Final = 60
+_WHOLE: Final = 2_000_000
+"""Characters of one record that are sent to be shown."""
 REFUSALS_BEFORE_CLOSE: Final = 120
 _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
     (UsageError, "usage"),
@@ -147,7 +153,10 @@ class Connection:
 
     async def _feed(self, arriving: Arriving, data: bytes) -> None:
         try:
-            arriving.feed(data)
+            if arriving.file is None:
+                arriving.feed(data)
+            else:
+                await asyncio.to_thread(arriving.feed, data)
         except UsageError as error:
             self._no_upload()
             await self._line.error(self._upload, "usage", str(error))
@@ -251,6 +260,18 @@ class Connection:
             raise UsageError(f"There is no record {n} here.")
         return records[n - 1].body
 
+    async def whole(self, n: int) -> tuple[str, int]:
+        """All that it says, to be shown, and how many characters are too many for that.
+
+        Raises:
+            UsageError: there is none.
+        """
+        text = self.source(n)
+        session = await self.session()
+        stored = await asyncio.to_thread(blob_text, session.records(n - 1)[0], session.journal.parent)
+        text = visible(without_escapes(text if stored is None else stored))
+        return text[:_WHOLE], max(0, len(text) - _WHOLE)
+
     async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
         """The HTML of records of the watched session; none if none is watched."""
         return (
@@ -259,10 +280,11 @@ class Connection:
             else await self._desk.rendered.several(self._session, numbers, self._turn)
         )
 
-    def begin_upload(self, name: str, media: str, size: int) -> None:
-        """A file is announced; one that was on its way is given up."""
+    def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
+        """A file is announced; one that was on its way is given up. `archive`: one that is taken in from the disk."""
         self._no_upload()
-        self._arriving = self._desk.landing.begin(name, media, size)
+        folder = self._runtime.store.folder if archive else None
+        self._arriving = self._desk.landing.begin(name, media, size, folder)
         self._upload = self._asked
 
     async def end_upload(self) -> Record:
@@ -281,21 +303,25 @@ class Connection:
         finally:
             self._no_upload()
 
-    def take_upload(self) -> bytes:
-        """The file that was uploaded, which is then gone.
+    @contextmanager
+    def uploaded(self) -> Iterator[Path]:
+        """The archive that was uploaded, on disk; it is gone behind this.
 
         Raises:
             UsageError: none was announced, or a part of it is missing.
         """
-        if self._arriving is None:
-            raise UsageError("No file is on its way; announce it with an upload message.")
+        if self._arriving is None or self._arriving.file is None:
+            raise UsageError("No archive is on its way; announce it with an upload message.")
+        arriving, self._arriving = self._arriving, None
         try:
-            return self._arriving.whole()
+            yield arriving.stored()
         finally:
-            self._no_upload()
+            arriving.close()
+            self._desk.landing.end()
 
     def _no_upload(self) -> None:
         if self._arriving is not None:
+            self._arriving.close()
             self._arriving = None
             self._desk.landing.end()
 

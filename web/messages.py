@@ -54,9 +54,14 @@ class Hello(Message):
 
 
 class ShowSource(Message):
-    """`source`: what record `n` of the watched session says, as it was written. The `ok` has `text`."""
+    """`source`: what record `n` of the watched session says, as it was written. The `ok` has `text`.
+
+    `plain`: to be shown whole, so without what a terminal would take for a command, and of a result what is stored
+    beside the journal; the `ok` then says in `more` how many characters were too many to be sent.
+    """
 
     n: int = Field(ge=1)
+    plain: bool = False
 
 
 class Render(Message):
@@ -222,11 +227,15 @@ class StopCalls(Message):
 
 
 class Upload(Message):
-    """A file comes, in binary frames behind the `ok`, `size` bytes in all; `upload.end` follows them."""
+    """A file comes, in binary frames behind the `ok`, `size` bytes in all; `upload.end` follows them.
+
+    `archive`: it is a session, and `session.import` follows; it is stored on disk while it comes, and may be larger.
+    """
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     media: Annotated[str, StringConstraints(max_length=200)] = ""
     size: int = Field(ge=0)
+    archive: bool = False
 
 
 class EndUpload(Message):

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Literal, Protocol
 
 from core.errors import IactError
-from core.ports import JSON, Memory, ModuleSource
+from core.ports import JSON, Medium, Memory, ModuleSource
 from core.records.control import InjectMode
 from core.records.record import Record
 from core.records.ways import Way
@@ -270,6 +270,20 @@ class Templates(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoleTerms:
+    """How a model is spoken to, and what it costs; None: as for all. `dialect`: "tools" if it insists on function calls.
+
+    Prices are those of a million tokens: that it reads anew, that its endpoint had in its cache, and that it writes.
+    """
+
+    dialect: Literal["text", "tools"] | None = None
+    takes: tuple[Medium, ...] | None = None
+    price_prompt: float | None = None
+    price_cached: float | None = None
+    price_completion: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoleView:
     """Which model plays a role. `url`: "" for the embedded one. `key`: whether it has one. `own`: it is chosen for this
     role, and not the one for all."""
@@ -280,6 +294,7 @@ class RoleView:
     context: int
     key: bool
     own: bool
+    terms: RoleTerms = RoleTerms()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +307,7 @@ class RoleChoice:
     model: str = ""
     context: int | None = None
     key: str | None = field(default=None, repr=False)
+    terms: RoleTerms = RoleTerms()
 
 
 @dataclass(frozen=True, slots=True)

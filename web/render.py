@@ -186,7 +186,7 @@ def unformatted(text: str) -> str:
     """A text that the parser can't take, or not in time, is still shown, without its middle if it is very long."""
     head, left_out, tail = shortened(text, head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
     gap = f"{_gap(left_out)}{_raw(tail)}" if left_out else ""
-    return f'<p class="gap">{UNFORMATTED}</p>{_raw(head)}{gap}'
+    return f'<p class="gap t">{UNFORMATTED}</p>{_raw(head)}{gap}'
 
 
 def _raw(text: str) -> str:
@@ -231,7 +231,11 @@ def _typed(text: str, known: Known) -> str:
 
 
 def _gap(left_out: int) -> str:
-    return f'<p class="gap">{left_out:,} characters are left out here; the journal has them.</p>'
+    # The page's own script fetches them; where there is none, as in an export, the button is not shown.
+    return (
+        f'<p class="gap"><span class="t">{left_out:,} characters hidden</span> '
+        '<button class="link show-all t">Show all</button></p>'
+    )
 
 
 def plain(text: str) -> str:

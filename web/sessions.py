@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Protocol
+from typing import Annotated, BinaryIO, Final, Protocol
 
 from pydantic import Field, StringConstraints
 
 from core.errors import UsageError
 from core.ports import JSON
-from core.session.archive import archive_name, room_needed
+from core.session.archive import archive_name
 from core.session.deletion import Done
 from core.session.find import Place, Whose, find
 from core.session.index import Hit
@@ -23,10 +23,11 @@ from core.session.standing import Standing
 from web.messages import AgentPath, Message
 from web.ports import Runtime, Session, SessionInfo
 from web.records import Fields
+from web.shelf import Content
 from web.visible import visible
 
-_LARGEST: Final = 256 << 20
-"""Bytes of a session that is handed to a browser; a larger one is exported on the command line."""
+_PIECE: Final = 1 << 20
+"""Bytes of an archive that are in memory at a time."""
 _PLACES: Final = 2_000
 """Places that are told of a search in a session."""
 
@@ -133,10 +134,10 @@ class Client(Protocol):
 
     async def session(self) -> Session: ...
 
-    def offer(self, name: str, content: bytes) -> str: ...
+    def offer(self, name: str, content: Content) -> str: ...
 
-    def take_upload(self) -> bytes:
-        """The file that was uploaded, which is then gone."""
+    def uploaded(self) -> AbstractContextManager[Path]:
+        """The archive that was uploaded, on disk; it is gone behind this."""
         ...
 
 
@@ -258,39 +259,29 @@ async def list_deleted(client: Client, message: ListDeleted) -> Fields:
 
 async def archive(client: Client, message: ArchiveSession) -> Fields:
     store = client.runtime.store
-    content = await asyncio.to_thread(
-        _archived, store.path_of(message.session), partial(store.export, message.session)
-    )
+    store.path_of(message.session)
+    content = partial(_archived, store.folder, partial(store.export, message.session))
     return {"href": client.offer(archive_name(message.session), content)}
 
 
 class _Export(Protocol):
-    def __call__(self, out: io.BytesIO) -> int: ...
+    def __call__(self, out: BinaryIO) -> int: ...
 
 
-def _archived(directory: Path, export: _Export) -> bytes:
-    if room_needed(directory) > _LARGEST:
-        raise UsageError(
-            f"This session has more than {_LARGEST >> 20} MB of files. Export it on the server's machine: "
-            f"iact session export {directory.name}."
-        )
-    out = io.BytesIO()
-    export(out)
-    return out.getvalue()
+def _archived(folder: Path, export: _Export) -> Iterator[bytes]:
+    """The archive in pieces, made on disk while it is fetched: however large it is, it takes little memory."""
+    with tempfile.TemporaryFile(dir=folder) as out:
+        export(out)
+        out.seek(0)
+        while piece := out.read(_PIECE):
+            yield piece
 
 
 async def import_archive(client: Client, message: ImportSession) -> Fields:
-    content = client.take_upload()
-    runtime = client.runtime
-
-    def take_in() -> Fields:
-        with tempfile.TemporaryDirectory(prefix="iact-import-") as folder:
-            file = Path(folder) / "archive"
-            file.write_bytes(content)
-            made = runtime.store.import_session(file, called="the file")
-        return {"session": made.session, "foreign": made.foreign, "left_out": sum(made.left_out.values())}
-
-    return await asyncio.to_thread(take_in)
+    store = client.runtime.store
+    with client.uploaded() as file:
+        made = await asyncio.to_thread(store.import_session, file, called="the file")
+    return {"session": made.session, "foreign": made.foreign, "left_out": sum(made.left_out.values())}
 
 
 # --- within one -------------------------------------------------------------------------------------------

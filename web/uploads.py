@@ -1,40 +1,57 @@
 """A file on its way in: announced by a message, then in binary frames, then closed by a message.
 
-What is on its way stands in memory, so there is a limit to one file and to how many come in at once.
+A file that becomes a variable is in memory on its way, so there is a limit to one, and to how many come in at once. An
+archive of a session goes to disk as it comes.
 """
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from pathlib import Path
+from typing import IO, Final
 
 from core.errors import UsageError
 from core.session.session import LARGEST_UPLOAD
 
 AT_ONCE: Final = 4
 """Files that may be on their way to one server."""
+LARGEST_ARCHIVE: Final = 16 << 30
+"""Bytes of a session's archive; what it may hold unpacked is bounded where it is unpacked."""
 
 
 @dataclass
 class Arriving:
-    """One file, as far as it has come."""
+    """One file, as far as it has come. `file`: where it is stored, if it is not in memory."""
 
     name: str
     media: str
     size: int
     content: bytearray = field(default_factory=bytearray)
+    file: IO[bytes] | None = None
+    came: int = 0
 
     def feed(self, data: bytes) -> None:
         """Take the next piece.
 
         Raises:
-            UsageError: there is more than was announced.
+            UsageError: there is more than was announced, or it can't be stored.
         """
-        if len(self.content) + len(data) > self.size:
+        if self.came + len(data) > self.size:
             raise UsageError(
                 f"More than the {self.size:,} bytes came that were announced; upload the file again."
             )
-        self.content += data
+        self.came += len(data)
+        if self.file is None:
+            self.content += data
+            return
+        try:
+            self.file.write(data)
+        except OSError as error:
+            raise UsageError(
+                f"The archive can't be stored ({error.strerror}); free some disk space."
+            ) from error
 
     def whole(self) -> bytes:
         """The content.
@@ -42,11 +59,35 @@ class Arriving:
         Raises:
             UsageError: a part of it is missing.
         """
-        if len(self.content) != self.size:
-            raise UsageError(
-                f"Only {len(self.content):,} of {self.size:,} bytes came; upload the file again."
-            )
+        self._complete()
         return bytes(self.content)
+
+    def stored(self) -> Path:
+        """Where it is on disk.
+
+        Raises:
+            UsageError: a part of it is missing, or it can't be stored.
+        """
+        self._complete()
+        assert self.file is not None
+        try:
+            self.file.flush()
+        except OSError as error:
+            raise UsageError(
+                f"The archive can't be stored ({error.strerror}); free some disk space."
+            ) from error
+        # It has no name, so that nothing is left of it whatever ends this process.
+        return Path(f"/proc/self/fd/{self.file.fileno()}")
+
+    def close(self) -> None:
+        """It is not needed any more; what is on disk of it goes."""
+        if self.file is not None:
+            with suppress(OSError):
+                self.file.close()
+
+    def _complete(self) -> None:
+        if self.came != self.size:
+            raise UsageError(f"Only {self.came:,} of {self.size:,} bytes came; upload the file again.")
 
 
 class Landing:
@@ -55,18 +96,25 @@ class Landing:
     def __init__(self) -> None:
         self._arriving = 0
 
-    def begin(self, name: str, media: str, size: int) -> Arriving:
-        """Announce a file.
+    def begin(self, name: str, media: str, size: int, folder: Path | None = None) -> Arriving:
+        """Announce a file. `folder`: where it is stored on its way; None: in memory.
 
         Raises:
-            UsageError: it is too large, or too many are on their way.
+            UsageError: it is too large, can't be stored, or too many are on their way.
         """
-        if size > LARGEST_UPLOAD:
-            raise UsageError(f"{name[:80]!r} has {size:,} bytes; a file may have {LARGEST_UPLOAD:,}.")
+        most = LARGEST_UPLOAD if folder is None else LARGEST_ARCHIVE
+        if size > most:
+            raise UsageError(f"{name[:80]!r} has {size:,} bytes; a file may have {most:,}.")
         if self._arriving >= AT_ONCE:
             raise UsageError("Too many files are on their way to this server; try again in a moment.")
+        try:
+            file = None if folder is None else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by `close`)
+        except OSError as error:
+            raise UsageError(
+                f"The archive can't be stored ({error.strerror}); free some disk space."
+            ) from error
         self._arriving += 1
-        return Arriving(name, media, size)
+        return Arriving(name, media, size, file=file)
 
     def end(self) -> None:
         """One has arrived, or will not."""

@@ -211,10 +211,3 @@ def _own(folder: Path) -> None:
 def archive_name(session: str) -> str:
     """Under which name an archive is offered."""
     return f"{session}.tar.gz"
-
-
-def room_needed(directory: Path) -> int:
-    """Bytes of a session's files, before they are compressed."""
-    return sum(
-        path.lstat().st_size for path in directory.rglob("*") if path.is_file() and not path.is_symlink()
-    )

@@ -222,6 +222,7 @@ async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
 
     model = OpenAIModel(
         base_url=one.url, key=one.key, profile=ModelProfile(name, one.context), clock=clock, rng=random.Random(),
+        dialect=one.dialect,
         timeouts=Timeouts(first=_TRYING_SECONDS, between=_TRYING_SECONDS), retries=Retries(attempts=1),
     )  # fmt: skip
     began, said = clock.monotonic(), ""

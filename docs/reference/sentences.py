@@ -120,7 +120,7 @@ _FOR_OTHERS: Final = (
     "sandbox/egress.py",
 )
 
-_PHRASES: Final = ("web/audit.py", "web/records.py")
+_PHRASES: Final = ("web/audit.py", "web/records.py", "web/render.py")
 """What turns records into HTML: what it says are mostly no whole sentences."""
 
 _SENTENCE: Final = re.compile(r"(?=[^\n]*[a-z]{2,} [a-z'{]+)[A-Z{'“][^\n]*[.?!:…]")

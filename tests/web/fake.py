@@ -541,7 +541,7 @@ class FakeChoices:
     async def choose_role(self, choice: RoleChoice) -> None:
         self.played[choice.role] = RoleView(
             role=choice.role, url=choice.url, model=choice.model, context=choice.context or 8192,
-            key=bool(choice.key), own=True,
+            key=bool(choice.key), own=True, terms=choice.terms,
         )  # fmt: skip
 
     async def forget_role(self, name: str) -> None:

@@ -39,9 +39,9 @@ def test_a_long_result_is_shown_from_its_blob(tmp_path: Path) -> None:
             await send(client, type="hello", session="s")
             seen = [one for one in await until(client, type="record", n=3) if one["type"] == "record"]
             assert "line &lt;1&gt;" in seen[0]["html"]
-            assert "are left out here" in seen[0]["html"]
-            assert "12,345 bytes, kept beside the journal" in seen[1]["html"]
-            assert "45,000 bytes, kept beside the journal" in seen[2]["html"]
+            assert "characters hidden" in seen[0]["html"]
+            assert "12,345 bytes, stored beside the journal" in seen[1]["html"]
+            assert "45,000 bytes, stored beside the journal" in seen[2]["html"]
 
     run(test)
 

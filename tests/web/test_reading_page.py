@@ -358,3 +358,29 @@ def test_on_a_phone_fingers_hit_and_enter_begins_a_line() -> None:
             assert await page.evaluate("navigator.clipboard.readText()") == ANSWER
 
     run(test)
+
+
+def test_a_very_long_text_is_shown_whole_when_that_is_wanted() -> None:
+    async def test() -> None:
+        session = FakeSession("long")
+        session.append("open", models={"smart": {"model": "scripted"}})
+        lines = "".join(f"line {n} <b>\n" for n in range(9_000))
+        session.append("result", body=lines, function="shell.run", status="ok", data={"exit": 0})
+        session.append("reply", body=f"# Read\n\n{'word ' * 50_000}", to="user", status="ok")
+        session.show(node("/", "idle"))
+        async with browsing(FakeRuntime(session), FakeAround()) as scene:
+            page = await scene.page("long")
+            for kind, first, hidden in (
+                ("result", "line 0 <b>", "line 4500 <b>"),
+                ("reply", "# Read", "word word"),
+            ):
+                entry = page.locator(f".entry[data-kind={kind}]")
+                await expect(entry.locator(".gap")).to_contain_text("characters hidden")
+                await entry.get_by_role("button", name="Show all", exact=True).click()
+                whole = entry.locator("pre.whole")
+                await expect(whole).to_be_focused()
+                await expect(whole).to_contain_text(first)
+                await expect(whole).to_contain_text(hidden)
+                await expect(entry.locator(".gap")).to_have_count(0)
+
+    run(test)

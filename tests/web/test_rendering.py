@@ -172,11 +172,11 @@ def test_a_blob_is_read_by_the_process(tmp_path: Path) -> None:
     with RenderProcess(patience=60) as process:
         made = process.render(question(record, tmp_path, looks_like_action, {}))
         assert made is not None
-        assert "characters are left out" in str(made["html"])
+        assert "characters hidden" in str(made["html"])
         (tmp_path / "blobs" / digest).unlink()
         made = process.render(question(record, tmp_path, looks_like_action, {}))
         assert made is not None
-        assert "kept beside the journal" in str(made["html"])
+        assert "stored beside the journal" in str(made["html"])
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 from playwright.async_api import Locator, Page, expect
@@ -307,5 +309,44 @@ def test_text_is_found_in_all_of_a_session_and_reached() -> None:
             await expect(bar.locator(".find-count")).to_have_text("No matches")
             await page.keyboard.press("Escape")
             await expect(bar).to_be_hidden()
+
+    SHARED.run(test)
+
+
+def test_a_session_larger_than_any_upload_goes_out_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its archive is made and taken in on disk: what bounds a file in memory does not bound it."""
+    monkeypatch.setattr("web.uploads.LARGEST_UPLOAD", 10_000)
+    told_here = "Heard: " + "".join(Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=400_000))
+
+    async def test() -> None:
+        async with opened(tmp_path) as (made, pages):
+            session = await told(made, f"Keep this: {told_here}")
+            (made.store.path_of(session.id) / "workspace" / "kept.bin").write_bytes(
+                Random(2).randbytes(3 << 20)
+            )
+            page = await pages.page(session.id)
+            await page.get_by_role("tab", name="Sessions").click()
+            async with page.expect_download() as waiting:
+                await page.locator(".session-more").first.click()
+                await (
+                    page.locator(".session-actions").get_by_role("button", name="Export", exact=True).click()
+                )
+            file = Path(await (await waiting.value).path())
+            archive = await asyncio.to_thread(file.read_bytes)
+            assert len(archive) > 3 << 20
+            there = made.store.folder
+            assert [one.name for one in there.iterdir()] == [session.id], "nothing of the archive is left"
+            await session.close()
+            made.store.path_of(session.id).rename(tmp_path / "away")
+            async with page.expect_file_chooser() as chooser:
+                await page.get_by_role("button", name="Import a session").click()
+            await (await chooser.value).set_files({"name": "it.tar.gz", "mimeType": "", "buffer": archive})
+            await expect(page.locator("[data-role=side-sessions], #side-sessions")).to_contain_text(
+                "is imported"
+            )
+            await expect(page.locator(".entry.incoming")).to_contain_text("Keep this")
+            assert (made.store.path_of(session.id) / "workspace" / "kept.bin").stat().st_size == 3 << 20
 
     SHARED.run(test)

@@ -131,6 +131,11 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
                     await expect(status).to_contain_text("big, small")
                     await page.get_by_label("Model", exact=True).fill("big")
                     await page.get_by_label("Window in tokens").fill("16384")
+                    await page.get_by_label("Calls tools").select_option("tools")
+                    await page.get_by_label("pictures").check()
+                    await page.get_by_text("What a million tokens cost").click()
+                    await page.get_by_label("Read", exact=True).fill("2.5")
+                    await page.get_by_label("Written", exact=True).fill("10")
                     await page.get_by_role("button", name="Test").click()
                     await expect(status).to_contain_text("ready")
                     await page.get_by_role("button", name="Save").click()
@@ -167,7 +172,9 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
             written = (tmp_path / "iact.toml").read_text(encoding="utf-8")
             assert written.startswith(theirs)
             assert 'model = "big"' in written
-            assert load(data=str(tmp_path), environment={}).models["smart"].context == 16384
+            smart = load(data=str(tmp_path), environment={}).models["smart"]
+            assert (smart.context, smart.dialect, smart.takes) == (16384, "tools", ("image",))
+            assert (smart.price_prompt, smart.price_cached, smart.price_completion) == (2.5, None, 10)
             assert Secrets(tmp_path).of(["MODEL_SMART_KEY"]) == {"MODEL_SMART_KEY": secret}
             assert secret not in written + journal.read_text(encoding="utf-8")
             replay(journal, verify=True)

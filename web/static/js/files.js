@@ -53,7 +53,7 @@ export class Files {
    */
   bring(file) {
     const brought = this.#queue.then(async () => {
-      await this.#send(file);
+      await this.#send(file, true);
       return this.connection.request("session.import");
     });
     this.#queue = brought.catch(() => undefined);
@@ -80,10 +80,13 @@ export class Files {
     this.say(t("{file} is uploaded. The root agent can use it as {name} from its next turn.", { file: file.name, name: `$${name}` }));
   }
 
-  /** @param {File} file */
-  async #send(file) {
+  /**
+   * @param {File} file
+   * @param {boolean} archive
+   */
+  async #send(file, archive = false) {
     const { connection } = this;
-    await connection.request("upload", { name: file.name, media: file.type.split(";")[0], size: file.size });
+    await connection.request("upload", { name: file.name, media: file.type.split(";")[0], size: file.size, archive });
     for (let at = 0; at < file.size; at += PIECE) {
       await connection.sendBytes(await file.slice(at, at + PIECE).arrayBuffer());
       if (file.size > 4 * PIECE) this.say(t("Uploading {name}: {done} of {size}", { name: file.name, done: bytes(Math.min(at + PIECE, file.size)), size: bytes(file.size) }));

@@ -231,6 +231,12 @@ part("dialogue").addEventListener("click", (event) => {
   attempt(path === "/" ? connection.request("say", { text }) : connection.request("inject", { path, text, mode: "queue" }));
 });
 
+// What is too long is shown in part, until a person wants all of it.
+part("dialogue").addEventListener("click", (event) => {
+  const button = event.target instanceof Element ? event.target.closest("button.show-all") : null;
+  if (button) attempt(import("./whole.js").then(({ showWhole }) => showWhole(button, (n) => connection.request("source", { n, plain: true }))));
+});
+
 /** Fetched with the first key that may stand for a command, or with the list of all.
  * @type {Promise<import("./palette.js").Palette>|undefined} */
 let fetching;

@@ -4,7 +4,8 @@
 import { el, setText } from "./dom.js";
 import { heard, number, t } from "./language.js";
 
-/** @typedef {{role: string, url: string, model: string, context: number, key: boolean, own: boolean}} Role */
+/** @typedef {{dialect: "text"|"tools"|null, takes: string[]|null, price_prompt: number|null, price_cached: number|null, price_completion: number|null}} Terms */
+/** @typedef {{role: string, url: string, model: string, context: number, key: boolean, own: boolean} & Terms} Role */
 /** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
 
 const ABOUT = { smart: t("answers you, and does everything that has no role of its own"), fast: t("judges plans, and shortens long texts") };
@@ -70,13 +71,23 @@ export function modelsSection(request, changed) {
     const known = el("datalist", { id: `models-of-${role.role || "new"}` });
     model.setAttribute("list", known.id);
     const context = field({ type: "number", value: String(role.context || ""), min: "512", step: "1" });
+    const dialect = /** @type {HTMLSelectElement} */ (el("select", {}, ...[["text", t("as blocks in its text")], ["tools", t("as function calls (if it insists on them)")]].map(([value, words]) =>
+      el("option", { value, selected: (role.dialect ?? "text") === value }, words))));
+    const takes = ["image", "audio"].map((medium) => /** @type {HTMLInputElement} */ (el("input", { type: "checkbox", value: medium, checked: role.takes?.includes(medium) ?? false })));
+    const media = el("fieldset", { className: "role-media" }, el("legend", {}, t("It also understands")), el("label", {}, takes[0], ` ${t("pictures")}`), el("label", {}, takes[1], ` ${t("sound")}`));
+    const price = (/** @type {number|null} */ value) => field({ type: "number", value: value === null || value === undefined ? "" : String(value), min: "0", step: "any", inputMode: "decimal" });
+    const prices = [price(role.price_prompt), price(role.price_cached), price(role.price_completion)];
+    const costs = el("details", { open: prices.some(({ value }) => value) }, el("summary", {}, t("What a million tokens cost")), named(t("Read"), prices[0]), named(t("From cache"), prices[1]), named(t("Written"), prices[2]),
+      el("p", { className: "facts" }, t("In whatever money you count. Without prices no cost is shown.")));
     const came = el("p", { className: "facts", role: "status" });
     const attempt = el("button", { type: "button" }, t("Test"));
     const cancel = el("button", { type: "button" }, t("Cancel"));
     const made = /** @type {HTMLFormElement} */ (el("form", { className: "role-form" },
-      ...(fresh ? [named(t("Role"), name)] : [el("strong", {}, role.role)]), named(t("Endpoint"), url), named(t("Key"), key), named(t("Model"), model), known, named(t("Window in tokens"), context), came,
+      ...(fresh ? [named(t("Role"), name)] : [el("strong", {}, role.role)]), named(t("Endpoint"), url), named(t("Key"), key), named(t("Model"), model), known, named(t("Window in tokens"), context), named(t("Calls tools"), dialect), media, costs, came,
       el("p", {}, el("button", { type: "submit", className: "primary" }, t("Save")), " ", attempt, " ", cancel)));
-    const fields = () => ({ role: name.value.trim(), url: url.value.trim(), model: model.value.trim(), key: key.value || null, context: Number(context.value) || null });
+    const fields = () => ({ role: name.value.trim(), url: url.value.trim(), model: model.value.trim(), key: key.value || null, context: Number(context.value) || null,
+      dialect: dialect.value, takes: takes.filter(({ checked }) => checked).map(({ value }) => value),
+      ...Object.fromEntries(["price_prompt", "price_cached", "price_completion"].map((each, index) => [each, prices[index].value === "" ? null : Number(prices[index].value)])) });
     attempt.addEventListener("click", async () => {
       if (!made.reportValidity()) return;
       setText(came, t("Asking it …"));
@@ -98,7 +109,7 @@ export function modelsSection(request, changed) {
     });
     return made;
   };
-  add.addEventListener("click", () => list.append(el("li", {}, form({ role: "", url: "", model: "", context: 0, key: false, own: true }, true))));
+  add.addEventListener("click", () => list.append(el("li", {}, form({ role: "", url: "", model: "", context: 0, key: false, own: true, dialect: null, takes: null, price_prompt: null, price_cached: null, price_completion: null }, true))));
   void refresh();
   return el("section", { "aria-label": t("Models") }, el("h3", {}, t("Models")), list, news, add);
 }
