@@ -68,7 +68,8 @@ function sessionFacts(store) {
     [t("Cost"), cost(session.prices, nodes)],
     ...(store.past ? [] : running(store)),
     [t("Journal entries"), number(count)],
-    [t("Model"), session.model],
+    // Before anything is said, the dialogue says it.
+    [t("Model"), session.id === null ? "" : session.model],
     [t("Journal"), session.journal.split("/").slice(-3).join("/")],
   ];
 }
