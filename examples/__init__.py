@@ -39,6 +39,11 @@ EXAMPLES: Final = (
         "A file becomes a variable, a statistician looks into it, and charts pass between agents by name.",
     ),
     Example(
+        "cleaned",
+        "A data set, cleaned and reported",
+        "SQL looks at a messy table, an interpreter that remembers cleans and draws it, and a report says what was changed.",
+    ),
+    Example(
         "bugfix",
         "A bug, found and mended",
         "A failing test, a change in one place, a green run, and a reviewer who may look but not touch.",

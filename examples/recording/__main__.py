@@ -20,6 +20,7 @@ from examples import EXAMPLES, HERE
 from examples.recording import (
     analysis,
     bugfix,
+    cleaned,
     correction,
     harness,
     meeting,
@@ -38,6 +39,7 @@ SCENES: Final[Mapping[str, Play]] = {
     "research": research.play,
     "analysis": analysis.play,
     "bugfix": bugfix.play,
+    "cleaned": cleaned.play,
     "plan": plan.play,
     "meeting": meeting.play,
     "harness": harness.play,

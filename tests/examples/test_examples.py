@@ -83,6 +83,22 @@ def _analysis(records: Sequence[Record]) -> bool:
     return len(pictures) == 3 and answer.count("](") == 3
 
 
+def _cleaned(records: Sequence[Record]) -> bool:
+    """What one run defined the next one found; two figures are in the answer, and the report's numbers are what was counted."""
+    first, second = _results(records, "python.run")
+    answer = next(one.body for one in records if one.kind == "reply" and one.agent == "/")
+    written = next(one.body for one in records if one.kind == "turn" and "path=report.md" in one.body)
+    counted = dict(re.findall(r"'([a-zA-Z ]+)': (\d+)", second.body))
+    checked = _results(records, "sql.query")[-1].body
+    return (
+        "NameError" not in second.body + first.body
+        and answer.count("](") == 2
+        and all(number in written for number in counted.values())
+        and len(counted) == 5
+        and checked.count("| True |") == 3
+    )
+
+
 def _bugfix(records: Sequence[Record]) -> bool:
     """Red, then green, and the reviewer did nothing that writes."""
     runs = [one.body for one in _results(records, "shell.run") if "Ran " in one.body]
@@ -174,6 +190,7 @@ def _profiled(records: Sequence[Record]) -> bool:
 PROMISES: Final[dict[str, Callable[[Sequence[Record]], bool]]] = {
     "research": _research,
     "analysis": _analysis,
+    "cleaned": _cleaned,
     "bugfix": _bugfix,
     "plan": _plan,
     "meeting": _meeting,
