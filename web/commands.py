@@ -485,6 +485,16 @@ async def _memory_rebuild(client: Client, message: RebuildMemory) -> Fields:
     return {"count": await _memory_of(client).rebuild()}
 
 
+APART: Final = frozenset(
+    {
+        "hello", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
+        "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
+        "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
+        "memory.show", "memory.forget", "memory.edit", "memory.rebuild",
+    }
+)  # fmt: skip
+"""What is done while the watched session is still being opened; all else waits for that."""
+
 COMMANDS: Final[Mapping[str, Command]] = {
     "hello": _command(Hello, _hello),
     "say": _command(Say, _say),

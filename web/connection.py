@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +25,9 @@ from core.errors import ForeignSession, IactError, JournalLocked, JournalUnwrita
 from core.rates import Rate, TokenBucket
 from core.records.record import Record
 from core.session.view import NodeView
-from web.commands import COMMANDS
+from web.commands import APART, COMMANDS
 from web.files import SessionFiles
-from web.follower import Follower, Held, node_fields
+from web.follower import Follower, Held, node_fields, show_end
 from web.line import Line, SlowReader
 from web.past import Past
 from web.ports import Prices, Runtime, Session, Surroundings
@@ -72,6 +72,20 @@ class Desk:
         return self.around.prices() if self.around is not None else None
 
 
+_WAITING: Final = 100
+"""Messages that may wait for a session to be open."""
+
+
+@dataclass(slots=True)
+class Opening:
+    """A session that is being read, of which the newest `records` are shown, and what waits until it is open."""
+
+    records: Mapping[int, Record]
+    folder: Path
+    waiting: list[tuple[str, str | int | None, Mapping[str, object]]] = field(default_factory=list)
+    task: asyncio.Task[None] | None = None
+
+
 _ID: Final = re.compile(r'(?<!\\)"id"\s*:\s*("(?:[^"\\]|\\.){0,600}"|-?\d{1,18})')
 _ID_WITHIN: Final = 1 << 16
 """Characters of a message that can't be read in which its id is looked for."""
@@ -101,6 +115,7 @@ class Connection:
         self._session: Session | None = None
         self._follower: asyncio.Task[None] | None = None
         self._standings: asyncio.Task[None] | None = None
+        self._opening: Opening | None = None
         self._past: Past | None = None
         self._files: SessionFiles | None = None
         self._bucket = TokenBucket(Rate(MESSAGES_PER_SECOND, BURST))
@@ -118,6 +133,8 @@ class Connection:
                     self._no_upload()
                     if self._standings is not None:
                         self._standings.cancel()
+                    if self._opening is not None and self._opening.task is not None:
+                        self._opening.task.cancel()
                     await self._unfollow()
         except* (ConnectionClosed, SlowReader):
             pass
@@ -180,6 +197,11 @@ class Connection:
             known = ", ".join(COMMANDS)
             sentence = f"There is no message type {name[:40]!r}; there are: {known}."
             await self._line.error(identity, "unknown", sentence)
+        elif self._opening is not None and name not in APART:
+            if len(self._opening.waiting) < _WAITING:
+                self._opening.waiting.append((name, identity, raw))
+            else:
+                await self._line.error(identity, "rate", "Too much waits for this session to be open.")
         else:
             await self._perform(name, identity, raw)
 
@@ -190,8 +212,7 @@ class Connection:
         except ValidationError as error:
             await self._line.error(identity, "invalid", _sentence(error))
         except IactError as error:
-            code = next(code for kind, code in _CODES if isinstance(error, kind))
-            await self._line.error(identity, code, str(error))
+            await self._line.error(identity, _code(error), str(error))
         except (ConnectionClosed, SlowReader):
             raise
         except Exception:
@@ -217,12 +238,15 @@ class Connection:
             await self._line.send({"type": "session", "id": None, "since": 0, "model": model})
             await self._line.send({"type": "tree", "nodes": []})
             return
-        session: Session
-        try:
-            session = await self._runtime.open(session_id)
-        except ForeignSession:
-            session = await asyncio.to_thread(self._desk.stored.read, self._runtime, session_id)
-        self._follow(session, held)
+
+        async def opened() -> Session:
+            try:
+                return await self._runtime.open(session_id)
+            except ForeignSession:
+                return await asyncio.to_thread(self._desk.stored.read, self._runtime, session_id)
+
+        known = self._runtime.is_open(session_id)
+        await self._begin(session_id, held, opened, known=known, readonly=False)
 
     async def session(self) -> Session:
         """The watched session; opens a new one if there is none."""
@@ -234,10 +258,58 @@ class Connection:
     async def open(self, journal: str, held: Held) -> None:
         """Look at a stored session from now on."""
         examples = () if self._desk.around is None else self._desk.around.examples()
-        stored = await asyncio.to_thread(self._desk.stored.read, self._runtime, journal, examples)
+        name = Path(journal).name
+
+        async def opened() -> Session:
+            return await asyncio.to_thread(self._desk.stored.read, self._runtime, journal, examples)
+
+        known = any(example.id == journal for example in examples) or name != journal
+        known = known or await asyncio.to_thread(self._desk.stored.kept, self._runtime, journal)
+        if known:
+            stored = await opened()
+            await self._leave()
+            self._held = held
+            self._follow(stored, held)
+            return
         await self._leave()
         self._held = held
-        self._follow(stored, held)
+        await self._begin(name, held, opened, known=False, readonly=True)
+
+    async def _begin(
+        self, name: str, held: Held, opened: Callable[[], Awaitable[Session]], *, known: bool, readonly: bool
+    ) -> None:
+        """Watch a session. The end of one that takes a while to be read is shown until it is.
+
+        `known`: it does not take a while.
+        """
+        newest: Sequence[Record] = ()
+        if held.lazy and not held.since and not known:
+            newest = await asyncio.to_thread(self._runtime.store.end, name)
+        if not newest:
+            self._follow(await opened(), held)
+            return
+        folder = self._runtime.store.path_of(name)
+        rendered = self._desk.rendered
+        has = await show_end(self._line, name, newest, held, rendered, folder, self._turn, readonly=readonly)
+        self._opening = Opening({record.n: record for record in newest}, folder)
+        self._opening.task = self._tasks.create_task(self._finish(self._opening, opened, has))
+
+    async def _finish(self, opening: Opening, opened: Callable[[], Awaitable[Session]], held: Held) -> None:
+        """What takes a while, and then what was asked for meanwhile."""
+        failed: IactError | None = None
+        try:
+            self._follow(await opened(), held)
+        except IactError as error:
+            failed = error
+            await self._line.send({"type": "refused", "code": _code(error), "message": str(error)})
+        while opening.waiting:
+            name, identity, raw = opening.waiting.pop(0)
+            if failed is not None:
+                await self._line.error(identity, _code(failed), str(failed))
+            else:
+                await self._perform(name, identity, raw)
+        if self._opening is opening:
+            self._opening = None
 
     def past(self) -> Past:
         """What the watched session was at any record.
@@ -274,11 +346,15 @@ class Connection:
 
     async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
         """The HTML of records of the watched session; none if none is watched."""
-        return (
-            []
-            if self._session is None
-            else await self._desk.rendered.several(self._session, numbers, self._turn)
-        )
+        rendered = self._desk.rendered
+        if self._session is not None:
+            return await rendered.several(self._session, numbers, self._turn)
+        opening = self._opening
+        if opening is None:
+            return []
+        records = [opening.records[n] for n in numbers if n in opening.records]
+        made = [await rendered.early(record, opening.folder, self._turn) for record in records]
+        return [{key: one[key] for key in ("n", "html", "messages") if key in one} for one in made]
 
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
         """A file is announced; one that was on its way is given up. `archive`: one that is taken in from the disk."""
@@ -428,6 +504,13 @@ class Connection:
         )
 
     async def _leave(self) -> None:
+        if self._opening is not None:
+            opening, self._opening = self._opening, None
+            if opening.task is not None and opening.task is not asyncio.current_task():
+                opening.task.cancel()  # and not waited for: a thread that reads can't be stopped
+            waiting, opening.waiting = opening.waiting, []
+            for _, identity, _raw in waiting:
+                await self._line.error(identity, "usage", "The session was left before it was open.")
         await self._unfollow()
         self._session = self._past = self._files = None
 
@@ -437,6 +520,10 @@ class Connection:
         follower, self._follower = self._follower, None
         follower.cancel()
         await asyncio.wait([follower])
+
+
+def _code(error: IactError) -> str:
+    return next(code for kind, code in _CODES if isinstance(error, kind))
 
 
 def _parse(frame: str | bytes) -> Mapping[str, object] | None:

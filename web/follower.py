@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from core.errors import IactError
@@ -25,8 +26,9 @@ from core.session.events import Activity, Delta, Event, Notice, Output, RecordAp
 from core.session.view import NodeView
 from web.line import Line
 from web.ports import Prices, Session
-from web.records import Fields
+from web.records import Fields, bare_message
 from web.rendered import Rendered, bare
+from web.rendering import is_short
 from web.stored import Stored
 
 _log = logging.getLogger("iact.web")
@@ -58,6 +60,10 @@ class Held:
     first: int = 1
     path: str = "/"
     lazy: bool = False
+    early: Mapping[int, Fields] = field(default_factory=dict)
+    """How records were shown before the session was read, by number."""
+    digest: str = ""
+    """What the newest of them must be, then; empty: anything."""
 
 
 class Follower:
@@ -81,8 +87,12 @@ class Follower:
         self._kind = _kind_of(session)
         self._held = held
         last = _last(session)
-        self._since = held.since if held.since <= last else 0
+        known = held.since <= last
+        if known and held.digest:
+            known = session.records(held.since - 1)[0].digest == held.digest
+        self._since = held.since if known else 0
         self._first = min(held.first, self._since) if held.lazy else 1
+        self._corrected = False
         self._bare_until = last - NEWEST if held.lazy else 0
 
     async def run(self) -> None:
@@ -97,6 +107,7 @@ class Follower:
                 async with self._session.watch() as events:
                     await self._send_session()
                     await self._send_newest()
+                    await self._send_apart()
                     await self._send_tree(self._session.tree())
                     await self._send_failure()
                     await self._catch_up()
@@ -162,15 +173,39 @@ class Follower:
             list_.append(made or bare(self._session, record))
             if not len(list_) % _SLICE:
                 await asyncio.sleep(0)
-        message: Fields = {"type": "records", "list": list_}
-        if begin:
-            apart = dict.fromkeys((1, *(n for n in self._session.view.open_ends if n <= begin)))
-            message["apart"] = [bare(self._session, records[n - 1]) for n in apart]
-        await self._line.send(message)
+        await self._line.send({"type": "records", "list": list_, **self._apart(records, begin)})
         self._first, self._since = begin + 1, len(records)
+
+    def _apart(self, records: Sequence[Record], begin: int) -> Fields:
+        """Those of the first `begin` records on which something still hangs."""
+        if not begin:
+            return {}
+        apart = dict.fromkeys((1, *(n for n in self._session.view.open_ends if n <= begin)))
+        return {"apart": [bare(self._session, records[n - 1]) for n in apart]}
+
+    async def _send_apart(self) -> None:
+        """What only the session knows, to a client that was shown its end before it was read."""
+        if not self._held.digest or not self._since or self._corrected:
+            return
+        self._corrected = True
+        records = self._session.records()
+        await self._line.send({"type": "records", "list": [], **self._apart(records, self._first - 1)})
+
+    async def _correct(self) -> None:
+        """How records look, now that the session is read, as far as that is another way."""
+        changed: list[JSON] = []
+        for n, before in self._held.early.items() if self._since else ():
+            record = self._session.records(n - 1)[0]
+            made = await self._rendered.message(self._session, record, self._turn)
+            if (made["html"], made.get("messages")) != (before["html"], before.get("messages")):
+                changed.append({name: made[name] for name in ("n", "html", "messages") if name in made})
+            await asyncio.sleep(0)
+        if changed:
+            await self._line.send({"type": "rendered", "list": changed})
 
     async def _send_earlier(self) -> None:
         """What is before that, from there back."""
+        await self._correct()
         records = self._session.records()
         while self._first > 1:
             begin = max(0, self._first - 1 - TOGETHER)
@@ -236,6 +271,46 @@ class Follower:
                 "exhausted": budget.exhausted,
             }
         await self._line.send(message)
+
+
+async def show_end(
+    line: Line,
+    name: str,
+    records: Sequence[Record],
+    held: Held,
+    rendered: Rendered,
+    folder: Path,
+    turn: asyncio.Lock,
+    *,
+    readonly: bool,
+) -> Held:
+    """Show the newest records of a session that is not read yet; gives what the client has then.
+
+    Nothing else is known of it: not what its agents are at, nor what may be done.
+    """
+    begin = _beginning(records, held.path)
+    shown = records[begin:]
+    early: dict[int, Fields] = {}
+    list_: list[JSON] = []
+    for record in shown:
+        if (record.n > records[-1].n - NEWEST or _speaks(record, held.path)) and is_short(record):
+            early[record.n] = await rendered.early(record, folder, turn)
+        list_.append(early.get(record.n) or bare_message(record))
+        if not len(list_) % _SLICE:
+            await asyncio.sleep(0)
+    await line.send(
+        {
+            "type": "session",
+            "id": name,
+            "since": 0,
+            "now": timestamp(datetime.now(UTC)),
+            "last": shown[-1].n,
+            "readonly": readonly,
+            "opening": True,
+        }
+    )
+    await line.send({"type": "records", "list": list_})
+    return replace(held, since=shown[-1].n, first=shown[0].n, early=early, digest=shown[-1].digest)
 
 
 def _beginning(records: Sequence[Record], path: str) -> int:

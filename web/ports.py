@@ -390,6 +390,10 @@ class Runtime(Protocol):
         """The sessions on disk."""
         ...
 
+    def is_open(self, session_id: str) -> bool:
+        """Whether opening a session costs nothing, since it is open."""
+        ...
+
     def sessions(self) -> Sequence[SessionInfo]:
         """The stored sessions, the one that changed last first. Blocks."""
         ...

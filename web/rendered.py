@@ -11,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -19,7 +20,7 @@ from core.records.record import Record
 from core.session.text import IsAction, looks_like_action
 from web.ports import Session
 from web.records import Fields, bare_message, header, raw_fields, record_message, refused_html
-from web.render import Known
+from web.render import NONE, Known
 from web.render_pool import RenderPool
 from web.rendering import is_short, question
 
@@ -84,6 +85,18 @@ class Rendered:
             of = self._of[session] = _OfSession()
             self._pool.warm()  # so that the first text with code in it need not wait for a process
         return of
+
+    async def early(self, record: Record, folder: Path, turn: asyncio.Lock) -> Fields:
+        """The wire message of a record whose session in `folder` is not read yet: without the names of its variables,
+        and where a function has an alias that only the session knows, as the text that it was."""
+        if is_short(record):
+            return record_message(record)
+        async with turn:
+            self._pool.warm()
+            answered = await self._pool.render(question(record, folder, looks_like_action, NONE))
+        made = {**header(record), **(raw_fields(record) if answered is None else answered)}
+        made.pop("seconds", None)
+        return made
 
     async def _long(self, session: Session, record: Record, of: _OfSession, turn: asyncio.Lock) -> Fields:
         done = of.under_way[record.n] = asyncio.get_running_loop().create_future()

@@ -223,6 +223,11 @@ class StoredSessions:
         self._kept: OrderedDict[tuple[Path, int, int, bool], Stored] = OrderedDict()
         self._one = Lock()
 
+    def kept(self, runtime: Runtime, journal: str) -> bool:
+        """Whether this one is kept, so that reading it costs nothing. Raises as `read`."""
+        key = _key(_place(runtime, journal), example=False)
+        return key is not None and key in self._kept
+
     def read(self, runtime: Runtime, journal: str, examples: Sequence[Recorded] = ()) -> Stored:
         """The stored session with this id, or whose directory or journal stands at this path. Blocks.
 

@@ -86,6 +86,29 @@ def _last(data: bytes, n: int, sealer: Sealer) -> bool | None:
 _HEADER: Final = re.compile(rb'(?:^|\n)(<!-- iact \{"n":(\d+),[^\n]*?"prev":"([0-9a-f]{8})")')
 
 
+def sealed_end(file: Path, sealer: Sealer, least: int, most: int) -> list[Record]:
+    """The records in the last `most` bytes of a journal's file, if each is the sealer's and nothing else stands between
+    or behind them; none where that is not so, and none of a journal of fewer than `least` bytes, which is read whole as
+    quickly. Text in a record that looks like records has no seals, so that it can't pass for some.
+
+    Raises:
+        OSError: it can't be read, or is no plain file.
+    """
+    with open_regular(file) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size < least:
+            return []
+        stream.seek(max(0, size - most))
+        data = stream.read(most)
+    for _, match in zip(range(_TRIES), _HEADER.finditer(data), strict=False):
+        parser = Parser(n=int(match[2]) - 1, prev=match[3].decode(), sealer=sealer)
+        with suppress(JournalCorrupt):
+            found = [*parser.feed(data[match.start(1) :])]
+            if found and not parser.seals.unsealed:
+                return found
+    return []
+
+
 def newest(file: Path, most: int = 8_192) -> list[Record]:
     """The last records of a journal's file, as far as they are whole in its last `most` bytes; the last one is not
     there if it is longer.

@@ -203,7 +203,7 @@ class Runtime:
                     return self._open[session_id]
                 await self.close(session_id)  # what its journal holds is gone on with
             live = (
-                self._resume(session_id)
+                await self._resume(session_id)
                 if session_id
                 else self._create(intent, scope or self._scope, workspace or self._workspace)
             )
@@ -212,7 +212,12 @@ class Runtime:
             self._open[session.id] = session
             self._standings.follow(live)
             session.start(self._group)
+            # Nothing may be awaited from here on: whoever opens a session speaks first.
             return session
+
+    def is_open(self, session_id: str) -> bool:
+        """Whether a session is open here."""
+        return session_id in self._open
 
     async def _can_write_again(self, session: Session) -> bool:
         """Whether a session that stopped since its journal could not be written has room for it now."""
@@ -420,12 +425,18 @@ class Runtime:
                 "journals. Choose another directory, or keep the data elsewhere (IACT_DATA)."
             )
 
-    def _resume(self, session_id: str) -> Live:
-        with collector_paused():
-            journal, contents = self.store.open(session_id)
+    async def _resume(self, session_id: str) -> Live:
+        # Others go on while a long journal is read.
+        reading = asyncio.ensure_future(asyncio.to_thread(_read, self.store, session_id))
         try:
-            with collector_paused():
-                tree = read_tree(contents.records, journal.blob, strict=False)
+            journal, contents, tree = await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            # Whoever asked is gone; the journal's lock must not stay behind, nor meet whoever asks next.
+            reading.add_done_callback(_let_go)
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([reading])
+            raise
+        try:
             if tree.workspace != "scratch":
                 self._check_apart(Path(tree.workspace))
             live = self._live(journal, tree, contents.records)
@@ -485,6 +496,23 @@ class Runtime:
             return
         if policy != known:
             live.record(SetPolicy(by="user", policy=policy_json(policy)), "/")
+
+
+def _read(store: SessionStore, session_id: str) -> tuple[Journal, Contents, Tree]:
+    """Open a session's journal and fold it. Blocks."""
+    with collector_paused():
+        journal, contents = store.open(session_id)
+        try:
+            return journal, contents, read_tree(contents.records, journal.blob, strict=False)
+        except BaseException:
+            # The descriptor holds the lock; whoever can't open the session must not keep it.
+            journal.abandon()
+            raise
+
+
+def _let_go(reading: asyncio.Future[tuple[Journal, Contents, Tree]]) -> None:
+    if not reading.cancelled() and reading.exception() is None:
+        reading.result()[0].abandon()
 
 
 def _writable(folder: Path) -> bool:

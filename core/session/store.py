@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from core.errors import ForeignSession, IactError, JournalError, ReplayMismatch, UsageError
+from core.journal.ends import sealed_end
 from core.journal.file import FILE, Contents, Journal, last_number, read_blob, read_journal
 from core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
 from core.journal.stores import JournalStore, LocalJournals
@@ -66,6 +67,12 @@ class Found:
     rows: tuple[tuple[SessionInfo, Hit | None], ...]
     behind: int
 
+
+_LONG: Final = 2 << 20
+"""Bytes of a journal that takes a while to be read."""
+
+_END: Final = 512 << 10
+"""Bytes of its end that hold what a person reads first."""
 
 _SEARCHING: Final = 0.1
 """Seconds that a search takes in what it does not know yet; the rest is read behind."""
@@ -162,6 +169,18 @@ class SessionStore:
             UsageError: there is no such session or record.
         """
         return replay(self._place(source), at=at, verify=verify, sealer=self._reader())
+
+    def end(self, session_id: str) -> list[Record]:
+        """The newest records of a long session of ours, by the end of its journal alone: what stands before them is not
+        looked at, and they are not folded. None of any other, which is read as quickly as a whole.
+
+        Raises:
+            UsageError: there is no such session.
+        """
+        try:
+            return sealed_end(self.path_of(session_id) / FILE, self._reader(), _LONG, _END)
+        except OSError:
+            return []
 
     def last_record(self, session_id: str) -> int:
         """Number of a session's last record, by the end of its journal alone; 0 if that can't be read."""

@@ -429,6 +429,9 @@ class FakeRuntime:
         """What lists show of sessions that are to be shown otherwise, or that nobody opens."""
         self.done: list[tuple[str, ...]] = []
 
+    def is_open(self, session_id: str) -> bool:
+        return True
+
     def tell(self, session: str, now: Standing | None) -> None:
         """A session changed."""
         for watcher in self.standings:

@@ -71,7 +71,7 @@ def _works(pen: _Pen, agent: str, task: int, took: int, rounds: int, to: str) ->
             media="text/plain", data={}, **which,
         )  # fmt: skip
         news = []
-    _turn(pen, agent, f"Task {task} is done by {agent}.", "reply", to=to, status="ok", took=news)
+    _turn(pen, agent, f"Task {task} is done by {agent}, see $read_1.", "reply", to=to, status="ok", took=news)
 
 
 def _delegates(pen: _Pen, child: str, task: int) -> None:

@@ -75,6 +75,13 @@ export class Dialogue {
     for (const what of ["records", "moved"]) store.addEventListener(what, dress);
     for (const what of ["selected", "reset"]) store.addEventListener(what, rebuild);
     store.addEventListener("earlier", () => this.#reach());
+    store.addEventListener("redrawn", () => {
+      for (const n of store.redrawn) {
+        const body = this.#find(n)?.querySelector(":scope > .entry-body");
+        body?.replaceChildren();
+        body?.classList.add("awaited");  // filled with all that came
+      }
+    });
     store.addEventListener("moved", moved);
     // Also on a new connection: what was asked for on the old one will not come.
     for (const what of ["rendered", "session"]) store.addEventListener(what, () => this.#fillAwaited());

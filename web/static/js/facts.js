@@ -18,6 +18,7 @@ const INTENTS = [t("Read only"), t("Change files"), t("Anything")];
  * @returns {HTMLElement[]}
  */
 export function factsOf(store) {
+  if (store.session.opening) return [el("p", { className: "nothing" }, t("This session is being read. Its newest messages can be read already."))];
   const node = store.node(store.selected);
   const birth = store.birth(store.selected);
   const parts = [];

@@ -58,6 +58,7 @@ export function timed(calls, now) {
 
 /** An agent's state, for people. @param {string} state */
 export function stateName(state) {
+  if (state === "opening") return t("opening…");
   return state === "cancelled" ? t("stopped") : t(state);
 }
 

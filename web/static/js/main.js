@@ -5,7 +5,7 @@ import { Approvals } from "./approvals.js";
 import { showMissing, SignIn } from "./astray.js";
 import { Attention } from "./attention.js";
 import { Composer } from "./composer.js";
-import { Connection } from "./connection.js";
+import { Connection, RequestError } from "./connection.js";
 import { controls } from "./controls.js";
 import { Dialogue } from "./dialogue.js";
 import { icon, onceAFrame, part, setText, styled } from "./dom.js";
@@ -41,7 +41,12 @@ const connection = new Connection({
     ? ["open", { journal: store.session.id, ...has() }]
     : ["hello", { session: store.session.id, ...has() }],
   refused,
-  message: (message) => store.take(message),
+  message: (message) => {
+    if (message.type !== "refused") return store.take(message);
+    // What was shown of a session's end is all that can be had of it.
+    if (message.code !== "locked") store.fail(heard(message.message));
+    return refused(new RequestError(message.code, heard(message.message)));
+  },
   state: showLine,
 });
 
@@ -463,7 +468,7 @@ const showHead = onceAFrame(() => {
   state.dataset.ended = node?.ended ?? "";
   setText(part("agent-doing"), heard(doing));
   part("agent-name").classList.toggle("path", store.selected !== "/");
-  part("controls").hidden = node === undefined || store.session.id === null || store.past;
+  part("controls").hidden = node === undefined || store.session.opening || store.session.id === null || store.past;
   if (node) head.update(node);
 });
 for (const what of ["tree", "selected", "session", "reset", "moved"]) store.addEventListener(what, showHead);
@@ -485,6 +490,7 @@ store.addEventListener("session", () => {
   const { model, intent, levels } = store.session;
   // Where nothing was said yet, the dialogue itself says which model answers.
   part("model").hidden = !model || store.session.id === null;
+  part("intent").hidden = Boolean(store.session.opening);
   part("model").title = model;
   setText(part("model"), model);
   showLevels(part("intent"), levels, intent);

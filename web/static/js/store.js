@@ -71,6 +71,7 @@ export class Store extends EventTarget {
   /** The newest record behind which the files may be others. */ ended = 0;
   /** How many modules run now. */ modules = 0;
   /** The session's tokens. @type {import("./types.js").Budget|undefined} */ budget;
+  /** The records that are to be shown in another way. @type {number[]} */ redrawn = [];
   notice = "";
   /** What ended the session, if anything did. */ alert = "";
   selected = "/";
@@ -232,6 +233,7 @@ export class Store extends EventTarget {
       case "session": this.#session(message); break;
       case "tree": this.#tree(message); break;
       case "record": this.#records([message]); break;
+      case "rendered": this.#again(message.list); break;
       case "records": this.#several(message); break;
       case "delta": this.#delta(message); break;
       case "activity": this.#activity(message); break;
@@ -282,7 +284,13 @@ export class Store extends EventTarget {
       this.alert = "";  // where it still holds, it comes again
       this.#tell("alert");
     }
-    this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", ...message, model: heard(message.model ?? this.session.model) };
+    // What its agents are at is not known before it is read.
+    if (message.opening) {
+      this.#now = [{ ...LONE_ROOT, state: "opening" }];
+      message.model = "";
+      this.#tell("tree");
+    }
+    this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", opening: false, ...message, model: heard(message.model ?? this.session.model) };
     this.#tell("session");
   }
 
@@ -321,15 +329,30 @@ export class Store extends EventTarget {
   /** Several records, the newest of a session or such as stand before those that are here.
    * @param {{list: JournalRecord[], apart?: JournalRecord[]}} message */
   #several({ list, apart = [] }) {
+    for (const record of apart) if (!this.#apart.has(record.n)) this.#apart.set(record.n, shorten(record));
     if (this.records.length && list.length && list[0].n < this.first) {
       this.#earlier(list);
       return;
     }
-    for (const record of apart) {
-      this.#apart.set(record.n, shorten(record));
-      this.#fold(record);
-    }
-    this.#records(list);
+    for (const record of list) this.#record(record);
+    if (apart.length) this.#foldAll();
+    this.#tell("records");
+  }
+
+  /** Records are shown in another way, now that more is known. @param {{n: number, html: string, messages?: any[]}[]} list */
+  #again(list) {
+    for (const { n, ...fields } of list) Object.assign(this.record(n) ?? {}, fields);
+    this.redrawn = list.map(({ n }) => n);
+    this.#tell("redrawn");
+    this.#tell("rendered");
+  }
+
+  /** The session whose end is shown can't be opened. @param {string} why */
+  fail(why) {
+    this.session = { ...this.session, opening: false };
+    this.#now = [{ ...LONE_ROOT, state: "failed" }];
+    this.alert = why;
+    for (const what of ["session", "tree", "alert"]) this.#tell(what);
   }
 
   /**
@@ -345,6 +368,13 @@ export class Store extends EventTarget {
     if (this.#before[0].n > 1 && this.#before.length < this.records.length) return;
     this.records = this.#before.concat(this.records);
     this.#before = [];
+    this.#foldAll();
+    this.#tell("earlier");
+    this.#tell("records");
+  }
+
+  /** What follows from all that is here, anew. */
+  #foldAll() {
     const printed = this.outputs;
     for (const known of [this.#own, this.#births, this.calls, this.receipts, this.rewordings, this.asked]) known.clear();
     this.outputs = new Map();
@@ -356,8 +386,6 @@ export class Store extends EventTarget {
     for (const record of this.records) this.#fold(record);
     this.locked = locked;  // the tree said so
     for (const [call, output] of this.outputs) output.text = printed.get(call)?.text ?? "";
-    this.#tell("earlier");
-    this.#tell("records");
   }
 
   /** @param {JournalRecord} record */

@@ -1,7 +1,7 @@
 // The shapes that come over the websocket (see web/connection.py and web/records.py).
 
 /**
- * @typedef {"idle"|"thinking"|"acting"|"waiting"|"paused"|"done"|"failed"|"cancelled"} State
+ * @typedef {"opening"|"idle"|"thinking"|"acting"|"waiting"|"paused"|"done"|"failed"|"cancelled"} State
  *
  * @typedef {object} TreeNode
  * @property {string} path
@@ -48,6 +48,7 @@
  * @property {string} journal
  * @property {number} last number of the newest record when it was asked for
  * @property {boolean} readonly
+ * @property {boolean} [opening] only its end is known yet
  * @property {boolean} [example] it comes with the product and is none of the user's own
  * @property {string} [foreign] why this installation did not make it, if so
  * @property {Prices} [prices] what a million tokens cost, if that is known
