@@ -3,7 +3,9 @@
 A journal of so many records, the whole server, and a browser that has the page open on another session. Measured from
 the moment in which a person chooses the session, in the page, to the frame in which its newest messages are there in
 full, and to the one in which every record has come. Cold: the server reads the journal for the first time; warm: it was
-read before, as when somebody goes back and forth between sessions.
+read before, as when somebody goes back and forth between sessions. A session is opened to look at it, and to go on with
+it. What the processor worked until then, and how many messages the page sent, is told as well: on a machine that does
+other things, too, that is what can be compared.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -27,48 +30,75 @@ from tests.acceptance.product import NO_MODULES, Product, Server
 from tests.web.browser import ARGUMENTS, chromium
 from tests.web.long import long_journal
 
-_OPEN: Final = """async ([session, last]) => {
-    const began = performance.now();
-    const took = {};
-    location.hash = `replay:${session}`;
-    await new Promise((done) => {
-        const look = () => {
-            const newest = [...document.querySelectorAll(".dialogue .entry")].pop();
-            const filled = newest && Number(newest.dataset.n) > last - 200 && !document.querySelector(".entry-body.awaited");
-            took.begun ??= document.querySelector(".dialogue .entry") ? performance.now() - began : undefined;
-            if (filled) took.shown ??= performance.now() - began;
-            const all = location.hash.includes(session) ? document.querySelector("[data-role=replay-total]").textContent : "";
-            if (took.begun && new RegExp(`^\\\\D*${last}$`).test(all.replace(/[.,\\s]/g, ""))) took.all ??= performance.now() - began;
-            if ((took.shown && took.all) || performance.now() - began > 120000) done();
-            else requestAnimationFrame(look);
-        };
-        look();
-    });
-    return took;
+_OPEN: Final = """([session, last]) => {
+    window.opened = { began: performance.now() };
+    const took = window.opened;
+    location.hash = session;
+    const look = () => {
+        const now = performance.now() - took.began;
+        const newest = [...document.querySelectorAll(".dialogue .entry")].pop();
+        if (newest && Number(newest.dataset.n) > last - 200 && !document.querySelector(".entry-body.awaited")) took.shown ??= now;
+        const above = document.querySelector("button.earlier");
+        if (took.shown && !above.hidden && /[(]\\d/.test(above.textContent)) took.all ??= now;
+        if (!took.all && now < 120000) requestAnimationFrame(look);
+    };
+    look();
 }"""
 
 
-def opened(page: Page, server: Server, session: str, last: int) -> dict[str, float]:
-    """Milliseconds to what `_OPEN` sees, and of the processor in server and page; leaves the session again."""
-    metrics = page.context.new_cdp_session(page)
-    metrics.send("Performance.enable")
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """Milliseconds of the processor, and messages of the page, so far."""
 
-    def worked() -> tuple[float, float]:
-        fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-        tasks = next(
-            one["value"]
-            for one in metrics.send("Performance.getMetrics")["metrics"]
-            if one["name"] == "TaskDuration"
-        )
-        return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK"), tasks * 1000
+    server: float
+    page: float
+    asked: int
 
-    before = worked()
-    took = page.evaluate(_OPEN, [session, last])
-    after = worked()
-    took |= {"server": after[0] - before[0], "page": after[1] - before[1]}
-    page.keyboard.press("Alt+Shift+N")
-    page.wait_for_function("() => !document.querySelector('.dialogue .entry')")
-    return {name: float(ms) for name, ms in took.items()}
+    def since(self, before: _Spent, when: str) -> dict[str, float]:
+        return {
+            f"server {when}": self.server - before.server,
+            f"page {when}": self.page - before.page,
+            f"asked {when}": self.asked - before.asked,
+        }
+
+
+class _Watched:
+    """A page, what it sends, and the server's process."""
+
+    def __init__(self, page: Page, server: Server) -> None:
+        self.page = page
+        self._server = server
+        self._asked = 0
+        page.on("websocket", lambda socket: socket.on("framesent", lambda _: self._count()))
+        self._metrics = page.context.new_cdp_session(page)
+        self._metrics.send("Performance.enable")
+
+    def _count(self) -> None:
+        self._asked += 1
+
+    def spent(self) -> _Spent:
+        fields = Path(f"/proc/{self._server.process.pid}/stat").read_text().rpartition(")")[2].split()
+        metrics = self._metrics.send("Performance.getMetrics")["metrics"]
+        tasks = next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+        server = (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+        return _Spent(server, tasks * 1000, self._asked)
+
+    def opened(self, session: str, last: int) -> dict[str, float]:
+        """What opening a session took until its newest messages were there (`shown`), and until all was (`all`);
+        leaves it again. The processor's time up to `shown` includes the moment in which that was noticed."""
+        before, took = self.spent(), dict[str, float]()
+        self.page.evaluate(_OPEN, [session, last])
+        for what in ("shown", "all"):
+            self.page.wait_for_function(f"() => window.opened.{what}", timeout=120_000)
+            took |= self.spent().since(before, what)
+            took[what] = float(self.page.evaluate(f"window.opened.{what}"))
+        self.page.keyboard.press("Alt+Shift+N")
+        self.page.wait_for_function("() => !document.querySelector('.dialogue .entry')")
+        return took
+
+
+def _name(what: str, when: str) -> str:
+    return f"{what} {when}".strip()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -79,6 +109,8 @@ def main(arguments: Sequence[str]) -> None:
     chosen = parser.parse_args(arguments)
     cold: list[dict[str, float]] = []
     warm: list[dict[str, float]] = []
+    live: list[dict[str, float]] = []
+    open_: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
         data = Path(made) / "data"
         journal = long_journal(data / "sessions", chosen.records)
@@ -91,36 +123,40 @@ def main(arguments: Sequence[str]) -> None:
         for _ in range(chosen.rounds):
             with product.serving() as server:
                 page = browser.new_page(viewport={"width": 1280, "height": 800})
+                watched = _Watched(page, server)
                 page.goto(f"http://127.0.0.1:{server.port}/?token={server.token}")
                 page.wait_for_selector('[data-role=connection][data-state="open"]')
-                cold.append(opened(page, server, session, chosen.records))
-                warm.append(opened(page, server, session, chosen.records))
+                cold.append(watched.opened(f"replay:{session}", chosen.records))
+                warm.append(watched.opened(f"replay:{session}", chosen.records))
+                # Once more to go on with it, which the server reads anew.
+                live.append(watched.opened(session, chosen.records))
+                open_.append(watched.opened(session, chosen.records))
                 page.close()
         browser.close()
 
     def middle(some: Sequence[dict[str, float]], what: str) -> float:
         return statistics.median(one.get(what, float("nan")) for one in some)
 
-    print(f"A session of {chosen.records:,} records; the middle of {chosen.rounds} rounds.")
-    found = {
-        "cold, newest messages": middle(cold, "shown"),
-        "cold, all records": middle(cold, "all"),
-        "warm, newest messages": middle(warm, "shown"),
-        "warm, all records": middle(warm, "all"),
-        "cold, processor of the server": middle(cold, "server"),
-        "warm, processor of the server": middle(warm, "server"),
-        "cold, the page's own work": middle(cold, "page"),
-        "warm, the page's own work": middle(warm, "page"),
-        "reading and folding the journal, processor": read,
+    print(f"A session of {chosen.records:,} records; the middle of {chosen.rounds} rounds, in ms.")
+    ways = {
+        "to look at, cold": cold,
+        "to look at, warm": warm,
+        "to go on with, cold": live,
+        "to go on with, open": open_,
     }
-    kept.table(["", "ms"], [[name, f"{ms:,.0f}"] for name, ms in found.items()])
-    kept.targets(
-        [
-            Target("opened for the first time, newest messages", found["cold, newest messages"], 1000, "ms"),
-            Target("opened again, newest messages", found["warm, newest messages"], 1000, "ms"),
-        ]
-    )
-    kept.numbers({"records": chosen.records, **found})
+    found = {
+        f"{way}, {_name(what, when)}": middle(rounds, _name(what, when))
+        for way, rounds in ways.items()
+        for when in ("shown", "all")
+        for what in ("", "server", "page", "asked")
+    }
+    columns = [_name(what, when) for when in ("shown", "all") for what in ("", "server", "page", "asked")]
+    titles = ["newest messages", "… server's processor", "… page's work", "… messages sent"]
+    titles += [f"all: {title.removeprefix('… ')}" for title in ["on the wall", *titles[1:]]]
+    kept.table(["", *titles], [[way, *(f"{found[f'{way}, {one}']:,.0f}" for one in columns)] for way in ways])
+    print(f"\nReading and folding the journal takes {read:,.0f} ms of the processor.")
+    kept.targets([Target(f"newest messages, {way}", found[f"{way}, shown"], 1000, "ms") for way in ways])
+    kept.numbers({"records": chosen.records, "read": read, **found})
 
 
 if __name__ == "__main__":
