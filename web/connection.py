@@ -82,6 +82,8 @@ class Opening:
 
     records: Mapping[int, Record]
     folder: Path
+    early: dict[int, Fields]
+    """What was made of them before more was known."""
     waiting: list[tuple[str, str | int | None, Mapping[str, object]]] = field(default_factory=list)
     task: asyncio.Task[None] | None = None
 
@@ -291,7 +293,7 @@ class Connection:
         folder = self._runtime.store.path_of(name)
         rendered = self._desk.rendered
         has = await show_end(self._line, name, newest, held, rendered, folder, self._turn, readonly=readonly)
-        self._opening = Opening({record.n: record for record in newest}, folder)
+        self._opening = Opening({record.n: record for record in newest}, folder, has.early)
         self._opening.task = self._tasks.create_task(self._finish(self._opening, opened, has))
 
     async def _finish(self, opening: Opening, opened: Callable[[], Awaitable[Session]], held: Held) -> None:
@@ -353,7 +355,9 @@ class Connection:
         if opening is None:
             return []
         records = [opening.records[n] for n in numbers if n in opening.records]
-        made = [await rendered.early(record, opening.folder, self._turn) for record in records]
+        for record in records:
+            opening.early[record.n] = await rendered.early(record, opening.folder, self._turn)
+        made = [opening.early[record.n] for record in records]
         return [{key: one[key] for key in ("n", "html", "messages") if key in one} for one in made]
 
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:

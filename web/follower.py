@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,7 +60,7 @@ class Held:
     first: int = 1
     path: str = "/"
     lazy: bool = False
-    early: Mapping[int, Fields] = field(default_factory=dict)
+    early: dict[int, Fields] = field(default_factory=dict)
     """How records were shown before the session was read, by number."""
     digest: str = ""
     """What the newest of them must be, then; empty: anything."""
@@ -93,6 +93,7 @@ class Follower:
         self._since = held.since if known else 0
         self._first = min(held.first, self._since) if held.lazy else 1
         self._corrected = False
+        self._unformatted: list[Record] = []
         self._bare_until = last - NEWEST if held.lazy else 0
 
     async def run(self) -> None:
@@ -170,6 +171,8 @@ class Follower:
         for record in records[begin:]:
             formatted = record.n > len(records) - NEWEST or record.n in shown
             made = self._rendered.at_hand(self._session, record) if formatted else None
+            if formatted and made is None:
+                self._unformatted.append(record)
             list_.append(made or bare(self._session, record))
             if not len(list_) % _SLICE:
                 await asyncio.sleep(0)
@@ -194,7 +197,7 @@ class Follower:
     async def _correct(self) -> None:
         """How records look, now that the session is read, as far as that is another way."""
         changed: list[JSON] = []
-        for n, before in self._held.early.items() if self._since else ():
+        for n, before in list(self._held.early.items()) if self._since else ():
             record = self._session.records(n - 1)[0]
             made = await self._rendered.message(self._session, record, self._turn)
             if (made["html"], made.get("messages")) != (before["html"], before.get("messages")):
@@ -204,8 +207,10 @@ class Follower:
             await self._line.send({"type": "rendered", "list": changed})
 
     async def _send_earlier(self) -> None:
-        """What is before that, from there back."""
+        """What is before that, from there back; not before the newest can be shown in full."""
         await self._correct()
+        for record in self._unformatted:
+            await self._rendered.message(self._session, record, self._turn)
         records = self._session.records()
         while self._first > 1:
             begin = max(0, self._first - 1 - TOGETHER)
