@@ -172,14 +172,12 @@ class SessionStore:
 
     def end(self, session_id: str) -> list[Record]:
         """The newest records of a long session of ours, by the end of its journal alone: what stands before them is not
-        looked at, and they are not folded. None of any other, which is read as quickly as a whole.
-
-        Raises:
-            UsageError: there is no such session.
+        looked at, and they are not folded. None of any other, which is read as quickly as a whole, and none where there
+        is no such session here.
         """
         try:
             return sealed_end(self.path_of(session_id) / FILE, self._reader(), _LONG, _END)
-        except OSError:
+        except (OSError, UsageError):
             return []
 
     def last_record(self, session_id: str) -> int:
