@@ -12,10 +12,11 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 from playwright.async_api import Error, Locator
 
-from ext_modules.sdk import Call, Module, Result, Value
+from ext_modules.sdk import Call, Module, Result, Value, egress
 from ext_modules.sdk.values import JSON
 
 from .chromium import Chromium, checked
@@ -69,10 +70,10 @@ async def serving() -> AsyncIterator[None]:
 
 
 @module.function(
-    impact=1, name="open", summary="Open a page in the browser.", body="url", exclusive=True, timeout=90
+    impact=1, name="open", summary="Open a page in the browser.", body="url", exclusive=True, timeout=690
 )
 async def open_page(call: Call, url: str = "", html: str = "") -> Result:
-    """Opens a page and gives what is on it, as `read` does. https://host/path works for hosts that a person allowed,
+    """Opens a page and gives what is on it, as `read` does. https://host/path: a host that is not allowed is asked about;
     file:///workspace/name.html for your files; or give the source of a page as `html`.
 
     ```browser.open
@@ -90,6 +91,8 @@ async def open_page(call: Call, url: str = "", html: str = "") -> Result:
     call.progress(f"opening {address or 'the page'}")
     tab.expect()
     try:
+        if address.startswith("https:"):  # Chromium would not wait for a person
+            await _way(address, call.remaining() - 70)
         if address:
             await tab.page.goto(address, timeout=1000 * max(1.0, min(60.0, call.remaining() - 2)))
         else:
@@ -101,6 +104,13 @@ async def open_page(call: Call, url: str = "", html: str = "") -> Result:
         raise PageFailed(_said(error)) from None
     await tab.follow()
     return await _content(tab, "tree")
+
+
+async def _way(address: str, within: float) -> None:
+    """Wait until a page's host can be reached, or is refused, which the page's own failure then tells."""
+    parts = urlsplit(address)
+    if parts.hostname:
+        await egress.wait_for_way(parts.hostname, parts.port or 443, max(1.0, within))
 
 
 @module.function(impact=0, summary="Read the open page.", states=_OPEN, timeout=30)

@@ -37,6 +37,21 @@ async def offer(socket: Path = SOCKET, port: int = PORT) -> asyncio.Server | Non
     return await asyncio.start_server(serve, HOST, port, limit=_CHUNK)
 
 
+async def wait_for_way(host: str, port: int, within: float, socket: Path = SOCKET) -> bool:
+    """Whether `host` can be reached; the far side may have to ask a person first, for whom programs do not wait as long."""
+    try:
+        async with asyncio.timeout(within):
+            reader, writer = await asyncio.open_unix_connection(socket, limit=_CHUNK)
+            try:
+                name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+                writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n\r\n".encode("ascii"))
+                return (await reader.readline()).split(b" ")[1:2] == [b"200"]
+            finally:
+                writer.close()
+    except (OSError, UnicodeError):  # there is no way out, or it took too long
+        return False
+
+
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, socket: Path) -> None:
     try:
         with contextlib.suppress(OSError):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from core.ports import JSON
 from core.records.calls import ClearanceAsk
-from iact.commands.asking import words
+from core.records.hosts import HostAsk
+from iact.commands.asking import host_words, words
 
 
 def shown_for(params: Mapping[str, JSON], provenance: Mapping[str, tuple[str, ...]] | None = None) -> str:
@@ -68,3 +69,13 @@ def test_no_value_has_a_line_of_its_own(value: str) -> None:
     assert shown[0].startswith("/a/b asks")
     assert shown[-1] == "  to: eve"
     assert all(line.startswith(("  body", "  | ")) for line in shown[2:-1])
+
+
+def test_a_host_is_named_as_what_it_is() -> None:
+    asked = HostAsk(module="web", host="docs.python.org", port=8443, seconds=1)
+    first, second = host_words("/a/b", asked).split("\n")
+    assert first == "/a/b: the module web wants to reach docs.python.org:8443, which nobody allowed so far."
+    assert second == "If you allow it, data can go there and come from there."
+    deceiving = HostAsk(module="web", host="a\u202e\n.example", port=443, seconds=1)
+    assert len(host_words("/", deceiving).split("\n")) == 2
+    assert "\\u202e" in host_words("/", deceiving)
