@@ -197,7 +197,7 @@ def test_first_messages_are_kept_offered_and_forgotten(tmp_path: Path) -> None:
                 await page.keyboard.press("Control+k")
                 await page.keyboard.type("keep what is in the message")
                 await page.keyboard.press("Enter")
-                await expect(page.locator("[data-role=news]")).to_contain_text("kept")
+                await expect(page.locator("[data-role=news]")).to_contain_text("offered when you begin")
                 # It is the server that keeps it: another browser has it, too.
                 other = await scene.page(width=390)
                 await other.get_by_role("button", name="Look at the log of today", exact=True).click()
