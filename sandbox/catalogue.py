@@ -38,6 +38,8 @@ LOCK = "requirements.lock"
 MANIFEST = "manifest.json"
 """In the folder of a module that we ship: what it describes itself with, so that nobody need start it to know."""
 _NAME = "^[a-z][a-z0-9_]{0,31}$"
+_PURPOSE = 600
+"""Characters of a manifest's purpose, at most."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -282,9 +284,10 @@ class Catalogue:
 
 
 def _told(manifest: bytes, lines: str) -> bytes:
-    """A module's manifest, whose first function says what there is in the workshop, too."""
+    """A module's manifest that says what there is in the workshop, too: its purpose to people, its first function to agents."""
     said = ext_module_pb2.Manifest.FromString(manifest)
     if said.functions and lines:
+        said.purpose = f"{said.purpose} {lines.partition(chr(10))[0]}"[:_PURPOSE]
         first = said.functions[0]
         first.documentation = f"{first.documentation.rstrip()}\n\n{lines}"
     return said.SerializeToString(deterministic=True)

@@ -56,6 +56,9 @@ def test_what_a_person_names_is_in_the_shell_and_agents_know_it(
     assert "Installed here, beside the usual commands, git and jq: " in seen
     assert "Python packages: idna 3.10" in seen
 
+    described = json.loads(product.run("module", "describe", "shell", "--json").stdout)
+    assert "Installed here, beside the usual commands, git and jq: " in described["manifest"]["purpose"]
+
     assert product.run("image", "build", "--plain").status == 0
     later = product.ask("And now?", session=answer.session)
     assert [record.body for record in later.records if record.kind == "result"][-1] == "none\n"
