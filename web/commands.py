@@ -93,6 +93,10 @@ class Client(Protocol):
         """The watched session; a new one is opened if there is none yet."""
         ...
 
+    def watched(self) -> Session:
+        """The watched session; raises UsageError if there is none."""
+        ...
+
     async def open(self, journal: str, held: Held) -> None:
         """Begin to look at a stored session."""
         ...

@@ -47,6 +47,8 @@ BURST: Final = 60
 _WHOLE: Final = 2_000_000
 """Characters of one record that are sent to be shown."""
 REFUSALS_BEFORE_CLOSE: Final = 120
+_NONE_WATCHED: Final = "No session is watched; say hello to one, or open one, first."
+
 _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
     (UsageError, "usage"),
     (JournalLocked, "locked"),
@@ -257,6 +259,16 @@ class Connection:
         assert self._session is not None
         return self._session
 
+    def watched(self) -> Session:
+        """The watched session: to look at what is there must not begin one.
+
+        Raises:
+            UsageError: none is watched.
+        """
+        if self._session is None:
+            raise UsageError(_NONE_WATCHED)
+        return self._session
+
     async def open(self, journal: str, held: Held) -> None:
         """Look at a stored session from now on."""
         examples = () if self._desk.around is None else self._desk.around.examples()
@@ -320,7 +332,7 @@ class Connection:
             UsageError: none is watched.
         """
         if self._past is None:
-            raise UsageError("No session is watched; say hello to one, or open one, first.")
+            raise UsageError(_NONE_WATCHED)
         return self._past
 
     def source(self, n: int) -> str:
@@ -412,7 +424,7 @@ class Connection:
             UsageError: none is watched.
         """
         if self._files is None:
-            raise UsageError("No session is watched; say hello to one, or open one, first.")
+            raise UsageError(_NONE_WATCHED)
         return self._files
 
     def offer(self, name: str, content: Content) -> str:

@@ -21,7 +21,7 @@ _COUNTED = 200
 class Watching(Protocol):
     """The side of a connection that these messages act on."""
 
-    async def session(self) -> Session: ...
+    def watched(self) -> Session: ...
 
 
 class ListPending(Message):
@@ -72,7 +72,7 @@ class Drop(Message):
 
 async def list_pending(client: Watching, message: ListPending) -> Fields:
     """Answer `pending`."""
-    session = await client.session()
+    session = client.watched()
     # A look at everything is made for the first page alone.
     rows = await session.effects.rows(fresh=message.start == 0 and message.count > 0)
     shown = [dict(row) for row in rows[message.start : message.start + message.count]]
@@ -81,13 +81,13 @@ async def list_pending(client: Watching, message: ListPending) -> Fields:
 
 async def show_patch(client: Watching, message: ShowPatch) -> Fields:
     """Answer `patch`."""
-    text = await (await client.session()).effects.patch(message.path)
+    text = await client.watched().effects.patch(message.path)
     return {"text": text, **_counted(text)}
 
 
 async def count_lines(client: Watching, message: CountLines) -> Fields:
     """Answer `counts`; what waits no longer is not in the list."""
-    effects = (await client.session()).effects
+    effects = client.watched().effects
     found: list[Fields] = []
     for path in message.paths:
         try:
@@ -100,14 +100,14 @@ async def count_lines(client: Watching, message: CountLines) -> Fields:
 
 async def apply(client: Watching, message: Apply) -> Fields:
     """Carry out `apply`."""
-    session = await client.session()
+    session = client.watched()
     settled = await session.effects.apply(message.paths, force=message.force, since=message.at)
     return settled.to_json()
 
 
 async def drop(client: Watching, message: Drop) -> Fields:
     """Carry out `drop`."""
-    session = await client.session()
+    session = client.watched()
     return (await session.effects.drop(message.paths, since=message.at)).to_json()
 
 

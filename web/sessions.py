@@ -132,7 +132,7 @@ class Client(Protocol):
         """From now on, tell of each session that changes."""
         ...
 
-    async def session(self) -> Session: ...
+    def watched(self) -> Session: ...
 
     def offer(self, name: str, content: Content) -> str: ...
 
@@ -288,7 +288,7 @@ async def import_archive(client: Client, message: ImportSession) -> Fields:
 
 
 async def find_text(client: Client, message: Find) -> Fields:
-    session = await client.session()
+    session = client.watched()
     records = session.records(0)
     until = len(records) if message.at is None else message.at
 

@@ -29,12 +29,12 @@ class ShowTimeline(Message):
 class Watching(Protocol):
     """The side of a connection that this message acts on."""
 
-    async def session(self) -> Session: ...
+    def watched(self) -> Session: ...
 
 
 async def show_timeline(client: Watching, message: ShowTimeline) -> Fields:
-    """Answer `timeline`."""
-    records = list((await client.session()).records())
+    """Answer `timeline`; who watches nothing is told so, since a look must not begin a session."""
+    records = list(client.watched().records())
     return await asyncio.to_thread(lambda: timeline_fields(waterfall(records)))
 
 

@@ -15,6 +15,7 @@ from typing import Final, get_args
 
 from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
 from core.gate.level import level
+from core.language.labels import shorten
 from core.plan.forms import read_plan
 from core.plan.model import PlanError
 from core.ports import JSON
@@ -75,6 +76,9 @@ from core.tree.uploads import LARGEST, upload_content
 
 LARGEST_UPLOAD: Final = LARGEST
 """Bytes of one file that a user hands to a session."""
+
+_RETOLD: Final = 8000
+"""Characters of a message as it is retold to a new session."""
 
 _NEVER_SAID: Final = "A message must hold some text."
 
@@ -574,12 +578,17 @@ class Session:
     async def summary(self) -> str:
         """What a new session must know to go on from this one: a summary, and what was said since without an answer.
 
+        What is too short for a summary is what was said itself.
+
         Raises:
             UsageError, ModelError: as `compress`.
         """
         own = [one for one in self._live.records if one.agent == "/"]
         wrote = [one for one in own if getattr(one.content, "generation", None) or one.kind == "compress"]
-        newest = wrote[-1] if wrote and wrote[-1].kind == "compress" else await self.compress()
+        fresh = wrote[-1] if wrote and wrote[-1].kind == "compress" else None
+        if fresh is None and self._turns.is_short(self._find("/")):
+            return "\n\n".join(["From an earlier session.", *_said(own)])
+        newest = fresh or await self.compress()
         waiting = [one.text for one in self._find("/").mail.inbox if one.kind == "say"]
         return "\n\n".join([newest.body, *waiting])
 
@@ -778,6 +787,22 @@ class Session:
 
 def _anybody(agent: str) -> bool:
     return True
+
+
+def _said(own: Iterable[Record]) -> Iterable[str]:
+    """What the user said to the root, in the words that were chosen last, and what it answered; nothing of it very long."""
+    told: dict[int, str] = {}
+    for one in own:
+        match one.content:
+            case Say() | Reply():
+                told[one.n] = (
+                    f"{'I said' if one.kind == 'say' else 'You answered'}: {shorten(one.body, _RETOLD, None)}"
+                )
+            case Reword(of=n) if n in told:
+                told[n] = f"I said: {shorten(one.body, _RETOLD, None)}"
+            case Withdraw(of=n):
+                told.pop(n, None)
+    return told.values()
 
 
 def _text(text: str) -> str:

@@ -127,6 +127,15 @@ class Turns:
         if await self._write(generation, self._models.model(agent.model), prepared.newest):
             self._finish(generation)
 
+    def is_short(self, agent: Agent) -> bool:
+        """Whether there is too little history to be compressed."""
+        return cut_of(self._live.tree, agent, self._unnoted(agent).newest) is None
+
+    def _unnoted(self, agent: Agent) -> Prepared:
+        """What the agent would be asked now, with nothing that others have to tell it."""
+        minute = self._live.clock.now().strftime("%Y-%m-%d %H:%M UTC")
+        return prepare(self._live.tree, agent, Seen(minute, agent.directory), notes={})
+
     async def compress(self, root: Agent) -> Record:
         """A person wants the root's history summarized and cut, also where that takes more than is left of its tokens.
 
@@ -137,8 +146,7 @@ class Turns:
         live, tree = self._live, self._live.tree
         if root.active:
             raise UsageError("The root agent is at work; compress its history when it has answered.")
-        minute = live.clock.now().strftime("%Y-%m-%d %H:%M UTC")
-        prepared = prepare(tree, root, Seen(minute, root.directory), notes={})
+        prepared = self._unnoted(root)
         if cut_of(tree, root, prepared.newest) is None:
             raise UsageError("There is too little history yet to be compressed.")
         role = summarizer(tree, root)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from core.session.replay import replay
 from tests.acceptance.conftest import Stage
-from tests.acceptance.product import NO_MODULES
+from tests.acceptance.product import NO_MODULES, Product
 from tests.acceptance.test_browser import page_of
 from tests.acceptance.test_scenes import served
-from tests.endpoint import Reply, Request
+from tests.endpoint import Endpoint, Reply, Request
 
 LONG = "word " * 1500
 
@@ -29,7 +30,7 @@ def answers(request: Request) -> Reply | str:
         return "There is none, I see."
     if "ummar" in asked and "Question" not in asked:
         return "They asked questions."
-    return f"Answer {request.turn}. {LONG}"
+    return Reply(f"Answer {request.turn}. {LONG}", completion=1_700_000 if "a dear one" in asked else None)
 
 
 def test_limits_are_said_and_dealt_with_in_place(stage: Stage) -> None:
@@ -75,6 +76,57 @@ def test_limits_are_said_and_dealt_with_in_place(stage: Stage) -> None:
         expect(last).to_contain_text("Answer")
         (journal,) = product.journals()
     replay(journal.parent, verify=True)
+
+
+@pytest.mark.no_prefix_law  # what was compressed begins anew
+def test_a_long_session_is_compressed_and_begun_anew_from_a_summary(stage: Stage) -> None:
+    """Both are offered once most of the tokens are used; what is begun anew holds the summary, for a person to send."""
+    endpoint = Endpoint(answers)  # one of its own: there are two sessions, and one of them begins anew
+    with endpoint:
+        product = stage.product(endpoint, **NO_MODULES)
+        compressed_and_begun_anew(endpoint, product)
+
+
+def compressed_and_begun_anew(endpoint: Endpoint, product: Product) -> None:
+    with served(product) as server, page_of(server) as page:
+        field = page.locator("#composer-text")
+        bar = page.locator(".budget-bar")
+        field.fill("Question, a dear one?")
+        page.keyboard.press("Enter")
+        expect(bar).to_contain_text("1.7M of 2.0M tokens used")
+        expect(field).to_be_visible()
+        bar.get_by_role("button", name="Compress").click()
+        expect(bar.get_by_role("alert")).to_have_text("There is too little history yet to be compressed.")
+        # A new session can begin from what was said all the same.
+        dear = page.url
+        bar.get_by_role("button", name="New session from a summary").click()
+        expect(field).to_have_value(
+            re.compile(
+                r"^From an earlier session.\n\nI said: Question, a dear one\?\n\nYou answered: Answer 0\. word",
+                re.DOTALL,
+            )
+        )
+        assert not endpoint.requests[1:]
+        page.goto(dear)
+        for number in range(4):
+            field.fill(f"Question {number}?")
+            page.keyboard.press("Enter")
+            expect(page.locator(".entry.reply")).to_have_count(number + 2)
+        bar.get_by_role("button", name="Compress").click()
+        expect(page.locator(".dialogue")).to_contain_text("They asked questions.")
+        expect(bar.get_by_role("button", name="Compress")).to_be_enabled()
+        assert bar.get_by_role("alert").inner_text() == ""
+        before = page.url
+        bar.get_by_role("button", name="New session from a summary").click()
+        expect(field).to_have_value(re.compile("They asked questions"))
+        expect(page.locator(".entry")).to_have_count(0)
+        asked = sum("Question" not in one.last for one in endpoint.requests)
+        assert asked == 1, "what was compressed just now is not summarized again"
+        page.keyboard.press("Enter")
+        expect(page.locator(".entry.reply")).to_have_count(1)
+        assert page.url != before
+    for journal in product.journals():
+        replay(journal.parent, verify=True)
 
 
 def test_a_budget_that_ends_says_what_to_do_on_the_command_line(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Final, Literal
@@ -13,7 +14,7 @@ from core.ports import CatalogueEntry
 from core.session.catalogue import Known
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import browsing
-from tests.web.fake import FakeSession
+from tests.web.fake import FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_approvals_page import ask
 from tests.web.test_memories_page import CHEESE, ROCK, Shelf
@@ -148,6 +149,46 @@ def test_axe_finds_nothing_in_a_variable_in_memory_and_while_a_file_is_dragged(
                 await page.evaluate(DRAG)
                 await expect(page.locator("[data-role=drop]")).to_be_visible()
                 await check(page, "drop zone")
+
+    run(test)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_nothing_where_something_waits_or_is_missing(
+    width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """Messages that wait, one that is changed, a pause, files, the timeline, notifications, an address of no session."""
+
+    async def test() -> None:
+        session = everything()
+        said = session.append("say", body="And this, when you can.")
+        async with stage(session) as scene:
+            page = await scene.page("demo", width=width, height=800, scheme=scheme)
+            queued = replace(node("/", "thinking", doing="", used=8400), queued=(said.n,))
+            session.show(queued, replace(node("/analyst", "paused", used=5200), paused=True))
+            await expect(page.locator(".queued")).to_have_count(1)
+            await expect(page.locator(".held")).to_contain_text("/analyst is paused.")
+            await check(page, "a message that waits, and a pause")
+            await page.locator(".queued").get_by_role("button", name="Edit").click()
+            await expect(page.locator(".queued textarea")).to_be_focused()
+            await check(page, "a message that is changed")
+            await page.locator(".queued").get_by_role("button", name="Cancel").click()
+            await page.keyboard.press("Escape")
+            if width < 700:
+                await page.get_by_role("button", name="Details", exact=True).click()
+            for tab in ("Files", "Timeline"):
+                await page.get_by_role("tab", name=tab).click()
+                await expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+                await check(page, tab)
+            await page.keyboard.press("Escape")
+            await page.locator("[data-role=sessions]").click()
+            await page.get_by_text("Notifications").click()
+            await expect(page.get_by_role("checkbox", name="Notify me")).to_be_visible()
+            await check(page, "notifications")
+            page = await scene.page("gone", width=width, height=800, scheme=scheme)
+            await expect(page.get_by_role("button", name="All sessions")).to_be_visible()
+            await check(page, "an address of no session")
 
     run(test)
 

@@ -352,6 +352,29 @@ def test_from_an_address_of_no_session_the_sessions_are_reached(width: int) -> N
     run(test)
 
 
+def test_a_page_that_is_led_to_no_session_says_so() -> None:
+    """As a link to a session does that was deleted meanwhile, in a page that shows another."""
+
+    async def test() -> None:
+        async with stage(busy_session()) as scene:
+            page = await scene.page("demo")
+            await expect(page.locator(".card.result")).to_be_visible()
+            await page.get_by_role("tab", name="Timeline").click()
+            await expect(page.locator(".timeline-track").first).to_be_visible()
+            known = set(scene.runtime.known)
+            await page.evaluate("location.hash = 'gone'")
+            missing = page.get_by_role("alert").filter(has_text="This session does not exist")
+            await expect(missing).to_be_visible(timeout=5000)
+            await expect(page.locator(".entry")).to_have_count(0)
+            await page.get_by_role("tab", name="Context").click()
+            await page.get_by_role("tab", name="Timeline").click()
+            await expect(page.locator("#inspector-panel")).to_contain_text("Nothing has been done yet.")
+            await expect(missing).to_be_visible()
+            assert set(scene.runtime.known) == known, "a look begins no session"
+
+    run(test)
+
+
 def test_an_intervention_says_where_it_was_read() -> None:
     async def test() -> None:
         session = FakeSession("s")
@@ -474,11 +497,13 @@ def test_ten_thousand_records_stay_quick() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 768, 1024, 1440])
-def test_nothing_sticks_out_at_any_width(width: int, scheme: Literal["light", "dark"]) -> None:
+@pytest.mark.parametrize(("width", "height"), [(360, 720), (640, 400), (768, 720), (1024, 720), (1440, 720)])
+def test_nothing_sticks_out_at_any_width(width: int, height: int, scheme: Literal["light", "dark"]) -> None:
+    """640 × 400 is what a window of 1280 × 800 has at 200 %."""
+
     async def test() -> None:
         async with stage(busy_session()) as scene:
-            page = await scene.page("demo", width=width, height=720, scheme=scheme)
+            page = await scene.page("demo", width=width, height=height, scheme=scheme)
             await expect(page.locator(".card.result")).to_be_visible()
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             await expect(page.locator("[data-role=text]")).to_be_in_viewport()
@@ -489,6 +514,14 @@ def test_nothing_sticks_out_at_any_width(width: int, scheme: Literal["light", "d
                     await expect(page.locator(pane)).not_to_be_visible()
                     await button.click()
                 await expect(page.locator(pane)).to_be_in_viewport()
+                await page.keyboard.press("Escape")
+            for key, name in (("G", "Settings"), ("O", "Modules")):
+                await page.keyboard.press(f"Alt+Shift+{key}")
+                dialog = page.get_by_role("dialog", name=name)
+                await expect(dialog.get_by_role("button", name="Close")).to_be_in_viewport(ratio=1)
+                assert await dialog.evaluate(
+                    "dialog => dialog.scrollWidth <= dialog.clientWidth && dialog.getBoundingClientRect().bottom <= innerHeight"
+                )
                 await page.keyboard.press("Escape")
 
     run(test)

@@ -67,7 +67,7 @@ export class TimelineView {
     this.#asking = true;
     try {
       await styled("timeline");
-      const told = /** @type {Told} */ (await this.ask("timeline", {}));
+      const told = /** @type {Told} */ (this.store.last ? await this.ask("timeline", {}) : { started: "", ms: 0, agents: [], spans: [], critical: 0, more: 0 });
       if (told.started !== this.#told?.started) this.#most = AT_ONCE;
       this.#told = told;
       this.#answered = about;
