@@ -177,8 +177,9 @@ def test_axe_finds_nothing_where_something_waits_or_is_missing(
             await page.keyboard.press("Escape")
             if width < 700:
                 await page.get_by_role("button", name="Details", exact=True).click()
-            for tab in ("Files", "Timeline"):
+            for tab, there in (("Files", ".inspector > *"), ("Timeline", ".timeline-track")):
                 await page.get_by_role("tab", name=tab).click()
+                await expect(page.locator(there).first).to_be_visible()
                 await expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
                 await check(page, tab)
             await page.keyboard.press("Escape")
