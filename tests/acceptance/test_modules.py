@@ -119,14 +119,18 @@ def test_an_agent_writes_a_module_and_another_uses_it_once_a_person_approved(sta
     product = stage.product(endpoint)
     with served(product) as server:
         spoken = speak(product, server, "Write a scout.")
-        until(
-            lambda: bool([one for one in spoken.records() if one.kind == "reply" and one.agent == "/"]), "it"
-        )
+        until(lambda: any(one.kind == "host" for one in spoken.records()), "the question", within=120)
+        asked = next(one for one in spoken.records() if one.kind == "host")
+        assert (asked.text("module"), asked.text("host")) == ("scout", "example.invalid")
+        with server.connect() as socket:
+            acknowledged(socket, {"type": "hello", "session": spoken.session, "since": asked.n})
+            acknowledged(socket, {"type": "clear", "call": asked.n, "allow": False})
+        answered(spoken, 1)
 
         records = spoken.records()
         assert [one.text("status") for one in of(records, "result", "DEPLOY")] == ["ok"]
         contained = of(records, "result", "scout.reach")[0]
-        assert (contained.text("status"), contained.body) == ("ok", "There is no way out.")
+        assert (contained.text("status"), contained.body) == ("ok", "HTTP/1.1 403 Forbidden")
         assert of(records, "gate", "scout.reach")[0].number("impact") == 1, "nobody approved it"
 
         listed = json.loads(product.run("module", "list", "--json").stdout)
