@@ -67,7 +67,7 @@ def choose(page: Page, path: str) -> None:
 def records_known(page: Page) -> int:
     """How many records the page says it has of the session."""
     text = page.locator("[data-role=inspector]").inner_text()
-    found = re.search(r"^Records\n+(\d+)$", text, re.MULTILINE)
+    found = re.search(r"^Journal entries\n+(\d+)$", text, re.MULTILINE)
     assert found is not None, text
     return int(found[1])
 
