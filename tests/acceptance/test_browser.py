@@ -73,10 +73,10 @@ def records_known(page: Page) -> int:
 
 
 def keep_screenshot(page: Page, name: str, folder: Path) -> None:
-    """Take a picture; it goes into the documentation if there is none, or with UPDATE_SCREENSHOTS set."""
+    """Take a picture; with UPDATE_SCREENSHOTS set it goes into the documentation."""
     taken = folder / name
     page.screenshot(path=taken)
-    if os.environ.get("UPDATE_SCREENSHOTS") or not (SCREENSHOTS / name).exists():
+    if os.environ.get("UPDATE_SCREENSHOTS"):
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(taken, SCREENSHOTS / name)
 
