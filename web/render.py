@@ -10,11 +10,12 @@ name in it. Each block says by itself in which direction it is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 from urllib.parse import urlsplit
 
+from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
@@ -147,6 +148,48 @@ def _tasks(state: StateCore) -> None:
             before.attrSet("class", "has-task")
 
 
+_ADDRESS: Final = re.compile(r"(?<!\w)https?://[^\s<>\"]{1,2000}")
+_AFTER: Final = ".,;:!?…'*_~|]}’”»。，、；：！？）」』"
+"""What ends a sentence and not an address."""
+
+
+def _addresses(state: StateCore) -> None:
+    """An address that stands in a text by itself is a link, too: agents write where to look without marking it."""
+    for inline in state.tokens:
+        if not inline.children or not any("://" in one.content for one in inline.children):
+            continue
+        inside, made = 0, list[Token]()
+        for token in inline.children:
+            inside += token.nesting if token.type in ("link_open", "link_close") else 0
+            made += [token] if inside or token.type != "text" else _linked(token, state.md)
+        inline.children = made
+
+
+def _linked(token: Token, markdown_it: MarkdownIt) -> Iterator[Token]:
+    """A piece of text, divided at the addresses in it."""
+    text, begun = token.content, 0
+    for found in _ADDRESS.finditer(text):
+        address = found[0][: _end(found[0])]
+        if not _allowed(address) or "@" in urlsplit(address).netloc:
+            continue  # what stands before an @ is no host, and looks like one
+        target = markdown_it.normalizeLink(address)
+        yield Token("text", "", 0, content=text[begun : found.start()])
+        yield Token("link_open", "a", 1, attrs={"href": target})
+        yield Token("text", "", 0, content=address)
+        yield Token("link_close", "a", -1)
+        begun = found.start() + len(address)
+    yield Token("text", "", 0, content=text[begun:]) if begun else token
+
+
+def _end(address: str) -> int:
+    """Where an address ends in what stood there up to the next blank: before marks and brackets that close nothing."""
+    end, unopened = len(address), address.count(")") - address.count("(")
+    while address[end - 1] in _AFTER or (address[end - 1] == ")" and unopened > 0):
+        unopened -= address[end - 1] == ")"
+        end -= 1
+    return end
+
+
 def _allowed(address: str) -> bool:
     try:
         parts = urlsplit(address)
@@ -163,6 +206,7 @@ def _host(address: str) -> str:
 _PARSER: Final = parser.build(_Renderer)
 _PARSER.core.ruler.push("tasks", _tasks)
 _PARSER.core.ruler.push("directed", _directed)
+_PARSER.core.ruler.push("addresses", _addresses)
 
 UNFORMATTED: Final = "This text is too complex to be formatted; here it is as it was written."
 

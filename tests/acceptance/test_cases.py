@@ -23,13 +23,16 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 from websockets.sync.client import ClientConnection
 
 from core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server
+from tests.acceptance.test_browser import SLOW, page_of
 from tests.acceptance.test_clearance import PATIENCE, records, serving, tell
 from tests.acceptance.test_hosts import hosts
+from tests.acceptance.test_scenes import served
 from tests.endpoint import Request
 from tests.sandbox.calling import need_bubblewrap
 from tests.sandbox.outside import Serve
@@ -433,4 +436,105 @@ def test_what_thirty_pages_say_is_cited_where_it_stands_and_contradictions_are_n
         ("web", "search.test", "policy"), ("web", "guide.wiki.test", "policy"), ("web", "rails.wiki.test", "policy"),
         ("web", "news.test", "always"), ("web", "forum.test", "session"), ("web", "archive.test", "once"),
     }  # fmt: skip
+    verifies(product)
+
+
+# --- a service with a data base: written, tested, opened by its user -----------------------------------
+
+SERVICE: Final = """\
+import html, os, sqlite3
+from contextlib import closing
+from urllib.parse import parse_qs
+
+DATABASE = os.environ.get("WATERED", "/tmp/watered.sqlite")
+PAGE = "<title>Watered</title><h1>Watered</h1><form method=post><label>Plant <input name=plant></label> \\
+<button>Watered</button></form><ul>{}</ul>"
+
+
+def app(environ, start_response):
+    with closing(sqlite3.connect(DATABASE)) as base, base:
+        base.execute("CREATE TABLE IF NOT EXISTS watered (plant TEXT, at TEXT DEFAULT CURRENT_TIMESTAMP)")
+        if environ["REQUEST_METHOD"] == "POST":
+            form = parse_qs(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])).decode())
+            base.execute(f"INSERT INTO watered (plant) VALUES ('{form['plant'][0]}')")
+            start_response("303 See Other", [("Location", "/")])
+            return [b""]
+        rows = base.execute("SELECT plant, count(*) FROM watered GROUP BY plant ORDER BY plant").fetchall()
+    start_response("200 OK", [("Content-Type", "text/html; charset=utf-8")])
+    return [PAGE.format("".join(f"<li>{html.escape(plant)}: {n}</li>" for plant, n in rows)).encode()]
+"""
+CHECKS: Final = """\
+import io, unittest
+from urllib.parse import urlencode
+from wsgiref.util import setup_testing_defaults
+from service import app
+
+
+def ask(**form):
+    body = urlencode(form).encode()
+    environ = {"REQUEST_METHOD": "POST" if form else "GET", "CONTENT_LENGTH": str(len(body)), "wsgi.input": io.BytesIO(body)}
+    setup_testing_defaults(environ)
+    status = []
+    text = b"".join(app(environ, lambda line, headers: status.append(line[:3]))).decode()
+    return status[0], text
+
+
+class Service(unittest.TestCase):
+    def test_what_is_watered_is_counted(self):
+        for _ in range(2):
+            self.assertEqual(ask(plant="Ivy")[0], "303")
+        self.assertIn("<li>Ivy: 2</li>", ask()[1])
+
+    def test_any_name_will_do(self):
+        ask(plant="Ada's <fern>")
+        self.assertIn("<li>Ada&#x27;s &lt;fern&gt;: 1</li>", ask()[1])
+"""
+TRY: Final = "```shell.run\nrm -f watered.sqlite; WATERED=watered.sqlite python3 -m unittest\n```"
+BUILDING: Final = (
+    f"~~~files.write path=service.py\n{SERVICE}~~~\n\n~~~files.write path=test_service.py\n{CHECKS}~~~\n\n{TRY}",
+    "A name with an apostrophe breaks the statement; it becomes a parameter.\n\n"
+    "~~~files.edit path=service.py\n<<<<<<<\n(f\"INSERT INTO watered (plant) VALUES ('{form['plant'][0]}')\")\n=======\n"
+    f'("INSERT INTO watered (plant) VALUES (?)", (form["plant"][0],))\n>>>>>>>\n~~~\n\n{TRY}\n\n'
+    "```sql.query database=watered.sqlite\nSELECT plant, count(*) AS times FROM watered GROUP BY plant ORDER BY plant\n```",
+    "```files.read path=service.py\n```",
+    "```app.serve source=$read_1\n```",
+)
+
+
+def builder(request: Request) -> str:
+    if request.turn < len(BUILDING):
+        return BUILDING[request.turn]
+    (address,) = set(re.findall(r"http://[0-9a-f]{16}\.localhost:\d+/", request.last))
+    return f"Tick your plants off here: {address}"
+
+
+def test_a_service_with_a_data_base_is_written_tested_and_opened_by_its_user(stage: Stage) -> None:
+    product = stage.product(stage.endpoint(builder))
+    with served(product) as server, page_of(server) as page:
+        message = page.get_by_role("textbox", name="Message")
+        message.fill("We forget who watered what. Could we have a small page where we tick it off?")
+        message.press("Enter")
+        link = page.get_by_role("log", name="Messages").locator("a[href*='.localhost:']").last
+        with page.expect_popup() as popup:
+            link.click(timeout=SLOW)
+        app = popup.value
+        expect(app.get_by_role("listitem")).to_have_count(0)
+        for plant, times in (("Ivy", 1), ("Ada's <fern>", 1), ("Ivy", 2)):
+            app.get_by_label("Plant").fill(plant)
+            app.get_by_role("button", name="Watered").click()
+            expect(app.get_by_text(f"{plant}: {times}", exact=True)).to_be_visible()
+        app.reload()
+        expect(app.get_by_role("listitem")).to_have_text(["Ada's <fern>: 1", "Ivy: 2"])
+        assert app.evaluate("window.opener") is None
+        address = app.url
+
+    found = records(product)
+    before, after = of(found, "shell.run")
+    assert ("sqlite3.OperationalError" in before.body, exit_status(before)) == (True, 1)
+    assert ("Ran 2 tests" in after.body, exit_status(after)) == (True, 0)
+    (asked,) = of(found, "sql.query")
+    assert "| Ivy | 2 |" in asked.body
+    (opened,) = of(found, "app.serve")
+    assert address in opened.body
+    assert origins(found) == set(), "none of it needs a host"
     verifies(product)

@@ -230,6 +230,34 @@ def test_links_lead_only_to_web_and_mail_and_show_the_host() -> None:
     assert "ftp://x.test/" in checked.text
 
 
+@pytest.mark.parametrize(
+    ("written", "links"),
+    [
+        ("Open http://a.localhost:1/x_y?a=1&b=$v.", ["http://a.localhost:1/x_y?a=1&b=$v"]),
+        ("(see https://x.test/a_(b)), **http://y.test**…", ["https://x.test/a_(b)", "http://y.test"]),
+        ("| a |\n|-|\n| http://x.test |", ["http://x.test"]),
+        ("`http://x.test` ahttp://x.test ftp://x.test http:// https://[::1/ http://:::", []),
+        ("[http://a.test](http://b.test)", ["http://b.test"]),
+        ("https://bank.test@evil.test/login", []),
+    ],
+)
+def test_an_address_by_itself_is_a_link_to_just_that(written: str, links: list[str]) -> None:
+    html = markdown(written, {"v": 1})
+    assert check(html).links == links
+    assert "chip" not in html
+
+
+def test_an_address_that_looks_like_another_shows_the_real_one() -> None:
+    checked = check(markdown("https://b\u0430nk.test/ and https://x.test/\u202etxt"))
+    assert checked.links == ["https://xn--bnk-6cd.test/", "https://x.test/%E2%80%AEtxt"]
+    assert "xn--bnk-6cd.test" in checked.text
+    assert "\u202e" not in checked.text
+
+
+def test_many_brackets_behind_an_address_take_no_time() -> None:
+    assert check(markdown("http://x.test" + ")" * 90_000)).links == ["http://x.test"]
+
+
 def test_a_remote_image_is_named_and_not_loaded() -> None:
     html = markdown("![plan](https://evil.test/?q=SECRET)")
     assert "<img" not in html
