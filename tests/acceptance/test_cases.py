@@ -40,6 +40,14 @@ from tests.sandbox.test_git_module import git, server
 from tests.sandbox.workshops import equip
 
 
+@pytest.fixture(params=["docker", "bubblewrap"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """What the tools run in: each case is shown with an engine and without."""
+    if request.param == "bubblewrap":
+        need_bubblewrap()
+    return str(request.param)
+
+
 def attended(socket: ClientConnection, text: str, answers: Mapping[str, str]) -> str:
     """Say `text` as a person who stays, and answers each question about a host; gives the root's reply.
 
@@ -167,12 +175,9 @@ def listening(serve: Serve) -> Iterator[int]:
         loop.close()
 
 
-@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
 def test_a_repository_is_cloned_built_and_its_bug_mended_with_its_own_tests(
     stage: Stage, tmp_path: Path, backend: str
 ) -> None:
-    if backend == "bubblewrap":
-        need_bubblewrap()
     product = stage.product(stage.endpoint({"/": MENDING}), IACT_SANDBOX=backend)
     equip(product.data, bubblewrap=backend == "bubblewrap")
     with listening(server(tally(tmp_path))) as port:
@@ -395,8 +400,12 @@ def researcher(request: Request) -> str:
     return "It is in report.md: most say 1874 and 412 metres, some 1876 and 421, and all who say so name Ada Quill."
 
 
-def test_what_thirty_pages_say_is_cited_where_it_stands_and_contradictions_are_named(stage: Stage) -> None:
-    product = stage.product(stage.endpoint(researcher), IACT_SEARCH="http://search.test/")
+def test_what_thirty_pages_say_is_cited_where_it_stands_and_contradictions_are_named(
+    stage: Stage, backend: str
+) -> None:
+    product = stage.product(
+        stage.endpoint(researcher), IACT_SANDBOX=backend, IACT_SEARCH="http://search.test/"
+    )
     (product.data / "policy.toml").write_text(
         '[scope.default]\nfunctions = ["*"]\n[scope.default.egress]\nweb = ["*.wiki.test"]\n',
         encoding="utf-8",
@@ -508,8 +517,10 @@ def builder(request: Request) -> str:
     return f"Tick your plants off here: {address}"
 
 
-def test_a_service_with_a_data_base_is_written_tested_and_opened_by_its_user(stage: Stage) -> None:
-    product = stage.product(stage.endpoint(builder))
+def test_a_service_with_a_data_base_is_written_tested_and_opened_by_its_user(
+    stage: Stage, backend: str
+) -> None:
+    product = stage.product(stage.endpoint(builder), IACT_SANDBOX=backend)
     with served(product) as server, page_of(server) as page:
         message = page.get_by_role("textbox", name="Message")
         message.fill("We forget who watered what. Could we have a small page where we tick it off?")
