@@ -49,6 +49,11 @@ EXAMPLES: Final = (
         "A failing test, a change in one place, a green run, and a reviewer who may look but not touch.",
     ),
     Example(
+        "service",
+        "A question becomes a small service",
+        "A page with a data base is written, its tests find a hole, and the person who asked can open it.",
+    ),
+    Example(
         "plan",
         "A plan that needs your yes",
         "Steps run as a graph, in parallel where they can; what leaves the house waits for a person.",

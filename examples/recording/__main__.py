@@ -29,6 +29,7 @@ from examples.recording import (
     profiled,
     research,
     rounds,
+    service,
 )
 from tests.acceptance.laws import journal_law
 
@@ -40,6 +41,7 @@ SCENES: Final[Mapping[str, Play]] = {
     "analysis": analysis.play,
     "bugfix": bugfix.play,
     "cleaned": cleaned.play,
+    "service": service.play,
     "plan": plan.play,
     "meeting": meeting.play,
     "harness": harness.play,

@@ -106,6 +106,20 @@ def _bugfix(records: Sequence[Record]) -> bool:
     return "FAILED" in runs[0] and runs[-1].endswith("OK\n") and set(impacts) == {0}
 
 
+def _service(records: Sequence[Record]) -> bool:
+    """Its tests failed and passed, and what was tested is served, at the address that the answer names."""
+    runs = [one.body for one in _results(records, "shell.run")]
+    (served,) = _results(records, "app.serve")
+    data = served.fields["data"]
+    return (
+        len(runs) == 2
+        and "sqlite3.OperationalError" in runs[0]
+        and runs[1].endswith("OK\n")
+        and isinstance(data, dict)
+        and str(data["url"]) in [one.body for one in records if one.kind == "reply"][-1]
+    )
+
+
 def _plan(records: Sequence[Record]) -> bool:
     """The call that sends was asked about, and made after the answer."""
     asked = [one.n for one in records if one.kind == "clearance"]
@@ -192,6 +206,7 @@ PROMISES: Final[dict[str, Callable[[Sequence[Record]], bool]]] = {
     "analysis": _analysis,
     "cleaned": _cleaned,
     "bugfix": _bugfix,
+    "service": _service,
     "plan": _plan,
     "meeting": _meeting,
     "harness": _harness,
