@@ -10,7 +10,9 @@ A table that is cleaned, drawn and reported is the fourth, a recorded example (`
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
+import os
 import re
 import threading
 from collections import Counter
@@ -95,10 +97,21 @@ def exit_status(result: Record) -> object:
     return data["exit_status"]
 
 
+_NEW_NETWORK, _NEW_USER = 0x40000000, 0x10000000
+"""Flags of unshare(2)."""
+
+
+def cut_off() -> None:
+    """Give this process a network of its own, in which there is nothing."""
+    flags = _NEW_NETWORK if os.geteuid() == 0 else _NEW_NETWORK | _NEW_USER
+    if ctypes.CDLL(None, use_errno=True).unshare(flags) != 0:
+        raise OSError(ctypes.get_errno(), "no network of its own can be had")
+
+
 def verifies(product: Product) -> None:
-    """The session is derived anew from its journal, and nothing outside answers any more."""
+    """The session is derived anew from its journal by a process that has no network, when no server answers any more."""
     (journal,) = product.journals()
-    ran = product.run("replay", str(journal), "--verify")
+    ran = product.run("replay", str(journal), "--verify", before=cut_off)
     assert ran.status == 0, ran
 
 
