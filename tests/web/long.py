@@ -84,10 +84,12 @@ def _delegates(pen: _Pen, child: str, task: int) -> None:
     _turn(pen, "/", f"Task {task} was done.", "reply", to="user", status="ok", took=[])
 
 
-def long_journal(sessions: Path, records: int, *, name: str = "20260304-050607-0a0b0c0d") -> Path:
+def long_journal(
+    sessions: Path, records: int, *, name: str = "20260304-050607-0a0b0c0d", word: str = ""
+) -> Path:
     """Write a journal of exactly `records` records in which every tenth task goes to a new child.
 
-    It belongs to the data directory that `sessions` is in.
+    It belongs to the data directory that `sessions` is in. `word`: stands in the first task.
     """
     sessions.parent.mkdir(parents=True, exist_ok=True)
     pen = _Pen(open_sealer(sessions.parent))
@@ -107,7 +109,15 @@ def long_journal(sessions: Path, records: int, *, name: str = "20260304-050607-0
         if task % 10 == 0:
             _delegates(pen, f"/helper{task}", task)
         else:
-            _works(pen, "/", task, pen.write("say", "/", f"Task {task}: read the lines."), 4, "user")
+            _works(
+                pen,
+                "/",
+                task,
+                pen.write("say", "/", f"Task {task}: read the lines.{word and f' {word}'}"),
+                4,
+                "user",
+            )
+            word = ""
     folder = sessions / name
     folder.mkdir(parents=True)
     (folder / FILE).write_bytes(b"".join(pen.parts[:records]))

@@ -492,7 +492,8 @@ store.addEventListener("session", () => {
   part("model").hidden = !model || store.session.id === null;
   part("intent").hidden = Boolean(store.session.opening);
   part("model").title = model;
-  setText(part("model"), model);
+  // Its name; what else there is to say about it is said before the first message, and by the title.
+  setText(part("model"), model.split(/[,;:] /)[0]);
   showLevels(part("intent"), levels, intent);
   /** @type {HTMLFieldSetElement} */ (part("intent")).disabled = store.session.readonly;
   writeAddress();
