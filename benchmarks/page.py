@@ -146,6 +146,11 @@ PARTS: Final[Mapping[str, Part]] = {
         "30,000 records, the whole server and a browser: from the choice of the session to the frame in which its newest "
         "messages are there in full. Cold: the server reads the journal for the first time.",
     ),
+    "shared": Part(
+        "Journals that machines share",
+        "A step that changes something, with its journal in the data directory, in a directory as a store, and in S3. "
+        "[How it works](topics/journal.md#on-several-hosts).",
+    ),
     "listing": Part(
         "Many sessions",
         "10,000 sessions, the whole server, and a client: from a request for the list, or for a search in all text, to "

@@ -1,11 +1,13 @@
 """An object store by its address: S3, Google Cloud Storage, Azure, or a directory that all hosts mount.
 
-`obstore` speaks to all of them. Nothing but creating what is absent is asked of a store: comparing and swapping is not
+`obstore` speaks to all of them but the last. Nothing but creating what is absent is asked of a store: comparing and swapping is not
 to be had everywhere (a directory has none), and the fence needs no more.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
-from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
+from obstore.store import ObjectStore, from_url
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig
@@ -22,6 +24,86 @@ from core.errors import StoreUnavailable, UsageError
 
 _PAGE: Final = 1000
 _SECONDS: Final = 10
+
+
+class Directory:
+    """A directory that all hosts mount, as `core.ports.ObjectStore` has it. What was created is on disk.
+
+    obstore has directories, too, but does not wait for the disk, and what is acknowledged must outlast a power cut.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def create(self, name: str, data: bytes) -> bool:
+        """As `core.ports.ObjectStore.create`: a file is written beside, and gets its name if that is free."""
+        path = self._folder / name
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        try:
+            if path.exists():
+                return False
+            self._make(path.parent)
+            try:
+                with draft.open("xb") as stream:
+                    stream.write(data)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.link(draft, path)
+            except FileExistsError:
+                return False
+            finally:
+                draft.unlink(missing_ok=True)
+            _sync(path.parent)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        return True
+
+    def get(self, name: str) -> bytes | None:
+        """As `core.ports.ObjectStore.get`."""
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
+        """As `core.ports.ObjectStore.names`."""
+        top = self._folder / prefix.rpartition("/")[0]
+        try:
+            found = [
+                f"{Path(folder).relative_to(self._folder)}/{file}".removeprefix("./")
+                for folder, _, files in os.walk(top, onerror=_raise)
+                for file in files
+                if not file.startswith(".")
+            ]
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._unavailable(error) from error
+        yield from sorted(name for name in found if name.startswith(prefix) and name > after)
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder with those above it, each of which is on disk then."""
+        if not folder.is_dir():
+            self._make(folder.parent)
+            folder.mkdir(exist_ok=True, mode=0o700)
+            _sync(folder.parent)
+
+    def _unavailable(self, error: OSError) -> StoreUnavailable:
+        return StoreUnavailable(f"The store in {self._folder} gave no answer: {error.strerror}.")
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 class Objects:
@@ -55,10 +137,6 @@ class Objects:
         """As `core.ports.ObjectStore.names`."""
         try:
             found = obstore.list(self._store, prefix.rstrip("/"), offset=after or None, chunk_size=_PAGE)
-            # A directory is listed as the file system has it, which is in no order.
-            if isinstance(self._store, LocalStore | MemoryStore):
-                yield from sorted(one["path"] for page in found for one in page)
-                return
             for page in found:
                 yield from (one["path"] for one in page)
         except (BaseError, OSError) as error:
@@ -69,7 +147,7 @@ class Objects:
         return StoreUnavailable(f"The store {self.address} gave no answer: {why[:300]}.")
 
 
-def open_objects(address: str) -> Objects:
+def open_objects(address: str) -> Directory | Objects:
     """The store at `address`: `s3://bucket/prefix`, `gs://…`, `az://…`, or `file:///directory`.
 
     What else a provider needs (region, keys, an endpoint of one's own) is read from its usual environment variables,
@@ -82,7 +160,7 @@ def open_objects(address: str) -> Objects:
         if address.startswith("file://"):
             folder = Path(address.removeprefix("file://"))
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return Objects(LocalStore(folder), address)
+            return Directory(folder)
         timeout = timedelta(seconds=_SECONDS)
         options: ClientConfig = {"timeout": timeout, "connect_timeout": timeout, "allow_http": True}
         return Objects(from_url(address, client_options=options, retry_config={"max_retries": 0}), address)

@@ -13,6 +13,7 @@ from typing import Final
 from benchmarks.tree.measure import RESULT
 from core import Runtime
 from core.gate.gate import Ticket
+from core.journal.stores import JournalStore
 from core.models.roles import Models
 from core.modules.client import Completed, OnArtifact, Outcome
 from core.modules.door import FunctionCall, Modules
@@ -116,7 +117,12 @@ class InstantHost(FakeHost):
 
 
 def runtime(
-    data: Path, model: InstantModel, *, agents: int = 1, memory: Memory | None = None
+    data: Path,
+    model: InstantModel,
+    *,
+    agents: int = 1,
+    memory: Memory | None = None,
+    journals: JournalStore | None = None,
 ) -> AbstractAsyncContextManager[Runtime]:
     """The real runtime with its journals in `data`; no bound is hit."""
 
@@ -125,4 +131,6 @@ def runtime(
 
     bounds = Bounds(agents=agents + 1, turns=10**6, tokens=_WIDE, activation=10.0**6)
     models, host = Models({"smart": model}), InstantHost()
-    return Runtime(data, models, host, bounds=bounds, open_modules=open_modules, memory=memory)
+    return Runtime(
+        data, models, host, bounds=bounds, open_modules=open_modules, memory=memory, journals=journals
+    )
