@@ -264,7 +264,7 @@ def test_a_waiting_message_is_reworded_and_another_taken_back(tmp_path: Path) ->
         second, third = await it.session.say("twp"), await it.session.say("three")
         await it.session.reword("/", second.n, "two")
         await it.session.withdraw("/", third.n)
-        with pytest.raises(UsageError, match="does not wait for / any more"):
+        with pytest.raises(UsageError, match="no longer waits for /"):
             await it.session.withdraw("/", third.n)
         assert list(it.session.state.said) == ["one", "two"], "what was taken back was not said"
         await it.replied(2)

@@ -438,6 +438,12 @@ function openSession(id, readonly = false, place = undefined) {
   if (!readonly) composer.focus();
 }
 
+// The address says which session is shown, so this link must not become part of it.
+document.querySelector("a.skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  composer.focus();
+});
+
 addEventListener("popstate", () => {
   const { session, path, readonly } = readAddress();
   if (session !== store.session.id || readonly !== store.session.readonly) {
