@@ -47,6 +47,9 @@ BURST: Final = 60
 _WHOLE: Final = 2_000_000
 """Characters of one record that are sent to be shown."""
 REFUSALS_BEFORE_CLOSE: Final = 120
+_HEAD_START: Final = 0.3
+"""Seconds between showing the end of a long session and reading it whole."""
+
 _NONE_WATCHED: Final = "No session is watched; say hello to one, or open one, first."
 
 _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
@@ -311,6 +314,8 @@ class Connection:
     async def _finish(self, opening: Opening, opened: Callable[[], Awaitable[Session]], held: Held) -> None:
         """What takes a while, and then what was asked for meanwhile."""
         failed: IactError | None = None
+        # To read all of it keeps the processor busy; what the page asks for first, to show what it has, comes before.
+        await asyncio.sleep(_HEAD_START)
         try:
             self._follow(await opened(), held)
         except IactError as error:
