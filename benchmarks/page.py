@@ -151,6 +151,11 @@ PARTS: Final[Mapping[str, Part]] = {
         "A step that changes something, with its journal in the data directory, in a directory as a store, and in S3. "
         "[How it works](topics/journal.md#on-several-hosts).",
     ),
+    "streams": Part(
+        "Many agents that write at once",
+        "Frames a second of the page, while agents write 320 characters a second each. The session is a stand-in; server, "
+        "websocket and page are real.",
+    ),
     "listing": Part(
         "Many sessions",
         "10,000 sessions, the whole server, and a client: from a request for the list, or for a search in all text, to "
