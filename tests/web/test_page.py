@@ -56,7 +56,7 @@ def test_the_first_message_opens_a_session_and_streams() -> None:
             await expect(page.locator("[data-role=text]")).to_have_value("")
             await expect(page).to_have_url(re.compile("#new-1$"))
             await expect(page.locator("[data-role=model]")).to_be_visible()
-            await expect(page.locator("[data-role=model]")).to_have_text(re.compile(r"^[^,;:]+$"))
+            await expect(page.locator("[data-role=model]")).to_have_text(re.compile(r"^[^,;]+$"))
             session = scene.runtime.known["new-1"]
             assert session.calls == [("say", "Show me the disk usage of /tmp in your sandbox")]
             session.show(node("/", "thinking"))

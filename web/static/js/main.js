@@ -253,16 +253,31 @@ async function withPalette(then) {
     palette ??= await fetching;
   } catch {
     fetching = undefined;
+    /** @type {HTMLDialogElement} */ (part("palette")).close();
     unreachable();
     return;
   }
   then(palette);
 }
-part("palette-open").addEventListener("click", () => withPalette((it) => it.open()));
+/** The dialog opens at once, and takes what is typed while its script comes. */
+function openPalette() {
+  const dialog = /** @type {HTMLDialogElement} */ (part("palette"));
+  if (dialog.open) return;
+  /** @type {HTMLInputElement} */ (part("palette-field")).value = "";
+  dialog.showModal();
+  let entered = false;
+  const heard = (/** @type {KeyboardEvent} */ { key }) => { entered ||= key === "Enter"; };
+  dialog.addEventListener("keydown", heard);
+  withPalette((it) => {
+    dialog.removeEventListener("keydown", heard);
+    if (dialog.open) it.begin(entered);
+  });
+}
+part("palette-open").addEventListener("click", openPalette);
 addEventListener("keydown", (event) => {
   const list = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
   if (list) event.preventDefault();
-  if (list) withPalette((it) => it.open());
+  if (list) openPalette();
   else if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
   else if (palette) palette.shortcut(event);  // at once, so that the browser does nothing else with it
   else withPalette((it) => it.shortcut(event));
@@ -499,7 +514,7 @@ store.addEventListener("session", () => {
   part("intent").hidden = Boolean(store.session.opening);
   part("model").title = model;
   // Its name; what else there is to say about it is said before the first message, and by the title.
-  setText(part("model"), model.split(/[,;:] /)[0]);
+  setText(part("model"), model.split(/[,;] /)[0]);
   showLevels(part("intent"), levels, intent);
   /** @type {HTMLFieldSetElement} */ (part("intent")).disabled = store.session.readonly;
   writeAddress();

@@ -27,11 +27,10 @@ export class Palette {
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
   }
 
-  open() {
-    if (this.#dialog.open) return;
-    this.#field.value = "";
-    this.#dialog.showModal();
+  /** Its dialog was opened. @param {boolean} entered the Enter key was pressed before anybody was there to hear it */
+  begin(entered) {
     this.#search();
+    if (entered && this.#found.length) return this.#run(this.#found[0]);
     this.prepare().then(() => this.#search(), () => undefined);
   }
 
