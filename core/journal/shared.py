@@ -7,11 +7,21 @@ that is done nothing has happened: whoever is slower reads what the other wrote,
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Final
 
 from core.errors import ForeignSession, JournalError, JournalUnwritable
-from core.journal.file import FILE, Contents, Journal, lock, read_journal, write_at, write_blob
+from core.journal.file import (
+    FILE,
+    Contents,
+    Journal,
+    lock,
+    read_journal,
+    sync_directory,
+    write_at,
+    write_blob,
+)
 from core.journal.record import encode
 from core.journal.seal import Sealer
 from core.journal.segments import Segment, SegmentWriter, folder_of
@@ -23,9 +33,14 @@ _BLOBS: Final = "blobs/"
 
 
 class _Copy:
-    """The file of a journal beside what is in the store: whatever differs is written, and nothing else."""
+    """The file of a journal beside what is in the store: whatever differs is written, and nothing else.
+
+    What the file had and the store has not is kept beside it first: a session may have gone on here without the store.
+    """
 
     def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._kept = False
         try:
             for folder in (directory, directory / "blobs", directory / "workspace"):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -40,13 +55,29 @@ class _Copy:
 
     def take(self, segment: Segment) -> None:
         """The next segment."""
-        if os.pread(self.descriptor, len(segment.data), self.size) != segment.data:
+        there = os.pread(self.descriptor, len(segment.data), self.size)
+        if there != segment.data:
+            if not segment.data.startswith(there):
+                self._keep()
             write_at(self.descriptor, segment.data, self.size)
         self.size += len(segment.data)
 
     def end(self) -> None:
         """There are no more."""
-        os.ftruncate(self.descriptor, self.size)
+        if os.fstat(self.descriptor).st_size > self.size:
+            self._keep()
+            os.ftruncate(self.descriptor, self.size)
+
+    def _keep(self) -> None:
+        """Store what the file has beside it, once, before anything of it is overwritten."""
+        if self._kept:
+            return
+        number = 1
+        while (target := self._directory / f"journal.kept-{number}.md").exists():
+            number += 1
+        shutil.copyfile(self._directory / FILE, target)
+        sync_directory(self._directory)
+        self._kept = True
 
 
 def take_over(
@@ -66,9 +97,9 @@ def take_over(
         while True:
             for segment in segments.read():
                 copy.take(segment)
-            copy.end()
             if not copy.size:
                 raise JournalError(f"There is no session {segments.session} in the store.")
+            copy.end()
             contents = read_journal(directory, sealer)
             if contents.foreign:
                 raise ForeignSession(directory.name, contents.foreign)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from core.errors import JournalError
+from core.errors import ForeignSession, JournalError
 from core.journal.file import FILE, Contents, Journal, read_blob, read_journal
 from core.journal.seal import KEY, Sealer
 from core.journal.segments import SegmentWriter, folder_of, read_segments
@@ -97,8 +97,15 @@ class SharedJournals:
         return Journal.create(directory, sealer, self._writer(directory.name))
 
     def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
-        """As `JournalStore.open`: takes the session over, whoever has it, and copies it here."""
+        """As `JournalStore.open`: takes the session over, whoever has it, and copies it here.
+
+        One that was begun here before there was a store is put there first.
+        """
         session = directory.name
+        if (directory / FILE).is_file() and not self.has(session):
+            if why := read_journal(directory, sealer).foreign:
+                raise ForeignSession(session, why)
+            self.publish(directory)
         at = timestamp(self._clock.now())
         return take_over(directory, self.store, self._writer(session), host=self.host, at=at, sealer=sealer)
 
@@ -114,7 +121,9 @@ class SharedJournals:
         for digest in sorted(set().union(*map(blobs_of, contents.records))):
             if (directory / "blobs" / digest).is_file():
                 writer.put_blob(digest, read_blob(directory, digest))
-        writer.append((directory / FILE).read_bytes())
+        writer.append(
+            (directory / FILE).read_bytes()[: contents.offset]
+        )  # without what a crash left half-written
 
     def check_key(self, sealer: Sealer, data: Path) -> None:
         """See to it that all hosts of the store seal with one key, so that each takes the others' sessions for its own.

@@ -218,11 +218,16 @@ def test_a_copy_that_differs_is_put_right(tmp_path: Path, store: Objects) -> Non
         file = a.directory / FILE
         whole = file.read_bytes()
         for damaged in (whole[:-40], whole + b"torn", b"x" * len(whole), b""):
+            before = set(a.directory.glob("journal.kept-*.md"))
             file.write_bytes(damaged)
             again, _ = await asyncio.to_thread(a.take_over)
             await again.close()
             assert file.read_bytes() == stored(store)
             assert file.read_bytes().startswith(whole)
+            # What only this host had is not thrown away.
+            kept = set(a.directory.glob("journal.kept-*.md")) - before
+            lost = not stored(store).startswith(damaged)
+            assert [one.read_bytes() for one in kept] == ([damaged] if lost else [])
 
     asyncio.run(run())
 
@@ -244,6 +249,19 @@ def test_a_segment_that_is_damaged_or_missing_is_named(tmp_path: Path, store: Ob
             b.take_over()
         store.content[name] = kept
         (await asyncio.to_thread(b.take_over))[0].abandon()
+
+    asyncio.run(run())
+
+
+def test_what_the_store_does_not_have_is_left_as_it_is(tmp_path: Path, store: Objects) -> None:
+    async def run() -> None:
+        a = Host(tmp_path, Objects(), "a")
+        await a.begin().close()
+        whole = (a.directory / FILE).read_bytes()
+        a.store = store
+        with pytest.raises(JournalError, match="There is no session s in the store"):
+            a.take_over()
+        assert (a.directory / FILE).read_bytes() == whole
 
     asyncio.run(run())
 

@@ -112,6 +112,28 @@ def test_a_host_that_was_frozen_in_the_middle_of_a_call_finds_that_it_has_lost(t
     assert file.read_bytes().startswith(hosts.file("a", session).read_bytes())
 
 
+def test_a_session_of_before_there_was_a_store_goes_on_and_is_put_there(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path, "One.", "Two.")
+
+    async def main() -> Session:
+        async with runtime(tmp_path / "a", replies({"/": hosts.texts})) as alone:
+            session = await alone.open()
+            await session.ask("First")
+        half = session.journal.read_bytes()[:30]  # as a crash leaves a record: its beginning
+        with session.journal.open("ab") as torn:
+            torn.write(half)
+        async with hosts.host("a") as a:
+            session = await a.open(session.id)
+            assert (await session.ask("Second")).body == "Two."
+        return session
+
+    session = asyncio.run(main())
+    file = hosts.file("a", session)
+    assert hosts.export(session) == file.read_bytes()
+    assert [one.body for one in read_journal(file).records if one.kind == "say"] == ["First", "Second"]
+    replay(file, verify=True)
+
+
 def test_a_fork_is_in_the_store_and_goes_on_elsewhere(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path, "One.", "Two.", "Three.")
 
