@@ -34,6 +34,7 @@ lint: | .venv
 
 types: | .venv
 	@$(PY) -m mypy
+	@NO_COLOR=1 DENO_DIR=.venv/deno DENO_NO_UPDATE_CHECK=1 .venv/bin/deno check --quiet --config web/jsconfig.json --no-remote web/static/js
 
 # ARGS: what to give to pytest instead of everything. WORKERS: see above. IACT_TEST_SCALE (default 1) multiplies the
 # rounds of slow suites. All of it: docs/how-to/test.md.

@@ -79,7 +79,7 @@ export class Branches {
    */
   #switch(all, here, key) {
     const lead = (/** @type {number} */ to, /** @type {string} */ sign, /** @type {string} */ words) => {
-      const button = /** @type {HTMLButtonElement} */ (el("button", { type: "button", title: all[to]?.title ?? "", "aria-label": words }, sign));
+      const button = el("button", { type: "button", title: all[to]?.title ?? "", "aria-label": words }, sign);
       button.disabled = !all[to];
       button.addEventListener("click", () => this.open(all[to].id));
       return button;

@@ -65,7 +65,7 @@ export class BudgetBar {
    * @param {() => Promise<unknown>} act
    */
   #button(label, act) {
-    const made = /** @type {HTMLButtonElement} */ (el("button", { type: "button" }, label()));
+    const made = el("button", { type: "button" }, label());
     made.addEventListener("click", async () => {
       if (this.#busy) return;
       this.#busy = made.disabled = true;

@@ -206,7 +206,7 @@ export class Composer {
     this.#busy = true;
     this.#fit();
     try {
-      await this.send(this.store.selected, text, this.#modes.hidden ? this.#first : this.#mode, this.#ends.hidden || this.#endsCalls.checked);
+      await this.send(this.store.selected, text, this.#modes.hidden ? this.#first : this.#mode, Boolean(this.#ends.hidden) || this.#endsCalls.checked);
       if (draftOf(whose) === text) keepDraft(whose, "");
       if (this.#text.value === text && (whose === this.#whose || whose === " /")) {
         this.#text.value = "";

@@ -54,7 +54,7 @@ function section(title, messages, size, open) {
 function shown(message, open) {
   const summary = el("summary", {}, el("span", { className: "role-name" }, message.role),
     el("span", { className: "snippet" }, message.text.slice(0, 160).replace(/\s+/g, " ")), el("span", { className: "n" }, tokens(message.size)));
-  const details = /** @type {HTMLDetailsElement} */ (el("details", {}, summary));
+  const details = el("details", {}, summary);
   const fill = () => {
     if (!details.open || details.childElementCount > 1) return;
     details.append(message.text ? el("pre", { tabIndex: 0 }, message.text) : el("p", { className: "nothing" }, t("Too long to show here. Print it with: iact context")));
@@ -71,7 +71,7 @@ function shown(message, open) {
  * @param {(record: number) => void} go
  */
 function step(label, record, go) {
-  const button = /** @type {HTMLButtonElement} */ (el("button", { type: "button", disabled: !record }, label));
+  const button = el("button", { type: "button", disabled: !record }, label);
   button.addEventListener("click", () => go(record));
   return button;
 }

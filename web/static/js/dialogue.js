@@ -21,7 +21,7 @@ export class Dialogue {
   #scroll = part("scroll");
   #toEnd = part("to-end");
   #live = part("live");
-  #earlier = /** @type {HTMLButtonElement} */ (el("button", { className: "earlier", type: "button", hidden: true }));
+  #earlier = el("button", { className: "earlier", type: "button", hidden: true });
   #later = el("button", { className: "earlier", type: "button", hidden: true });
   /** The records that are entries of this dialogue, also those that are not shown yet. `n`: from which record on each
    * stands there: its own, or for what had to wait, the one that ended that. @type {{n: number, record: JournalRecord}[]} */

@@ -44,6 +44,7 @@ export function parse(text) {
  */
 export function drawn(text) {
   const { about, hunks } = parse(text);
+  /** @type {HTMLElement[]} */
   const parts = about.length ? [el("ul", { className: "diff-about" }, ...about.map((line) => el("li", {}, line)))] : [];
   let left = MOST;
   for (const hunk of hunks) {

@@ -33,10 +33,11 @@ export function visible(text) {
 
 /**
  * A new element. `properties` are set as properties; `data` and `aria…`/`role` keys as attributes.
- * @param {string} tag
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
  * @param {Record<string, unknown>} [properties]
  * @param {...(Node|string)} children
- * @returns {HTMLElement}
+ * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);

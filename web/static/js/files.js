@@ -111,7 +111,7 @@ function hasFiles(event) {
 
 /** Let the browser fetch an address of ours as a file. @param {string} href */
 export function download(href) {
-  const link = /** @type {HTMLAnchorElement} */ (el("a", { href, download: "" }));
+  const link = el("a", { href, download: "" });
   link.hidden = true;
   document.body.append(link);
   link.click();

@@ -12,11 +12,11 @@ const PAUSE = 150;
 
 export class Find {
   #bar = el("search", { className: "find", "aria-label": t("Search in this session"), "data-role": "find" });
-  #text = /** @type {HTMLInputElement} */ (el("input", { type: "search", autocomplete: "off", spellcheck: false,
-    placeholder: t("Search in this session"), "aria-label": t("Text to find") }));
-  #whose = /** @type {HTMLSelectElement} */ (el("select", { "aria-label": t("Search in") }, ...[["", t("Everything")],
-    ["user", t("My messages")], ["agents", t("Agents' messages")], ["tools", t("Tool output")]].map(([value, words]) => el("option", { value }, words))));
-  #agent = /** @type {HTMLSelectElement} */ (el("select", { "aria-label": t("Of which agent") }));
+  #text = el("input", { type: "search", autocomplete: "off", spellcheck: false,
+    placeholder: t("Search in this session"), "aria-label": t("Text to find") });
+  #whose = el("select", { "aria-label": t("Search in") }, ...[["", t("Everything")],
+    ["user", t("My messages")], ["agents", t("Agents' messages")], ["tools", t("Tool output")]].map(([value, words]) => el("option", { value }, words)));
+  #agent = el("select", { "aria-label": t("Of which agent") });
   #count = el("output", { className: "find-count" });
   #line = el("p", { className: "hit", "aria-live": "polite" });
   /** @type {Place[]} */ #places = [];

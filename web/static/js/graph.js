@@ -141,7 +141,7 @@ export class PlanView {
    * @param {boolean} paused
    */
   #controls(path, step, state, facts, paused) {
-    const buttons = [];
+    /** @type {HTMLElement[]} */ const buttons = [];
     const fields = { path, step: step.id };
     const offer = (/** @type {string} */ label, /** @type {() => unknown} */ act) =>
       buttons.push(action(label, `${label} ${step.id}`, act, "", t("{label} step {step}", { label, step: step.id })));
@@ -375,8 +375,8 @@ function action(label, key, act, className = "", name = label) {
  * @param {(n: number) => void} reveal
  */
 function stepper(versions, index, go, reveal) {
-  const back = /** @type {HTMLButtonElement} */ (el("button", { type: "button", disabled: index === 0 }, t("Earlier")));
-  const on = /** @type {HTMLButtonElement} */ (el("button", { type: "button", disabled: index === versions.length - 1 }, t("Later")));
+  const back = el("button", { type: "button", disabled: index === 0 }, t("Earlier"));
+  const on = el("button", { type: "button", disabled: index === versions.length - 1 }, t("Later"));
   back.addEventListener("click", () => go(index - 1));
   on.addEventListener("click", () => go(index + 1));
   const { version, reason, n } = versions[index];

@@ -27,8 +27,8 @@ export class Inspector {
   /** What was asked last; an older answer is dropped. */ #question = 0;
   /** What the answer that is shown was about. */ #answered = "";
   /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
-  #everyone = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox" }));
-  #denied = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox" }));
+  #everyone = el("input", { type: "checkbox" });
+  #denied = el("input", { type: "checkbox" });
   #records;
   #decisions;
   /** Fetched with the first plan. @type {import("./graph.js").PlanView|undefined} */ #plan;
@@ -282,7 +282,7 @@ export class Inspector {
   /** @param {JournalRecord} record */
   #decision(record) {
     const allowed = record.allow === true;
-    const impact = record.impact === undefined ? "" : t("impact {impact}", { impact: record.impact });
+    const impact = typeof record.impact !== "number" ? "" : t("impact {impact}", { impact: record.impact });
     const words = [this.#everyone.checked ? record.agent : "", impact, record.by && t("by {by}", { by: record.by }), record.reason].filter(Boolean).join(" · ");
     return this.#button(record, "decision",
       el("span", { className: `badge ${allowed ? "allowed" : "denied"}` }, allowed ? t("allowed") : t("denied")),

@@ -153,7 +153,7 @@ export class LiveLine {
   #line = el("p", { className: "live-line", "aria-live": "off", hidden: true });
   #text = el("span", { className: "live-text" });
   #why = el("span", { className: "live-why" });
-  #stop = /** @type {HTMLButtonElement} */ (el("button", { type: "button", className: "link" }, t("Stop")));
+  #stop = el("button", { type: "button", className: "link" }, t("Stop"));
 
   /**
    * @param {Store} store

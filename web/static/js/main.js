@@ -86,7 +86,7 @@ const branched = () => {
   import("./branches.js").then(({ Branches }) => new Branches(store, openSession));
 };
 store.addEventListener("sessions", branched);
-store.fetchHtml = (numbers) => connection.request("render", { numbers });
+store.fetchHtml = (/** @type {number[]} */ numbers) => connection.request("render", { numbers });
 /** @type {import("./inspector.js").Ask} */
 const ask = (type, fields) => connection.request(type, { at: store.at, ...fields });
 const pictures = new Pictures(ask, () => store.session.id);
@@ -282,6 +282,7 @@ addEventListener("keydown", (event) => {
   else if (palette) palette.shortcut(event);  // at once, so that the browser does nothing else with it
   else withPalette((it) => it.shortcut(event));
 });
+/** @type {import("./commands.js").Page} */
 const reachable = {
   store, actions, choose, composer, inspector, approvals, replay, sessions: side, find: showFind, modules, memories, settings, files, review,
   open: openSession,

@@ -85,9 +85,9 @@ export class MemoriesDialog {
    * @param {HTMLElement} button what opened it
    */
   #edit(one, row, text, button) {
-    const field = /** @type {HTMLTextAreaElement} */ (el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": t("New text") }));
+    const field = el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": t("New text") });
     const cancel = el("button", { type: "button" }, t("Cancel"));
-    const form = /** @type {HTMLFormElement} */ (el("form", { className: "memory-edit" }, field, el("button", { type: "submit" }, t("Save")), cancel));
+    const form = el("form", { className: "memory-edit" }, field, el("button", { type: "submit" }, t("Save")), cancel);
     const leave = () => {
       form.replaceWith(text);
       button.hidden = false;

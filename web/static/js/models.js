@@ -63,7 +63,7 @@ export function modelsSection(request, changed) {
    */
   const form = (role, fresh) => {
     const named = (/** @type {string} */ label, /** @type {HTMLElement} */ input) => el("label", {}, el("span", {}, label), input);
-    const field = (/** @type {Record<string, unknown>} */ properties) => /** @type {HTMLInputElement} */ (el("input", { type: "text", autocomplete: "off", spellcheck: false, ...properties }));
+    const field = (/** @type {Record<string, unknown>} */ properties) => el("input", { type: "text", autocomplete: "off", spellcheck: false, ...properties });
     const name = field({ value: role.role, pattern: "[a-z][a-z0-9_\\-]{0,39}", required: true });
     const url = field({ type: "url", value: role.url, required: true, placeholder: "http://127.0.0.1:8000/v1" });
     const key = field({ type: "password", value: "", placeholder: role.key ? t("kept; type to replace it") : t("if it wants one"), autocomplete: "new-password" });
@@ -71,9 +71,9 @@ export function modelsSection(request, changed) {
     const known = el("datalist", { id: `models-of-${role.role || "new"}` });
     model.setAttribute("list", known.id);
     const context = field({ type: "number", value: String(role.context || ""), min: "512", step: "1" });
-    const dialect = /** @type {HTMLSelectElement} */ (el("select", {}, ...[["text", t("as blocks in its text")], ["tools", t("as function calls (if it insists on them)")]].map(([value, words]) =>
-      el("option", { value, selected: (role.dialect ?? "text") === value }, words))));
-    const takes = ["image", "audio"].map((medium) => /** @type {HTMLInputElement} */ (el("input", { type: "checkbox", value: medium, checked: role.takes?.includes(medium) ?? false })));
+    const dialect = el("select", {}, ...[["text", t("as blocks in its text")], ["tools", t("as function calls (if it insists on them)")]].map(([value, words]) =>
+      el("option", { value, selected: (role.dialect ?? "text") === value }, words)));
+    const takes = ["image", "audio"].map((medium) => el("input", { type: "checkbox", value: medium, checked: role.takes?.includes(medium) ?? false }));
     const media = el("fieldset", { className: "role-media" }, el("legend", {}, t("It also understands")), el("label", {}, takes[0], ` ${t("pictures")}`), el("label", {}, takes[1], ` ${t("sound")}`));
     const price = (/** @type {number|null} */ value) => field({ type: "number", value: value === null || value === undefined ? "" : String(value), min: "0", step: "any", inputMode: "decimal" });
     const prices = [price(role.price_prompt), price(role.price_cached), price(role.price_completion)];
@@ -82,9 +82,9 @@ export function modelsSection(request, changed) {
     const came = el("p", { className: "facts", role: "status" });
     const attempt = el("button", { type: "button" }, t("Test"));
     const cancel = el("button", { type: "button" }, t("Cancel"));
-    const made = /** @type {HTMLFormElement} */ (el("form", { className: "role-form" },
+    const made = el("form", { className: "role-form" },
       ...(fresh ? [named(t("Role"), name)] : [el("strong", {}, role.role)]), named(t("Endpoint"), url), named(t("Key"), key), named(t("Model"), model), known, named(t("Window in tokens"), context), named(t("Calls tools"), dialect), media, costs, came,
-      el("p", {}, el("button", { type: "submit", className: "primary" }, t("Save")), " ", attempt, " ", cancel)));
+      el("p", {}, el("button", { type: "submit", className: "primary" }, t("Save")), " ", attempt, " ", cancel));
     const fields = () => ({ role: name.value.trim(), url: url.value.trim(), model: model.value.trim(), key: key.value || null, context: Number(context.value) || null,
       dialect: dialect.value, takes: takes.filter(({ checked }) => checked).map(({ value }) => value),
       ...Object.fromEntries(["price_prompt", "price_cached", "price_completion"].map((each, index) => [each, prices[index].value === "" ? null : Number(prices[index].value)])) });

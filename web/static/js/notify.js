@@ -33,7 +33,7 @@ export function notifySettings() {
  * @param {(on: boolean) => Promise<boolean>} change gives what it is then
  */
 function box(words, on, change) {
-  const input = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox", checked: on }));
+  const input = el("input", { type: "checkbox", checked: on });
   input.addEventListener("change", async () => { input.checked = await change(input.checked); });
   return el("label", {}, input, ` ${words}`);
 }

@@ -23,14 +23,14 @@ function within(path, above) {
 export class Queue {
   #held = el("p", { className: "held", hidden: true });
   #text = el("span", {});
-  #act = /** @type {HTMLButtonElement} */ (el("button", { type: "button", className: "link" }));
+  #act = el("button", { type: "button", className: "link" });
   #list = el("div", { className: "queue" });
   /** The message that is being changed, which must not be drawn anew. */ #changing = 0;
   /** @type {() => void} */ #does = () => undefined;
 
   /**
    * @param {Store} store
-   * @param {(type: string, fields: Record<string, unknown>) => Promise<unknown>} act
+   * @param {(type: string, fields: Record<string, unknown>) => void} act
    */
   constructor(store, act) {
     this.store = store;
@@ -104,7 +104,7 @@ export class Queue {
    */
   #change(record, text, foot) {
     this.#changing = record.n;
-    const field = /** @type {HTMLTextAreaElement} */ (el("textarea", { value: record.said ?? record.body, rows: 3, "aria-label": t("Message") }));
+    const field = el("textarea", { value: record.said ?? record.body, rows: 3, "aria-label": t("Message") });
     const over = () => {
       this.#changing = 0;
       this.#list.dataset.key = "";

@@ -125,7 +125,7 @@ export class ReviewDialog {
 
   /** @param {Change} change */
   #row(change) {
-    const box = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox", checked: this.#chosen.has(change.path), "aria-label": t("Select {path}", { path: change.path }), tabIndex: -1 }));
+    const box = el("input", { type: "checkbox", checked: this.#chosen.has(change.path), "aria-label": t("Select {path}", { path: change.path }), tabIndex: -1 });
     box.addEventListener("change", () => this.#toggle(change, box.checked));
     const name = el("button", { type: "button", className: "review-path", title: change.path },
       el("span", { className: `review-kind ${change.kind}`, "aria-hidden": "true" }, SIGNS[change.kind]), el("span", { className: "sr" }, WORDS[change.kind]),

@@ -53,7 +53,7 @@ export class Rows {
     let index = first;
     /** @type {HTMLElement|null} */ let before = null;
     for (const item of wanted) {
-      const row = this.#made.get(item) ?? this.#add(item, before);
+      /** @type {HTMLElement} */ const row = this.#made.get(item) ?? this.#add(item, before);
       before = row;
       row.style.transform = `translateY(${index * this.height}px)`;
       row.setAttribute("aria-posinset", String(index + 1));

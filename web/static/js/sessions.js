@@ -27,8 +27,8 @@ export class Sessions {
   #column = part("sessions-column");
   #list = el("div", { className: "session-groups", "data-role": "sessions-list" });
   #news = el("div", { className: "session-news", role: "status" });
-  #search = /** @type {HTMLInputElement} */ (el("input", { type: "search", className: "tree-filter", autocomplete: "off",
-    placeholder: t("Search all text"), "aria-label": t("Search in all sessions"), "data-role": "sessions-search" }));
+  #search = el("input", { type: "search", className: "tree-filter", autocomplete: "off",
+    placeholder: t("Search all text"), "aria-label": t("Search in all sessions"), "data-role": "sessions-search" });
   #bin = el("details", { className: "session-extra", hidden: true, "data-role": "sessions-deleted" });
   #examples = el("details", { className: "session-extra recorded", hidden: true, "data-role": "sessions-examples" });
   /** @type {{info: SessionInfo, hit?: Hit}[]|null} what a search found; null: none is made */ #found = null;
@@ -223,8 +223,8 @@ export class Sessions {
 
   /** @param {SessionInfo} info */
   #field(info) {
-    const field = /** @type {HTMLInputElement} */ (el("input", { type: "text", className: "session-name", maxLength: 200,
-      value: info.title, "aria-label": t("Name of the session") }));
+    const field = el("input", { type: "text", className: "session-name", maxLength: 200,
+      value: info.title, "aria-label": t("Name of the session") });
     const end = async (/** @type {boolean} */ keep) => {
       if (this.#naming !== info.id) return;
       this.#naming = "";
@@ -297,7 +297,7 @@ export class Sessions {
   }
 
   #foot() {
-    const file = /** @type {HTMLInputElement} */ (el("input", { type: "file", hidden: true, "aria-label": t("An archive of a session") }));
+    const file = el("input", { type: "file", hidden: true, "aria-label": t("An archive of a session") });
     const choose = el("button", { type: "button", className: "link" }, t("Import a session …"));
     choose.addEventListener("click", () => file.click());
     file.addEventListener("change", async () => {

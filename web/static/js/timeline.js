@@ -32,7 +32,7 @@ export class TimelineView {
   #cursor = el("div", { className: "timeline-cursor", hidden: true });
   #chart = el("div", { className: "timeline-chart" }, this.#rows, this.#cursor);
   #inner = el("div", { className: "timeline" });
-  #large = /** @type {HTMLButtonElement} */ (el("button", { type: "button" }, t("Enlarge")));
+  #large = el("button", { type: "button" }, t("Enlarge"));
   /** Made when it is first wanted. @type {HTMLDialogElement|undefined} */ #dialog;
   element = el("div", {}, this.#inner);
   /** @type {Told|null} */ #told = null;
@@ -86,8 +86,8 @@ export class TimelineView {
   #enlarge() {
     if (!this.#dialog) {
       const title = el("h2", { id: "timeline-title" }, t("Timeline"));
-      this.#dialog = /** @type {HTMLDialogElement} */ (el("dialog", { className: "timeline-large", "aria-labelledby": "timeline-title" },
-        el("header", {}, title, el("form", { method: "dialog" }, el("button", {}, t("Close"))))));
+      this.#dialog = el("dialog", { className: "timeline-large", "aria-labelledby": "timeline-title" },
+        el("header", {}, title, el("form", { method: "dialog" }, el("button", {}, t("Close")))));
       this.#dialog.addEventListener("close", () => {
         this.element.append(this.#inner);
         this.#large.hidden = false;
@@ -269,14 +269,16 @@ export class TimelineView {
     const bar = event.target instanceof HTMLElement ? event.target.closest(".bar") : null;
     if (!bar) return;
     const row = bar.closest(".timeline-row");
-    const next = {
+    /** @type {Record<string, () => Element|null|undefined>} */
+    const ways = {
       ArrowRight: () => bar.nextElementSibling,
       ArrowLeft: () => bar.previousElementSibling,
       ArrowDown: () => nearest(row?.nextElementSibling, bar),
       ArrowUp: () => nearest(row?.previousElementSibling, bar),
       Home: () => row?.querySelector(".bar"),
       End: () => [...(row?.querySelectorAll(".bar") ?? [])].pop(),
-    }[event.key]?.();
+    };
+    const next = ways[event.key]?.();
     if (next === undefined) return;
     event.preventDefault();
     if (next?.classList.contains("bar")) this.#focus(next);

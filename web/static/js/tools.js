@@ -94,7 +94,7 @@ async function copied(text) {
     return t("Copied");
   } catch {
     // Without a secure line the browser has no clipboard for scripts, but does what a person's key would do.
-    const field = /** @type {HTMLTextAreaElement} */ (el("textarea", { value: text, className: "sr" }));
+    const field = el("textarea", { value: text, className: "sr" });
     const held = document.activeElement;
     document.body.append(field);
     field.select();

@@ -1,6 +1,18 @@
 // The shapes that come over the websocket (see web/connection.py and web/records.py).
 
 /**
+ * @template U
+ * @typedef {U extends unknown ? keyof U : never} AnyKey
+ */
+
+/**
+ * A union whose members can be asked for what others of them have; it is undefined there.
+ * @template U
+ * @template {PropertyKey} [K=AnyKey<U>]
+ * @typedef {U extends unknown ? U & {[P in Exclude<K, keyof U>]?: undefined} : never} Each
+ */
+
+/**
  * @typedef {"opening"|"idle"|"thinking"|"acting"|"waiting"|"paused"|"done"|"failed"|"cancelled"} State
  *
  * @typedef {object} TreeNode
@@ -27,7 +39,7 @@
  * @property {number} [lent] how many of those are set aside for children at work
  *
  * What a record says, and what the server adds to show it.
- * @typedef {Shown & import("./records.js").Said} JournalRecord
+ * @typedef {Shown & Each<import("./records.js").Said>} JournalRecord
  *
  * @typedef {object} Shown
  * @property {number} n

@@ -19,9 +19,9 @@ export class FileDialog {
   #name = el("h2", { id: "file-name" });
   #facts = el("p", { className: "facts", role: "status" });
   #content = el("div", { className: "file-content", tabIndex: 0, role: "region", "aria-label": t("Content of the file") });
-  #version = /** @type {HTMLSelectElement} */ (el("select", {}));
-  #since = /** @type {HTMLSelectElement} */ (el("select", {}));
-  #mention = /** @type {HTMLButtonElement} */ (el("button", { type: "button" }, t("Mention")));
+  #version = el("select", {});
+  #since = el("select", {});
+  #mention = el("button", { type: "button" }, t("Mention"));
   #dialog;
   #path = "";
   #question = 0;
@@ -44,10 +44,10 @@ export class FileDialog {
       actions.mention(this.#path);
     });
     for (const select of [this.#version, this.#since]) select.addEventListener("change", () => this.#show());
-    this.#dialog = /** @type {HTMLDialogElement} */ (el("dialog", { className: "file", "aria-labelledby": "file-name" },
+    this.#dialog = el("dialog", { className: "file", "aria-labelledby": "file-name" },
       el("header", {}, this.#name, el("form", { method: "dialog" }, el("button", {}, t("Close")))),
       el("div", { className: "file-tools" }, el("label", {}, t("Version"), " ", this.#version), el("label", {}, t("Changes since"), " ", this.#since), el("span", { className: "spacer" }), this.#mention, fetch),
-      this.#facts, this.#content));
+      this.#facts, this.#content);
     this.#dialog.addEventListener("click", (event) => {
       if (event.target === this.#dialog) this.#dialog.close();
     });

@@ -23,10 +23,10 @@ const KIND_WORDS = { add: t("new"), modify: t("changed"), delete: t("deleted") }
 
 export class WorkspaceView {
   #which = /** @type {"all"|"changes"} */ ("all");
-  #filter = /** @type {HTMLInputElement} */ (el("input", { type: "search", placeholder: t("Filter by name"), "aria-label": t("Filter files by name"), autocomplete: "off", spellcheck: false }));
+  #filter = el("input", { type: "search", placeholder: t("Filter by name"), "aria-label": t("Filter files by name"), autocomplete: "off", spellcheck: false });
   #said = el("p", { className: "facts", role: "status" });
   #list = el("div", { className: "workspace-list" });
-  #all = /** @type {HTMLButtonElement} */ (el("button", { type: "button" }, t("Download all (.zip)")));
+  #all = el("button", { type: "button" }, t("Download all (.zip)"));
   element = el("div", { className: "workspace" });
   /** What the shown answer was about. */ #answered = "";
   #asking = false;
@@ -171,7 +171,7 @@ export class WorkspaceView {
   #branch(name, branch, prefix) {
     const path = `${prefix}${name}/`;
     const summary = el("summary", { "data-path": path }, el("bdi", {}, name), el("span", { className: "workspace-size" }, plural(branch.size, "{count} entry", "{count} entries")));
-    const details = /** @type {HTMLDetailsElement} */ (el("details", {}, summary));
+    const details = el("details", {}, summary);
     const fill = () => {
       if (details.open) this.#open.add(path);
       else this.#open.delete(path);
