@@ -19,10 +19,11 @@ from pathlib import Path
 from core.errors import SandboxUnavailable, WorkspaceError
 from core.session.models import OPENAI, list_models, look_at_embedded
 from iact.settings import Settings
-from sandbox import bubblewrap_host, image, isolation
-from sandbox.engine import EngineFailure, connect
+from sandbox.bubblewrap.host import check as check_bubblewrap
+from sandbox.docker import image, isolation
+from sandbox.docker.engine import EngineFailure, connect
 from sandbox.live import open_live
-from sandbox.versions import available
+from sandbox.workspace.versions import available
 
 _ENOUGH_DISK = 1 << 30
 """Bytes that should be free: an image, a session's files."""
@@ -182,7 +183,7 @@ def _image() -> Check:
 def _bubblewrap() -> Check:
     """What tools run under where no engine answers; where one does, it may be missing."""
     try:
-        bubblewrap_host.check()
+        check_bubblewrap()
     except SandboxUnavailable as error:
         what, _, remedy = str(error).partition("; ")
         return Check("bubblewrap", _engine().ok, f"{what}.", remedy.removesuffix("."))

@@ -29,7 +29,7 @@ from iact.settings import ModelSettings, Settings
 from sandbox import open_host
 from sandbox.live import collect, open_live
 from sandbox.secrets import Secrets
-from sandbox.versions import GitVersions, available
+from sandbox.workspace.versions import GitVersions, available
 
 
 def endpoint_of(settings: Settings) -> Endpoint | None:

@@ -13,13 +13,13 @@ from typing import Literal
 
 from core.errors import SandboxUnavailable
 from core.ports import ModuleHost
-from sandbox.bubblewrap_host import BubblewrapHost
-from sandbox.docker_host import DockerHost
+from sandbox.bubblewrap.host import BubblewrapHost
+from sandbox.disabled import DisabledHost
+from sandbox.docker.host import DockerHost
+from sandbox.docker.isolation import AUTO
 from sandbox.egress import EgressLine, OnEgress, Outside, inside
-from sandbox.isolation import AUTO
-from sandbox.off import OffHost
 
-__all__ = ["Backend", "BubblewrapHost", "DockerHost", "EgressLine", "OffHost", "OnEgress", "open_host"]
+__all__ = ["Backend", "BubblewrapHost", "DisabledHost", "DockerHost", "EgressLine", "OnEgress", "open_host"]
 
 Backend = Literal["auto", "docker", "bubblewrap", "off"]
 
@@ -48,7 +48,7 @@ async def open_host(
         SandboxUnavailable: what was demanded doesn't work here.
     """
     if backend == "off":
-        return OffHost("Modules are switched off by the setting IACT_SANDBOX=off.")
+        return DisabledHost("Modules are switched off by the setting IACT_SANDBOX=off.")
     ways = Outside(inside=inside(inner or {}), environment={"web": {"IACT_SEARCH": search}} if search else {})
     outside = replace(ways, on_line=on_egress) if on_egress else ways
     docker = DockerHost(data, outside=outside, pool=pool, runtime=runtime)
@@ -63,6 +63,6 @@ async def open_host(
         try:
             await host.open()
         except SandboxUnavailable:
-            return OffHost(str(no_engine))
+            return DisabledHost(str(no_engine))
     host.pool.fill()
     return host

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from core.errors import SandboxUnavailable
-from sandbox import image
-from sandbox.engine import connect
+from sandbox.docker import image
+from sandbox.docker.engine import connect
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -26,12 +26,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from core.errors import SandboxUnavailable, UsageError
 from core.ports import CatalogueEntry, ModuleSource, Origin
 from protos.iact.ext_module.v1 import ext_module_pb2
-from sandbox import payload, workshop
 from sandbox.egress import targets
-from sandbox.kept import Kept
+from sandbox.images import payload, workshop
+from sandbox.images.recipe import Recipe
 from sandbox.limits import INSIDE
-from sandbox.recipe import Recipe
-from sandbox.requirements import checked
+from sandbox.module_versions import ModuleVersions
+from sandbox.packages import checked
 
 LOCK = "requirements.lock"
 """In a module's folder: its requirements with their digests, where there are many."""
@@ -147,7 +147,7 @@ class Catalogue:
         """`shipped`: a folder of modules instead of our own. `folders`: modules of the user's, beside those."""
         self._data = data
         self._memory = data / "modules"
-        self._kept = Kept(self._memory)
+        self._kept = ModuleVersions(self._memory)
         self._shipped = shipped
         self._folders = tuple(folders)
 

@@ -16,7 +16,7 @@ from sandbox.egress import EgressProxy
 from sandbox.health import serves
 from sandbox.owner import Key
 from sandbox.restarts import Restarts
-from sandbox.temporary import Temporary
+from sandbox.temporary_files import Temporary
 
 _HEALTH_PATIENCE = 4
 _LOOKS = 4

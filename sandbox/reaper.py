@@ -1,29 +1,10 @@
-"""Collects what a killed process left behind: containers, volumes, socket folders and their mounts.
-
-Only what bears this data directory's digest is looked at, and only what belongs to a process that no
-longer lives is touched, so several processes may share a data directory.
-"""
+"""Collects the folders that a killed process left behind: those of sockets, with their mounts, and of temporary files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
-import docker
-from docker.errors import APIError, NotFound
-
 from sandbox import owner, socket_folder
-
-
-def reap(client: docker.DockerClient, data: Path) -> list[str]:
-    """Remove the leftovers of dead processes; give the names of the containers that were removed. Blocks."""
-    removed = [name for name in _containers(client, data) if _remove(client, name)]
-    for name in _volumes(client, data):
-        with suppress(APIError):  # somebody else is removing it, or a container that is being removed has it
-            client.api.remove_volume(name, force=True)
-    reap_folders(data)
-    return removed
 
 
 def reap_folders(data: Path) -> None:
@@ -35,39 +16,6 @@ def reap_folders(data: Path) -> None:
 def sockets(data: Path) -> Path:
     """Where the socket folders of this data directory are."""
     return data / "run"
-
-
-def _containers(client: docker.DockerClient, data: Path) -> list[str]:
-    """Names of all containers of this data directory whose process is gone, running or not."""
-    # The list may change while it is read, so ask for the summary alone: it inspects none of them.
-    listed = client.api.containers(all=True, filters=_ours(data))
-    return [str(item["Id"]) for item in listed if _dead(item["Labels"])]
-
-
-def _volumes(client: docker.DockerClient, data: Path) -> list[str]:
-    """Names of all volumes of this data directory whose process is gone."""
-    listed = client.api.volumes(filters=_ours(data))["Volumes"] or []
-    return [str(item["Name"]) for item in listed if _dead(item["Labels"])]
-
-
-def _ours(data: Path) -> dict[str, str]:
-    return {"label": f"{owner.OWNER}={owner.data_digest(data)}"}
-
-
-def _dead(labels: Mapping[str, str]) -> bool:
-    process = owner.process_of(labels)
-    return process is None or not process.alive
-
-
-def _remove(client: docker.DockerClient, container: str) -> bool:
-    with suppress(NotFound):
-        try:
-            client.api.remove_container(container, force=True, v=True)
-        except APIError as error:
-            if error.status_code != 409:  # 409: somebody else is removing it right now
-                raise
-        return True
-    return False
 
 
 def _folders(data: Path) -> list[Path]:

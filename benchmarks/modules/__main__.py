@@ -18,8 +18,10 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.modules import artifact, calls, starts
-from sandbox import DockerHost, building, image, workshop
-from sandbox.engine import connect
+from sandbox import DockerHost, build
+from sandbox.docker import image
+from sandbox.docker.engine import connect
+from sandbox.images import workshop
 
 _FLIGHT = 64
 _AT_ONCE = 8
@@ -96,7 +98,7 @@ def _equip(data: Path) -> float:
     def tell(line: str) -> None:
         print(line, file=sys.stderr)
 
-    made = building.make_workshop(data, workshop.chosen(["dev"], "", ""), tell, "docker")
+    made = build.make_workshop(data, workshop.chosen(["dev"], "", ""), tell, "docker")
     client = connect()
     try:
         return round(int(client.images.get(made.name).attrs["Size"]) / 1e6, 1)

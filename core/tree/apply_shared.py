@@ -3,7 +3,7 @@
 Files. A call that may write counts as writing from its dispatch to its outcome, and what is read meanwhile carries
 its labels. Then what it really changed decides: the version of the workspace is another one than before the call, or
 there is none to compare, so it touched something, and its labels stay with the files for good. A version is another
-one as soon as any inode was touched (`sandbox.versions`). Of a directory of the user's the overlay tells, if there is
+one as soon as any inode was touched (`sandbox.workspace.versions`). Of a directory of the user's the overlay tells, if there is
 one. A job that goes on behind its call touches what it likes,
 and when; so does a module that does not ship with the product: nobody knows what it left running.
 

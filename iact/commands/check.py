@@ -24,7 +24,7 @@ from core.session.catalogue import check_manifest
 from core.session.source import read_source
 from iact.settings import Settings
 from sandbox import BubblewrapHost, DockerHost
-from sandbox.kept import Kept
+from sandbox.module_versions import ModuleVersions
 
 Make = Callable[..., DockerHost | BubblewrapHost]
 """Makes a host on a data directory."""
@@ -83,7 +83,7 @@ def _folder_of(path: Path) -> Iterator[Path]:
         return
     source = read_source(path)
     with tempfile.TemporaryDirectory(prefix="iact-check-") as temporary:
-        yield Kept(Path(temporary)).add(source, "user")
+        yield ModuleVersions(Path(temporary)).add(source, "user")
 
 
 async def _on_each(folder: Path, backend: str, runtime: str) -> list[Finding]:

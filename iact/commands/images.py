@@ -9,8 +9,9 @@ from typing import Final, Literal
 from core.errors import UsageError
 from iact.settings import Settings
 from iact.wiring import make_data_directory
-from sandbox import building, workshop
-from sandbox.workshop import PROFILES, Profile
+from sandbox import build
+from sandbox.images import workshop
+from sandbox.images.workshop import PROFILES, Profile
 
 _ANSWERS: Final[dict[str, tuple[Profile, ...]]] = {
     "": (),
@@ -46,15 +47,15 @@ def build_image(
     if named:
         kept = workshop.load(settings.data) if add else None
         wanted = kept.with_more(wanted) if kept is not None else wanted
-        made = building.make_workshop(settings.data, wanted, _tell, settings.sandbox)
+        made = build.make_workshop(settings.data, wanted, _tell, settings.sandbox)
         print(made.name)
         _tell("each shell that is started from now on has it")
         return 0
-    print(building.system(_tell, settings.sandbox, source=source).name)
+    print(build.system(_tell, settings.sandbox, source=source).name)
     if plain:
         workshop.store(settings.data, None)
     elif (kept := workshop.load(settings.data)) is not None:
-        print(building.system(_tell, settings.sandbox, kept.recipe()).name)
+        print(build.system(_tell, settings.sandbox, kept.recipe()).name)
     return 0
 
 

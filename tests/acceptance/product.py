@@ -23,7 +23,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from core.journal import read_journal
 from core.records.record import Record
-from sandbox import owner, reaper
+from sandbox import owner
+from sandbox.docker import reaper
 from tests.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,8 @@ import pytest
 
 from iact.commands.images import build_image
 from iact.settings import Settings
-from sandbox import building, workshop
+from sandbox import build
+from sandbox.images import workshop
 from tests.acceptance.conftest import Stage
 from tests.acceptance.test_scenes import shell
 from tests.sandbox.calling import need_bubblewrap
@@ -86,12 +87,12 @@ def test_what_is_no_name_is_refused(stage: Stage, options: list[str], sentence: 
 def test_what_is_added_keeps_what_was_there(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     built = list[workshop.Workshop]()
 
-    def record(data: Path, wanted: workshop.Workshop, *_: object) -> building.Built:
+    def record(data: Path, wanted: workshop.Workshop, *_: object) -> build.Built:
         built.append(wanted)
         workshop.store(data, wanted)
-        return building.Built("an image", "3.11")
+        return build.Built("an image", "3.11")
 
-    monkeypatch.setattr(building, "make_workshop", record)
+    monkeypatch.setattr(build, "make_workshop", record)
     settings = Settings(data=stage.folder / "data")
     build_image(settings, None, profiles=["data"], packages="bc")
     build_image(settings, None, packages="ffmpeg", wheels="scipy", add=True)

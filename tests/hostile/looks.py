@@ -23,7 +23,7 @@ from core.tree.happenings import happenings
 from iact import export
 from iact.commands import gate, journals
 from iact.settings import Settings
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import ScriptedModel
 from tests.sealing import SEALER
 from web.records import record_message

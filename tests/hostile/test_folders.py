@@ -24,7 +24,7 @@ from core.journal.file import FILE, read_journal
 from core.session.replay import replay
 from iact.commands import journals, sessions, workspace
 from iact.settings import Settings, load
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.hostile.crafted import chain
 from tests.hostile.folders import ATTACKS, SECRET, Bait, make, old_store, version_in

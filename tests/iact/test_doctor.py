@@ -21,7 +21,8 @@ from core.models import weights
 from iact import doctor
 from iact.doctor import Check
 from iact.settings import Settings
-from sandbox import bubblewrap_host, engine, image
+from sandbox.bubblewrap.host import MISSING as NO_BUBBLEWRAP
+from sandbox.docker import engine, image
 from tests.endpoint import Endpoint
 
 Patch = pytest.MonkeyPatch
@@ -53,7 +54,7 @@ def no_image(patch: Patch) -> None:
 
 def no_bubblewrap(patch: Patch) -> None:
     no_engine(patch)
-    patch.setattr(bubblewrap_host, "check", raises(SandboxUnavailable(bubblewrap_host.MISSING)))
+    patch.setattr(doctor, "check_bubblewrap", raises(SandboxUnavailable(NO_BUBBLEWRAP)))
 
 
 def no_model(patch: Patch) -> None:

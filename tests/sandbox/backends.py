@@ -27,11 +27,12 @@ import pytest
 
 from core.errors import SandboxUnavailable
 from core.ports import Right
-from sandbox import BubblewrapHost, DockerHost, image
-from sandbox.bubblewrap_host import BubblewrapInstance
-from sandbox.docker_host import DockerInstance
+from sandbox import BubblewrapHost, DockerHost
+from sandbox.bubblewrap.host import BubblewrapInstance
+from sandbox.docker import image
+from sandbox.docker.engine import connect
+from sandbox.docker.host import DockerInstance
 from sandbox.egress import Outside
-from sandbox.engine import connect
 from tests.sandbox import workshops
 from tests.sandbox.calling import need_bubblewrap
 

@@ -16,7 +16,8 @@ from core.errors import SandboxUnavailable
 from core.ports import ModuleInstance
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as rpc
-from sandbox import bubblewrap_host, tree
+from sandbox.bubblewrap import system_folder
+from sandbox.bubblewrap.host import check as check_bubblewrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,12 @@ def need_bubblewrap() -> None:
     Root can make one (the set-up installs what that takes), so there its failure is a failure.
     """
     try:
-        bubblewrap_host.check()
+        check_bubblewrap()
         if os.geteuid() != 0:
-            tree.ensure(print)
+            system_folder.ensure(print)
     except SandboxUnavailable as error:
         pytest.skip(str(error))
-    tree.ensure(print)
+    system_folder.ensure(print)
 
 
 async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 20) -> None:

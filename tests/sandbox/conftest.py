@@ -16,7 +16,7 @@ from docker.errors import APIError
 
 from core.errors import SandboxUnavailable
 from sandbox import owner, reaper, socket_folder
-from sandbox.engine import connect
+from sandbox.docker.engine import connect
 from sandbox.live import collect
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, OwnEngine, present
 

@@ -14,8 +14,8 @@ import pytest
 from core.modules.client import Completed, ModuleClient, StateChange
 from core.modules.manifest import Manifest
 from sandbox import DockerHost
-from sandbox.docker_host import DockerInstance
-from sandbox.payload import package_folder
+from sandbox.docker.host import DockerInstance
+from sandbox.images.payload import package_folder
 from tests.sandbox.backends import ALL
 from tests.sandbox.calling import need_bubblewrap, until
 from tests.sandbox.inside import Caller, called, hosting, hosting_on

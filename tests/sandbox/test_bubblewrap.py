@@ -15,8 +15,8 @@ import pytest
 from core.errors import ModuleLost, SandboxUnavailable
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as rpc
-from sandbox import BubblewrapHost, OffHost, bubblewrap_host, open_host
-from sandbox.bubblewrap_host import BubblewrapInstance
+from sandbox import BubblewrapHost, DisabledHost, open_host
+from sandbox.bubblewrap.host import WEAKER, BubblewrapInstance
 from sandbox.secrets import Secrets
 from tests.sandbox.calling import need_bubblewrap, python, shell, until, write_module
 from tests.sandbox.inside import called
@@ -320,7 +320,7 @@ def test_it_is_taken_where_no_engine_answers_and_where_it_is_asked_for(
             await host.close()
         monkeypatch.setenv("PATH", str(tmp_path))
         host = await open_host(tmp_path)
-        assert isinstance(host, OffHost)
+        assert isinstance(host, DisabledHost)
         with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
             await open_host(tmp_path, backend="bubblewrap")
 
@@ -339,4 +339,4 @@ def test_that_it_is_weaker_is_said_once(loop: asyncio.Runner, tmp_path: Path, wo
             await host.close()
 
     loop.run(scenario())
-    assert said.count(bubblewrap_host.WEAKER) == 1
+    assert said.count(WEAKER) == 1

@@ -11,8 +11,9 @@ import pytest
 
 from core.errors import SandboxUnavailable, UsageError
 from core.modules.manifest import Manifest
-from sandbox import catalogue, payload
+from sandbox import catalogue
 from sandbox.catalogue import MANIFEST, Catalogue
+from sandbox.images import payload
 from tests.sandbox.calling import write_module
 
 

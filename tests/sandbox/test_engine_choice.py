@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from core.errors import SandboxUnavailable
 from core.ports import JSON
-from sandbox import DockerHost, isolation, limits
-from sandbox.isolation import Isolation, UserMap
+from sandbox import DockerHost
+from sandbox.docker import isolation, options
+from sandbox.docker.isolation import Isolation, UserMap
 from sandbox.limits import Limits, Place
 from tests.sandbox.backends import Backend
 from tests.sandbox.inside import hosting_on
@@ -76,7 +77,7 @@ def test_its_own_kernel_holds_a_module_to_the_number_of_processes() -> None:
     bounds = Limits(processes=64)
     assert Isolation().bounds(bounds) == bounds
     place = Place(Path("/c"), Path("/s"), None, "0:0")
-    told = limits.host_options(place, Isolation("runsc", gvisor=True).bounds(bounds), "runsc")
+    told = options.host_options(place, Isolation("runsc", gvisor=True).bounds(bounds), "runsc")
     assert (told["pids_limit"], told["runtime"]) == (1500, "runsc")
     assert {"Name": "nproc", "Soft": 64, "Hard": 64} in told["ulimits"]
 
@@ -87,7 +88,7 @@ PLACE = Place(Path("/c"), Path("/s"), Path("/w"), "1000:1000")
 def test_who_is_outside_the_map_stays_who_they_are() -> None:
     place, uid, gid = isolation.seat(PLACE, MAPPED, 1000, 1000, root=True)
     assert (place.user, place.own_users, uid, gid) == ("1000:1000", False, 1000, 1000)
-    assert limits.host_options(place, Limits())["userns_mode"] == "host"
+    assert options.host_options(place, Limits())["userns_mode"] == "host"
 
 
 def test_an_ordinary_user_can_give_nothing_away() -> None:
@@ -171,16 +172,16 @@ def test_a_module_that_kept_its_rights_is_not_used(
     backend: Backend, loop: asyncio.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine is told to take less; the kernel's own account of the container's process shows it."""
-    options = limits.host_options
+    confined = options.host_options
 
     def lax(
         place: Place, bounds: Limits, runtime: str = "", labels: Mapping[str, str] | None = None
-    ) -> limits.HostOptions:
-        told = options(place, bounds, runtime, labels)
+    ) -> options.HostOptions:
+        told = confined(place, bounds, runtime, labels)
         told["cap_drop"], told["security_opt"] = [], []
         return told
 
-    monkeypatch.setattr(limits, "host_options", lax)
+    monkeypatch.setattr(options, "host_options", lax)
 
     async def scenario() -> None:
         async with hosting_on(backend, tmp_path) as host:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import DockerHost
-from sandbox.docker_host import DockerInstance
+from sandbox.docker.host import DockerInstance
 from tests.sandbox.calling import shell
 from tests.sandbox.inside import called
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import cgroups, owner
+from sandbox import owner
+from sandbox.bubblewrap import cgroups
+from sandbox.bubblewrap.processes import stop_all
 from sandbox.limits import Limits
-from sandbox.processes import stop_all
 
 TREE = """
 import os, subprocess, sys
@@ -77,7 +78,7 @@ def test_a_control_group_stands_still_and_dies(tree: list[int]) -> None:
 
 FROZEN = """
 import subprocess, sys
-from sandbox import cgroups
+from sandbox.bubblewrap import cgroups
 from sandbox.limits import Limits
 
 group = cgroups.make(Limits())

@@ -21,7 +21,7 @@ import pytest
 
 from core.errors import ModuleFault, ModuleLost
 from core.modules.client import ModuleClient, TimedOut
-from sandbox.docker_host import DockerInstance
+from sandbox.docker.host import DockerInstance
 from sandbox.health import LOG_SIZE
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, each_backend
 from tests.sandbox.calling import python, shell, write_module

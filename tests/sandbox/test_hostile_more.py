@@ -15,7 +15,7 @@ import pytest
 
 from core.modules.client import Attached, Completed
 from sandbox import DockerHost
-from sandbox.payload import package_folder
+from sandbox.images.payload import package_folder
 from tests.sandbox.backends import AnyInstance, Backend, each_backend
 from tests.sandbox.calling import python, write_module
 from tests.sandbox.inside import called, hosting_on

@@ -10,7 +10,8 @@ import docker
 import pytest
 
 from core.errors import SandboxUnavailable
-from sandbox import debian_root, image, payload
+from sandbox.docker import image
+from sandbox.images import debian_root, payload
 
 
 def test_it_is_small_and_found_again_at_once(engine: docker.DockerClient) -> None:

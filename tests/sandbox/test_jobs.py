@@ -10,7 +10,7 @@ from core.gate.grant import Grant, Scope
 from core.modules.client import Completed
 from core.modules.door import Door, FunctionCall
 from core.ports import JSON
-from sandbox.engine import connect
+from sandbox.docker.engine import connect
 from sandbox.owner import SESSION
 from tests.core.modules.clock import HeldClock
 from tests.sandbox.calling import until

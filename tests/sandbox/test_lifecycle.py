@@ -18,8 +18,8 @@ from docker.errors import APIError
 from docker.models.containers import Container
 
 from core.errors import ModuleLost, SandboxUnavailable
-from sandbox import DockerHost, OffHost, open_host, owner, reaper
-from sandbox.docker_host import DockerInstance
+from sandbox import DisabledHost, DockerHost, open_host, owner, reaper
+from sandbox.docker.host import DockerInstance
 from tests.sandbox.calling import shell, until, write_module
 from tests.sandbox.conftest import sweep
 from tests.sandbox.inside import hosting
@@ -405,7 +405,7 @@ def test_without_an_engine_modules_are_off_and_the_reason_is_told(
     async def scenario() -> None:
         host = await open_host(tmp_path)
         assert host.backend == "off"
-        assert isinstance(host, OffHost)
+        assert isinstance(host, DisabledHost)
         with pytest.raises(SandboxUnavailable, match=r"No Docker engine answers"):
             await host.catalogue()
         with pytest.raises(SandboxUnavailable, match=r"No Docker engine answers.*apt-get install docker\.io"):

@@ -11,7 +11,7 @@ import pytest
 
 from core.modules.client import Completed, Invocation, ModuleClient, Progress
 from core.ports import ModuleInstance
-from sandbox.payload import locked, package_folder
+from sandbox.images.payload import locked, package_folder
 from tests.sandbox.backends import DOCKER, AnyHost, Backend, either_backend
 from tests.sandbox.calling import until
 from tests.sandbox.inside import Caller, called

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import tree
+from sandbox.bubblewrap import system_folder
 from tests.sandbox.calling import need_bubblewrap
 
 USER = 4711
@@ -40,7 +40,7 @@ def place() -> Iterator[Path]:
     """A folder of that user's, with a copy of the base system where that user's cache is."""
     need_bubblewrap()
     made = Path(tempfile.mkdtemp(prefix="iact-user-"))
-    system = tree.ensure(print)
+    system = system_folder.ensure(print)
     copy = made / "cache" / "iact" / "systems" / system.name
     copy.parent.mkdir(parents=True)
     subprocess.run(["cp", "-a", str(system), str(copy)], check=True)

@@ -15,7 +15,7 @@ import pytest
 
 from core.ports import Right
 from sandbox import BubblewrapHost, DockerHost, reaper
-from sandbox.docker_host import DockerInstance
+from sandbox.docker.host import DockerInstance
 from sandbox.pool import MEMBERS
 from tests.sandbox.backends import Backend
 from tests.sandbox.calling import need_bubblewrap, shell, until

@@ -13,7 +13,7 @@ from core.modules.door import HELD, Door, FunctionCall
 from core.modules.pulse import EVERY
 from core.ports import Permit, Report, Right
 from sandbox import DockerHost
-from sandbox.docker_host import DockerInstance
+from sandbox.docker.host import DockerInstance
 from tests.core.modules.clock import HeldClock
 from tests.sandbox.calling import until, write_module
 

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import ModuleLost, SandboxUnavailable
 from core.modules.client import Attached, Completed
-from sandbox import isolation, relay, stdio
+from sandbox.docker import isolation, relay, stdio
 from tests.sandbox.calling import shell, write_module
 from tests.sandbox.inside import called, hosting
 from tests.sandbox.test_hostile_more import ARCHIVES

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import WorkspaceError
 from core.ports import Taken
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_file_that_somebody_deleted_meanwhile_is_no_less_a_conflict(apart: Apa
 
 
 def test_no_copy_lacks_something(apart: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.versions.LARGEST", 10)
+    monkeypatch.setattr("sandbox.workspace.versions.LARGEST", 10)
     with pytest.raises(WorkspaceError, match="No version holds 'large'"):
         apart.part(large="0123456789 and more", small="1")
     assert apart.versions.keep(apart.workspace, apart.store), "a version may"

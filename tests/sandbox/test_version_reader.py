@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core import path_names
 from core.errors import WorkspaceError
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 
 NAMES = st.sampled_from(
     [

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import WorkspaceError
-from sandbox import versions
-from sandbox.versions import LARGEST, GitVersions
+from sandbox.workspace import versions
+from sandbox.workspace.versions import LARGEST, GitVersions
 
 
 @pytest.fixture

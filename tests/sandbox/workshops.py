@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from sandbox import building, workshop
+from sandbox import build
+from sandbox.images import workshop
 from tests.sandbox.outside import Serve
 
 DEV = ("--profile", "dev", "--wheels", "idna==3.10")
@@ -30,7 +31,7 @@ def equip(data: Path, *, bubblewrap: bool = False) -> None:
     """Let the shells of data directory `data` have a workshop; built if it isn't there."""
     if workshop.load(data) is None:
         wanted = workshop.chosen([], FEW[1], FEW[3]) if bubblewrap else workshop.chosen(["dev"], "", DEV[3])
-        building.make_workshop(data, wanted, print, "bubblewrap" if bubblewrap else "docker")
+        build.make_workshop(data, wanted, print, "bubblewrap" if bubblewrap else "docker")
 
 
 def registry(pages: Mapping[str, bytes], certificate: Path) -> Serve:

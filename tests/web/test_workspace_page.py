@@ -11,7 +11,7 @@ from zipfile import ZipFile
 from playwright.async_api import expect
 
 from core.session.fork import STORE
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.web.browser import SHARED, browsing
 from tests.web.test_accessible_page import check
 from tests.web.test_files_page import saved

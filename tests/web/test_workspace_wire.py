@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 from core.session.fork import STORE
 from core.session.store import SessionStore
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.web.dialling import Message, cookie, dial, get, http, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_streaming import unchunked

@@ -21,7 +21,7 @@ from core.records.calls import ClearanceAsk, Result
 from core.session.events import Delta
 from core.session.runtime import Runtime
 from core.session.session import Session
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.core.session import test_adopt
 from tests.core.session.fakes import FakeHost, Script, ScriptedModel, TickingClock, replies, runtime
 from tests.core.session.memories import POISON, WISH, FakeMemory

@@ -21,7 +21,7 @@ from core.session.replay import replay
 from core.session.runtime import Runtime
 from core.session.session import Session
 from core.session.workspace import find_version, versions_of
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import FakeHost, FakeModules, World, replies
 from tests.core.session.plan_scenes import Answers, Thinker, changes, plan, until
 from tests.sealing import give_key

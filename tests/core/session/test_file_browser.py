@@ -12,7 +12,7 @@ from core.ports import JSON, KeptFile
 from core.records.record import Record
 from core.session.file_browser import MOST, FileBrowser
 from core.session.fork import STORE
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.records import raw_record
 
 AT = "2026-05-04T03:00:00Z"

@@ -13,7 +13,7 @@ from core.modules.door import Modules
 from core.ports import ModuleHost
 from core.session.replay import replay
 from core.session.runtime import Runtime
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import FakeHost, ScriptedModel, TickingClock, World, replies, runtime
 from tests.core.session.test_unkept import Host, Writer
 

@@ -22,8 +22,8 @@ from core.session.fork import fork, new_session
 from core.session.replay import replay
 from core.session.runtime import Runtime
 from core.session.workspace import find_version
-from sandbox import versions
-from sandbox.versions import GitVersions
+from sandbox.workspace import versions
+from sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import (
     MANIFEST,
     FakeHost,

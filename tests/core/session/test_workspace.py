@@ -16,7 +16,7 @@ from core.records.record import Record
 from core.session.fork import STORE
 from core.session.replay import replay
 from core.session.workspace import Workspace, find_version, restore_at_rest
-from sandbox.versions import GitVersions
+from sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import runtime
 from tests.records import least, raw_record
 from tests.sealing import SEALER

@@ -17,7 +17,8 @@ from core.errors import SandboxUnavailable, UsageError
 from core.modules.client import Completed, Invocation, ModuleClient
 from core.ports import ModuleSource
 from core.session.source import source_of
-from sandbox import BubblewrapHost, DockerHost, image
+from sandbox import BubblewrapHost, DockerHost
+from sandbox.docker import image
 from tests.sandbox.foreign import FOREIGN
 
 TAG = "iact-test-foreign:1"

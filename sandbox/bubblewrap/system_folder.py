@@ -18,8 +18,8 @@ from typing import Final
 
 from core.errors import SandboxUnavailable
 from core.ports import Report
-from sandbox import debian_root, image, payload
-from sandbox.recipe import BASE, Recipe
+from sandbox.images import cache, debian_root, payload
+from sandbox.images.recipe import BASE, Recipe
 
 _MOUNTS: Final = ("proc", "dev", "run/egress", "run/site", "run/program", "run/look")
 """Where something is mounted later, in what can't be written to by then."""
@@ -33,7 +33,7 @@ def ensure(report: Report, recipe: Recipe = BASE) -> Path:
     """
     if (target := _place(recipe)).is_dir():
         return target
-    with image.one_builder(report):
+    with cache.one_builder(report):
         if target.is_dir():
             return target
         try:
@@ -71,7 +71,7 @@ def _place(recipe: Recipe) -> Path:
     ]
     if recipe.wheels:
         parts.append(("wheels", "\n".join(recipe.wheels).encode()))
-    return image.cache() / "systems" / payload.digest_of(parts)[:12]
+    return cache.folder() / "systems" / payload.digest_of(parts)[:12]
 
 
 def _build(target: Path, recipe: Recipe, report: Report) -> None:
@@ -123,7 +123,7 @@ def _warm(tree: Path, recipe: Recipe) -> None:
     command = [
         *("bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--clearenv"),
         *("--bind", str(tree), "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
-        *(part for name, value in image.ENVIRONMENT.items() for part in ("--setenv", name, value)),
+        *(part for name, value in payload.ENVIRONMENT.items() for part in ("--setenv", name, value)),
         *("--", "sh", "-c", payload.warm_up(workshop=recipe.workshop)),
     ]
     done = subprocess.run(command, env={}, executable=shutil.which("bwrap"), capture_output=True, text=True)

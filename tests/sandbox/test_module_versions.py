@@ -78,7 +78,7 @@ def test_no_file_leads_outside(catalogue: Catalogue, name: str) -> None:
         catalogue.add(ModuleSource("mine", {"module.py": b"", name: b"x"}), "agent")
 
 
-@pytest.mark.parametrize("name", ["sites", "Bad", "a-b", "..", "x" * 33, ""])
+@pytest.mark.parametrize("name", ["Bad", "a-b", "..", "x" * 33, ""])
 def test_a_name_that_can_not_be_is_refused(catalogue: Catalogue, name: str) -> None:
     with pytest.raises(UsageError, match="can't be named"):
         catalogue.add(source(name=name), "agent")

@@ -22,9 +22,10 @@ import docker
 from docker.models.containers import Container
 
 from core.errors import SandboxUnavailable
-from sandbox.engine import DEFAULT, EngineFailure, in_thread
+from sandbox.docker.engine import DEFAULT, EngineFailure
 from sandbox.limits import SOCKET_FOLDER
 from sandbox.socket_folder import SOCKET
+from sandbox.threads import in_thread
 
 _CHUNK: Final = 64 * 1024
 _CONNECTIONS: Final = 8

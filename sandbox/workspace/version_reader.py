@@ -1,6 +1,6 @@
 """Reads what versions of a workspace hold, for a person who looks: lists, contents, and what changed when.
 
-Nothing is checked out. git lists trees and prints objects; what a path is called follows from how `sandbox.versions`
+Nothing is checked out. git lists trees and prints objects; what a path is called follows from how `sandbox.workspace.versions`
 stores names. All that comes out was written by modules: it is content, and whoever shows it treats it so.
 """
 
@@ -17,9 +17,9 @@ from urllib.parse import unquote_to_bytes
 from core import path_names
 from core.errors import WorkspaceError
 from core.ports import ChangeKind, FileType, KeptFile, PathStep
-from sandbox.git import check_objects, run_git
 from sandbox.live import lines
 from sandbox.live.patch import LARGEST, lines_of, text_of
+from sandbox.workspace.git import check_objects, run_git
 
 EMPTY: Final = b"%empty"
 """Stands in a folder that holds nothing; a real name never holds a bare percent sign."""

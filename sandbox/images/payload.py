@@ -28,6 +28,15 @@ WHEELS = ("grpcio", "grpcio-health-checking", "grpcio-reflection", "protobuf", "
 
 SITE = "opt/iact/site"
 SDK = "opt/iact/sdk"
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin",
+    "LANG": "C.UTF-8",
+    "HOME": "/tmp",
+    "PYTHONPATH": f"/{SITE}:/{SDK}",
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONNOUSERSITE": "1",  # a module's own process takes up no code from folders that scripts can write to
+}
+
 WARM = (
     "import asyncio, grpc, grpc.aio, inspect, json, subprocess, signal, tempfile, typing;"
     "import google.protobuf.descriptor_pool, google.protobuf.struct_pb2;"
@@ -235,7 +244,7 @@ def _platforms() -> Sequence[str]:
 
 def _requirements() -> Iterator[str]:
     """The pins, with their digests where the repository's lock file is at hand."""
-    lock = Path(__file__).resolve().parents[1] / "requirements.lock"
+    lock = Path(__file__).resolve().parents[2] / "requirements.lock"
     try:
         entries = dict(_entries(lock.read_text(encoding="utf-8")))
     except OSError:

@@ -4,7 +4,7 @@ The files belong to modules and are taken as hostile. git never looks at them: w
 follow no link, leave out what is no file, link or folder, and hand the contents to `git fast-import`; what is
 restored is written the same way. So no attribute, filter, hook or configuration that a module leaves behind is
 read, a repository inside the workspace is files like any others, and nothing is written outside. The store is
-a folder of git's objects beside the workspace, which no container ever sees; it is no repository (`sandbox.git`).
+a folder of git's objects beside the workspace, which no container ever sees; it is no repository (`sandbox.workspace.git`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from core.errors import WorkspaceError
 from core.ports import KeptFile, PathStep, Taken
-from sandbox import version_reader
-from sandbox.foreign_store import bring
-from sandbox.git import OBJECTS, OUTPUT, check_objects, run_git
+from sandbox.workspace import version_reader
+from sandbox.workspace.foreign_store import bring
+from sandbox.workspace.git import OBJECTS, OUTPUT, check_objects, run_git
 
 LARGEST: Final = 64 << 20
 """Bytes of one file; larger ones are left out, and stay as they are when a version is restored."""

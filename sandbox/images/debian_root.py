@@ -23,7 +23,7 @@ from typing import IO, Final
 
 from core.errors import SandboxUnavailable
 from core.ports import Report
-from sandbox.recipe import BASE, Recipe
+from sandbox.images.recipe import BASE, Recipe
 
 PACKAGES: Final = (
     "python3", "bash", "dash", "coreutils", "grep", "sed", "findutils", "mawk", "diffutils", "patch",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from core.errors import UsageError
-from sandbox.recipe import Recipe
+from sandbox.images.recipe import Recipe
 
 Profile = Literal["data", "dev"]
 

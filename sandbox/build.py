@@ -9,11 +9,14 @@ from typing import Literal
 
 from core.errors import SandboxUnavailable
 from core.ports import Report
-from sandbox import bubblewrap_host, image, payload, tree, workshop
-from sandbox.engine import connect
-from sandbox.image import Source
-from sandbox.recipe import BASE, Recipe
-from sandbox.workshop import Workshop
+from sandbox.bubblewrap import system_folder
+from sandbox.bubblewrap.host import check as check_bubblewrap
+from sandbox.docker import image
+from sandbox.docker.engine import connect
+from sandbox.docker.image import Source
+from sandbox.images import payload, workshop
+from sandbox.images.recipe import BASE, Recipe
+from sandbox.images.workshop import Workshop
 
 Backend = Literal["auto", "docker", "bubblewrap", "off"]
 
@@ -44,13 +47,13 @@ def system(report: Report, backend: Backend, recipe: Recipe = BASE, source: Sour
             with closing(client):
                 made = image.ensure(client, report, source=source, recipe=recipe)
                 return Built(made.reference, image.python_of(client, made.reference))
-    folder = tree.ensure(report, recipe)
-    return Built(str(folder), tree.python_of(folder))
+    folder = system_folder.ensure(report, recipe)
+    return Built(str(folder), system_folder.python_of(folder))
 
 
 def _bubblewrap_works() -> bool:
     try:
-        bubblewrap_host.check()
+        check_bubblewrap()
     except SandboxUnavailable:
         return False
     return True

@@ -10,7 +10,7 @@ from core.errors import SandboxUnavailable
 from core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin, Permit, Report, Right
 
 
-class OffHost:
+class DisabledHost:
     """Implements `core.ports.ModuleHost` by refusing. `reason`: one sentence with the remedy."""
 
     def __init__(self, reason: str) -> None:

@@ -19,16 +19,18 @@ from typing import Literal
 
 from core.errors import SandboxUnavailable, UsageError
 from core.ports import CatalogueEntry, ModuleSource, Origin, Report
-from sandbox import bubblewrap, cgroups, image, limits, reaper, socket_folder, syscalls, tree
+from sandbox import limits, reaper, socket_folder
+from sandbox.bubblewrap import arguments, cgroups, syscalls, system_folder
+from sandbox.bubblewrap.processes import stop_all
 from sandbox.catalogue import Module
 from sandbox.egress import EgressProxy
-from sandbox.engine import from_thread, in_thread
 from sandbox.health import LOG_SIZE, last_words
-from sandbox.hosting import Granted, Host, Ways
+from sandbox.host import Granted, Host, Ways
+from sandbox.images import payload
 from sandbox.instance import APPS, Instance
 from sandbox.owner import Key
-from sandbox.processes import stop_all
-from sandbox.temporary import Temporary
+from sandbox.temporary_files import Temporary
+from sandbox.threads import from_thread, in_thread
 
 WEAKER = "tools run under bubblewrap, whose isolation is weaker than a Docker engine's"
 MISSING = "There is no bubblewrap, so tools can't run in it; run `sudo apt-get install bubblewrap`."
@@ -136,8 +138,8 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             report(WEAKER)
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
-            base = await in_thread(tree.ensure, from_thread(report), recipe)
-            ways = await self._ways(module, key, tree.python_of(base), workspace, report, granted)
+            base = await in_thread(system_folder.ensure, from_thread(report), recipe)
+            ways = await self._ways(module, key, system_folder.python_of(base), workspace, report, granted)
         async with self._building(module, key, ways, base) as (jail, folder, temporary, proxy):
             checked = await self._await_service(
                 folder, module.name, lambda: jail.why_ended(module.name), jail.printed
@@ -161,7 +163,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         return await super().add(source, origin)
 
     async def _at_hand(self, module: Module) -> bool:
-        return await in_thread(tree.present, self._catalogue.recipe_of(module)) is not None
+        return await in_thread(system_folder.present, self._catalogue.recipe_of(module)) is not None
 
     @asynccontextmanager
     async def _building(
@@ -214,7 +216,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
 
     async def _spawn(self, module: Module, place: limits.Place, base: Path) -> Jail:
         bounds = self._bounds_of(module)
-        environment = {**image.ENVIRONMENT, **self._environment(module, place)}
+        environment = {**payload.ENVIRONMENT, **self._environment(module, place)}
         inner = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         group = await in_thread(_group, bounds)
         own: Path | None = None
@@ -225,7 +227,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                     socket_folder.make_temporary, own, size=bounds.tmp_size, files=bounds.tmp_files
                 ):
                     own = None
-            options = bubblewrap.arguments(place, base, bounds, environment, place.temporary or own)
+            options = arguments.arguments(place, base, bounds, environment, place.temporary or own)
             with (
                 _told("\0".join(options).encode()) as said,
                 _told(syscalls.program(meets_nobody=place.meets_nobody)) as calls,
@@ -233,7 +235,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 started = await asyncio.create_subprocess_exec(
                     *("/bin/sh", "-c", cgroups.ENTER, "sh", *map(str, group.folders), "--"),
                     *(_program(), "--args", str(said), "--seccomp", str(calls), "--"),
-                    *bubblewrap.command(place, bounds, inner, together=bool(group.folders)),
+                    *arguments.command(place, bounds, inner, together=bool(group.folders)),
                     env={},
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=asyncio.subprocess.PIPE,

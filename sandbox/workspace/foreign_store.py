@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import WorkspaceError
-from sandbox.git import FOLDER, LOOSE, OBJECTS, PACK
+from sandbox.workspace.git import FOLDER, LOOSE, OBJECTS, PACK
 
 LARGEST: Final = 64 << 20
 """Bytes of one object: as much as a version holds of a file."""

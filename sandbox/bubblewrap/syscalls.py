@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final, TypedDict
 
 from core.errors import SandboxUnavailable
-from sandbox import limits
+from sandbox.docker import options
 
 _ALLOW: Final = 0x7FFF0000
 _ERRNO: Final = 0x00050000
@@ -62,7 +62,7 @@ def program(*, meets_nobody: bool = False) -> bytes:
             "run `sudo apt-get install libseccomp2`."
         ) from error
     library.seccomp_init.restype = ctypes.c_void_p
-    listed = json.loads(limits.seccomp_profile(meets_nobody=meets_nobody))
+    listed = json.loads(options.seccomp_profile(meets_nobody=meets_nobody))
     made = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(_ERRNO | listed["defaultErrnoRet"])))
     try:
         for row in listed["syscalls"]:

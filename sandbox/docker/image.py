@@ -7,27 +7,24 @@ is the right one: `iact-system:<digest>` below, `iact-base:<digest>` on top of i
 
 from __future__ import annotations
 
-import fcntl
-import os
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 import docker
 from docker.errors import APIError, ImageNotFound
-from platformdirs import user_cache_path
 
 from core.errors import SandboxUnavailable
 from core.ports import Report
-from sandbox import debian_root, payload
-from sandbox.engine import EngineFailure, connect
-from sandbox.recipe import BASE as PLAIN
-from sandbox.recipe import Kind, Recipe
+from sandbox.docker.engine import EngineFailure, connect
+from sandbox.images import cache, debian_root, payload
+from sandbox.images.recipe import BASE as PLAIN
+from sandbox.images.recipe import Kind, Recipe
 
 Source = Literal["registry", "debian"]
 
@@ -49,16 +46,6 @@ _WARM_UP = 600
 
 _REGISTRY_PATIENCE = 5
 """Seconds that a registry has for its first word."""
-
-ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin",
-    "LANG": "C.UTF-8",
-    "HOME": "/tmp",
-    "PYTHONPATH": f"/{payload.SITE}:/{payload.SDK}",
-    "PYTHONUNBUFFERED": "1",
-    "PYTHONNOUSERSITE": "1",  # a module's own process takes up no code from folders that scripts can write to
-}
-
 
 _PYTHON = "iact.python"
 """Label of a base image: the version of its Python."""
@@ -124,7 +111,7 @@ def ensure(
     """
     if not rebuild and (found := find(client, recipe)) is not None and source in (None, found.source):
         return found
-    with one_builder(report):
+    with cache.one_builder(report):
         if not rebuild and (found := find(client, recipe)) is not None and source in (None, found.source):
             return found
         try:
@@ -147,7 +134,7 @@ def python_for(client: docker.DockerClient, report: Report, recipe: Recipe) -> s
     Raises:
         SandboxUnavailable: with what to install or run.
     """
-    with one_builder(report):
+    with cache.one_builder(report):
         try:
             source = _system(client, report, None if recipe == PLAIN else "debian", False, recipe)
             return _python_of(client, _system_tag(source, recipe))
@@ -257,7 +244,7 @@ def _add(
         system,
         command=["sh", "-c", payload.warm_up(workshop=recipe.workshop)],
         name=f"iact-image-{uuid.uuid4().hex[:12]}",
-        environment=ENVIRONMENT,
+        environment=payload.ENVIRONMENT,
         network_mode="none",
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
@@ -276,7 +263,7 @@ def _add(
                 f"The module SDK doesn't start in its image ({said[-1] if said else 'without a word'}); "
                 "this is a fault of this version, please report it."
             )
-        changes = [f"ENV {key}={value}" for key, value in ENVIRONMENT.items()]
+        changes = [f"ENV {key}={value}" for key, value in payload.ENVIRONMENT.items()]
         changes += ['CMD ["python3", "-m", "ext_modules.sdk"]', "ENV PYTHONDONTWRITEBYTECODE=1"]
         changes.append(f"LABEL {_PYTHON}={python}")
         container.commit(name, tag=tag, changes=changes)
@@ -316,7 +303,7 @@ def _system_tag(source: Source, recipe: Recipe = PLAIN) -> str:
 
 def _base_tag(source: Source, recipe: Recipe = PLAIN) -> str:
     system = _system_tag(source, recipe)
-    parts = [(system, payload.digest().encode()), ("environment", repr(ENVIRONMENT).encode())]
+    parts = [(system, payload.digest().encode()), ("environment", repr(payload.ENVIRONMENT).encode())]
     parts.append(("labels", _PYTHON.encode()))
     if recipe.wheels:
         parts.append(("wheels", "\n".join(recipe.wheels).encode()))
@@ -329,33 +316,6 @@ def _present(client: docker.DockerClient, reference: str) -> int | None:
         return int(client.images.get(reference).attrs["Size"])
     except ImageNotFound:
         return None
-
-
-def cache() -> Path:
-    """Where this user's programs keep what can be made again."""
-    return Path(os.environ.get("IACT_CACHE") or user_cache_path("iact"))
-
-
-@contextmanager
-def one_builder(report: Report) -> Iterator[None]:
-    """Wait until no other process of this user builds, then keep others waiting."""
-    folder = cache()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / "image.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise SandboxUnavailable(
-            f"{folder} can't be written to ({error.strerror}); make it writable."
-        ) from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report("another process builds the sandbox's base image; waiting for it")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _short(error: Exception) -> str:

@@ -15,15 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ModuleLost
-from sandbox import bubblewrap, limits, mounted, owner, socket_folder
+from sandbox import limits, owner, socket_folder
+from sandbox.bubblewrap import arguments
+from sandbox.docker import options
 from sandbox.limits import Limits, Place
 from sandbox.owner import Process
+from sandbox.workspace import mounts
 
 PLACE = Place(code=Path("/code"), sockets=Path("/sockets"), workspace=Path("/files"), user="1000:1000")
 
 
 def test_every_option_confines() -> None:
-    inside, got = limits.options(PLACE, {"A": "b"}), limits.host_options(PLACE, Limits())
+    inside, got = options.options(PLACE, {"A": "b"}), options.host_options(PLACE, Limits())
     assert got["network_mode"] == "none"
     assert got["read_only"] is True
     assert got["cap_drop"] == ["ALL"]
@@ -42,13 +45,13 @@ def test_every_option_confines() -> None:
 
 def test_no_workspace_and_a_read_only_one() -> None:
     without = Place(Path("/c"), Path("/s"), None, "0:0")
-    assert {mount["Target"] for mount in limits.host_options(without, Limits())["mounts"]} == {
+    assert {mount["Target"] for mount in options.host_options(without, Limits())["mounts"]} == {
         "/module",
         "/run/iact",
     }
-    assert limits.options(without, {})["working_dir"] == "/tmp"
+    assert options.options(without, {})["working_dir"] == "/tmp"
     reading = Place(Path("/c"), Path("/s"), Path("/w"), "0:0", read_only=True)
-    assert limits.host_options(reading, Limits())["mounts"][-1]["ReadOnly"] is True
+    assert options.host_options(reading, Limits())["mounts"][-1]["ReadOnly"] is True
 
 
 @given(st.integers(0, 1 << 40), st.floats(0, 64), st.integers(0, 10_000))
@@ -61,7 +64,7 @@ def test_a_module_never_gets_more_than_the_host_gives(memory: int, cpus: float, 
 
 
 def test_system_calls_are_an_allow_list_without_the_dangerous_ones() -> None:
-    profile = json.loads(limits.seccomp_profile())
+    profile = json.loads(options.seccomp_profile())
     allowed = {
         name for rule in profile["syscalls"] if rule["action"] == "SCMP_ACT_ALLOW" for name in rule["names"]
     }
@@ -160,7 +163,7 @@ def test_folder_is_private_and_removed_with_its_mount(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("together", [True, False])
 def test_a_process_is_bounded_by_itself_only_where_all_can_not_be(together: bool) -> None:
-    made = bubblewrap.command(PLACE, Limits(), ["module"], together=together)
+    made = arguments.command(PLACE, Limits(), ["module"], together=together)
     named = {part.partition("=")[0] for part in made if part.startswith("--")}
     assert {"--core", "--nofile", "--fsize", "--nproc"} <= named
     assert ({"--as", "--data"} <= named) is not together
@@ -176,5 +179,5 @@ def test_what_is_mounted_below_a_folder_is_found_by_its_real_name() -> None:
     listed += "\n30 1 0:1 / /w/mine rw - fuse.sshfs me@there: rw,user_id=1000"
     listed += "\n31 1 0:1 / /w/ours rw - fuse.sshfs me@there: rw,user_id=1000,allow_other"
     listed += "\n32 1 0:1 / /w/net rw - autofs systemd-1 rw"
-    found = [str(point) for point in mounted.below(Path("/w"), listed)]
+    found = [str(point) for point in mounts.below(Path("/w"), listed)]
     assert found == sorted(["/w/a", "/w/a/b", "/w/with blank", "/w/ä", "/w/back\\slash", "/w/ours"])

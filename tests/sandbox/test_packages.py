@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import SandboxUnavailable
-from sandbox import DockerHost, catalogue, requirements
-from sandbox.payload import package_folder
+from sandbox import DockerHost, catalogue, packages
+from sandbox.images.payload import package_folder
 from tests.sandbox.calling import write_module
 from tests.sandbox.inside import called
 
@@ -26,23 +26,23 @@ WEB = catalogue.read(package_folder("ext_modules") / "web", sdk="")
 )  # fmt: skip
 def test_anything_but_an_exact_version_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="not of the form"):
-        requirements.checked(line)
+        packages.checked(line)
 
 
 def test_exact_versions_are_taken() -> None:
     for line in ("a==1", "a-b.c==1.2.post3+x", "a[b,c]==1.0", f"a==1 --hash=sha256:{'0' * 64}"):
-        assert requirements.checked(line) == line
+        assert packages.checked(line) == line
 
 
 def test_every_shipped_module_has_digests() -> None:
     for module in catalogue.Catalogue(Path("/nonexistent")).modules().values():
-        assert requirements.hashed(module.requirements), module.name
+        assert packages.hashed(module.requirements), module.name
 
 
 def test_packages_are_unpacked_once_and_readable_by_all(tmp_path: Path) -> None:
     said: list[str] = []
-    first = requirements.site(tmp_path / "sites", WEB.requirements, "3.11", said.append)
-    assert requirements.site(tmp_path / "sites", WEB.requirements, "3.11", said.append) == first
+    first = packages.site(tmp_path / "sites", WEB.requirements, "3.11", said.append)
+    assert packages.site(tmp_path / "sites", WEB.requirements, "3.11", said.append) == first
     assert said == ["fetching the module's Python packages: pypdfium2, certifi"]
     assert stat.S_IMODE((first / "certifi" / "cacert.pem").stat().st_mode) == 0o644
     assert stat.S_IMODE(first.stat().st_mode) == 0o755
@@ -52,7 +52,7 @@ def test_packages_are_unpacked_once_and_readable_by_all(tmp_path: Path) -> None:
 def test_a_package_that_is_not_the_one_is_refused(tmp_path: Path) -> None:
     wrong = [line[:-64] + "0" * 64 for line in WEB.requirements]
     with pytest.raises(SandboxUnavailable, match="could not be fetched"):
-        requirements.site(tmp_path / "sites", wrong, "3.11", print)
+        packages.site(tmp_path / "sites", wrong, "3.11", print)
     assert list((tmp_path / "sites").iterdir()) == []
 
 
@@ -73,17 +73,27 @@ def where() -> list[str]:
 """
 
 
-def test_a_module_imports_its_packages_and_cannot_change_them(loop: asyncio.Runner, tmp_path: Path) -> None:
+def test_a_module_imports_its_packages_and_cannot_change_them(
+    loop: asyncio.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are fetched once for all data directories of a user."""
+    monkeypatch.setenv("IACT_CACHE", str(tmp_path / "cache"))
     listed = "[" + ", ".join(f'"{line}"' for line in WEB.requirements) + "]"
     shipped = write_module(tmp_path / "shipped", "importing", IMPORTING, requirements=listed)
+    fetched: list[str] = []
+
+    def hear(line: str) -> None:
+        fetched.extend([line] if line.startswith("fetching") else [])
 
     async def scenario() -> None:
-        host = DockerHost(tmp_path, shipped=shipped)
-        instance = await host.start("importing", session="s", workspace=tmp_path, report=print)
-        async with called(instance) as caller:
-            assert await caller.text("where") == (
-                '["/run/site/certifi/__init__.py", "/opt/iact/site/grpc/__init__.py", "read-only"]'
-            )
-        await host.close()
+        for name in ("one", "other"):
+            host = DockerHost(tmp_path / name, shipped=shipped)
+            instance = await host.start("importing", session="s", workspace=tmp_path, report=hear)
+            async with called(instance) as caller:
+                assert await caller.text("where") == (
+                    '["/run/site/certifi/__init__.py", "/opt/iact/site/grpc/__init__.py", "read-only"]'
+                )
+            await host.close()
 
     loop.run(scenario())
+    assert fetched == ["fetching the module's Python packages: pypdfium2, certifi"]

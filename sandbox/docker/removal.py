@@ -12,7 +12,8 @@ from docker.models.containers import Container
 
 from core.errors import SandboxUnavailable
 from sandbox import socket_folder
-from sandbox.engine import EngineFailure, begin, knock
+from sandbox.docker.engine import EngineFailure, knock
+from sandbox.threads import begin
 
 _GRACE = 1
 """Seconds between SIGTERM and SIGKILL."""

@@ -23,11 +23,9 @@ from pydantic import BaseModel, ValidationError
 
 from core.errors import UsageError
 from core.ports import ModuleSource, Origin
-from sandbox import payload
+from sandbox.images import payload
 
 CURRENT: Final = "current.json"
-RESERVED: Final = frozenset({"sites"})
-"""Names of folders that stand beside the modules'."""
 LARGEST: Final[Mapping[Origin, int]] = {"shipped": 32 << 20, "user": 32 << 20, "agent": 4 << 20}
 """Bytes of one version's files together, by who brings it: all of them are read whenever the catalogue is."""
 MOST_FILES: Final = 200
@@ -42,7 +40,7 @@ class _Current(BaseModel):
     origin: Literal["user", "agent"]
 
 
-class Kept:
+class ModuleVersions:
     """The versions below `folder`."""
 
     def __init__(self, folder: Path) -> None:
@@ -54,7 +52,7 @@ class Kept:
         Raises:
             UsageError: a name, a path or a size can't be.
         """
-        if not _NAME.fullmatch(source.name) or source.name in RESERVED:
+        if not _NAME.fullmatch(source.name):
             raise UsageError(
                 f"A module can't be named {source.name[:60]!r}; use lower-case letters, digits and underscores."
             )

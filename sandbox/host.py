@@ -17,20 +17,21 @@ from typing import Generic, TypeVar
 
 from core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
 from core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
-from sandbox import image, limits, owner, reaper, requirements, socket_folder
+from sandbox import limits, owner, packages, reaper, socket_folder
 from sandbox.apps import AppOrigin
 from sandbox.catalogue import Catalogue, Module
 from sandbox.egress import EgressProxy, Outside, targets
-from sandbox.engine import from_thread, in_thread
 from sandbox.health import serves
+from sandbox.images import cache, payload
+from sandbox.images.recipe import Recipe
 from sandbox.instance import APPS, Instance
-from sandbox.mounted import below
 from sandbox.owner import Key
 from sandbox.pool import CALM, Pool
-from sandbox.recipe import Recipe
 from sandbox.restarts import Restarts
 from sandbox.secrets import Secrets
-from sandbox.temporary import Temporaries, Temporary
+from sandbox.temporary_files import Temporaries, Temporary
+from sandbox.threads import from_thread, in_thread
+from sandbox.workspace.mounts import below
 
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
 """Seconds before we first look for a new module's socket, and between looks."""
@@ -356,7 +357,7 @@ class Host(ABC, Generic[Running]):
         """The folder of the packages `lines`, for Python `python`; None without any. Blocks."""
         if not lines:
             return None
-        return requirements.site(self._data / "modules" / "sites", lines, python, report)
+        return packages.site(cache.folder() / "packages", lines, python, report)
 
     def _app(self, name: str) -> socket_folder.CheckedSocket | None:
         """The socket of the app called `name`, whichever session's it is."""
@@ -407,7 +408,7 @@ class Host(ABC, Generic[Running]):
     def _environment(self, module: Module, place: limits.Place) -> dict[str, str]:
         port = {"IACT_APPS_PORT": str(self._apps.port)} if module.name == APPS else {}
         told = self._outside.environment.get(module.name, {}) if module.origin == "shipped" else {}
-        return {**limits.environment(place, image.ENVIRONMENT), **port, **told}
+        return {**limits.environment(place, payload.ENVIRONMENT), **port, **told}
 
     def _bounds_of(self, module: Module) -> limits.Limits:
         """What the module asks for, within what this host gives at most."""

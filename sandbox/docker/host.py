@@ -23,18 +23,21 @@ from docker.models.containers import Container
 
 from core.errors import SandboxUnavailable
 from core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
-from sandbox import brought, image, isolation, limits, owner, reaper, socket_folder
+from sandbox import limits, owner, socket_folder
 from sandbox.catalogue import Module
+from sandbox.docker import image, isolation, options, user_image
+from sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
+from sandbox.docker.reaper import reap
+from sandbox.docker.removal import freeze, remove, remove_volume
+from sandbox.docker.state import kernel_status, printed, why_ended
+from sandbox.docker.stdio import Stdio
+from sandbox.docker.stdio import possible as stdio_possible
 from sandbox.egress import EgressProxy, Outside
-from sandbox.engine import NO_ENGINE, EngineFailure, connect, from_thread, in_thread, knock
-from sandbox.health import printed, standing, why_ended
-from sandbox.hosting import Granted, Host, Ways
+from sandbox.host import Granted, Host, Ways
 from sandbox.instance import APPS, Instance
 from sandbox.owner import Key
-from sandbox.removal import freeze, remove, remove_volume
-from sandbox.stdio import Stdio
-from sandbox.stdio import possible as stdio_possible
-from sandbox.temporary import Temporary
+from sandbox.temporary_files import Temporary
+from sandbox.threads import from_thread, in_thread
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,7 +118,7 @@ class DockerHost(Host[DockerInstance]):
 
     async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
         if source.image:
-            source = await in_thread(brought.pinned, await self._engine(), source)
+            source = await in_thread(user_image.pinned, await self._engine(), source)
         return await super().add(source, origin)
 
     async def _engine(self) -> docker.DockerClient:
@@ -126,7 +129,7 @@ class DockerHost(Host[DockerInstance]):
                 client = await in_thread(connect)
                 self._isolation = isolation.of(await in_thread(client.info), self._runtime)
                 with suppress(*EngineFailure):
-                    await in_thread(reaper.reap, client, self._data)
+                    await in_thread(reap, client, self._data)
                 self._client = client
             else:
                 await in_thread(knock)
@@ -146,7 +149,7 @@ class DockerHost(Host[DockerInstance]):
             if module.system:
                 reference, python = module.system, ""
                 lost = f"The engine has lost the image of the module {module.name}; add it again."
-                await in_thread(brought.image_of, client, reference, lost)
+                await in_thread(user_image.image_of, client, reference, lost)
             else:
                 base = await in_thread(image.ensure, client, from_thread(report), recipe=recipe)
                 reference = base.reference
@@ -186,7 +189,7 @@ class DockerHost(Host[DockerInstance]):
         Raises:
             SandboxUnavailable: it did not.
         """
-        status = None if self._isolation.gvisor else await in_thread(standing, container)
+        status = None if self._isolation.gvisor else await in_thread(kernel_status, container)
         kept = isolation.gaps(status) if status is not None else []
         if kept:
             raise SandboxUnavailable(
@@ -251,7 +254,7 @@ class DockerHost(Host[DockerInstance]):
         program, *arguments = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         bounds = self._isolation.bounds(self._bounds_of(module))
         host_config = client.api.create_host_config(
-            **limits.host_options(
+            **options.host_options(
                 place, bounds, self._isolation.runtime, owner.belongs(self._process, data=self._data)
             )
         )
@@ -264,13 +267,13 @@ class DockerHost(Host[DockerInstance]):
             name=name,
             labels=owner.labels(self._process, key, data=self._data),
             host_config=host_config,
-            **limits.options(place, self._environment(module, place)),
+            **options.options(place, self._environment(module, place)),
         )
         return client.containers.get(made["Id"])
 
     async def _remove_temporary(self, place: Path) -> None:
         if self._client is not None:
-            await remove_volume(self._client, limits.volume_name(place))
+            await remove_volume(self._client, options.volume_name(place))
 
     def _place(
         self, module: Module, right: Right, folder: Path, ways: Ways, temporary: Temporary | None

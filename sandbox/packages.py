@@ -17,7 +17,7 @@ from typing import Final
 
 from core.errors import SandboxUnavailable
 from core.ports import Report
-from sandbox import payload
+from sandbox.images import payload
 
 _FORM: Final = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\[[A-Za-z0-9,_-]{1,60}\])?==[A-Za-z0-9][A-Za-z0-9.!+_-]{0,60}"

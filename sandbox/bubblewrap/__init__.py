@@ -1,0 +1,1 @@
+"""Modules in name spaces that bubblewrap makes, for machines without an engine."""

@@ -1,0 +1,1 @@
+"""Modules in containers of a Docker engine."""

@@ -1,0 +1,61 @@
+"""What the engine and the kernel say of a container: whether it runs, why it ended, what it printed."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Final
+
+from docker.errors import NotFound
+from docker.models.containers import Container
+
+from core.errors import SandboxUnavailable
+from sandbox.docker.engine import EngineFailure, knock
+from sandbox.health import LOG_LINES, LOG_SIZE, last_words
+
+_KILLED: Final = 128 + signal.SIGKILL
+"""The exit status of a container whose first process somebody killed."""
+
+
+def why_ended(container: Container, name: str) -> str | None:
+    """A sentence on how the container ended, or None while it runs. Blocks."""
+    try:
+        knock()
+        container.reload()
+    except NotFound:
+        return f"The container of module {name} was removed."
+    except (*EngineFailure, SandboxUnavailable):
+        return f"The Docker engine stopped answering, and with it the module {name}."
+    state = container.attrs["State"]
+    if state.get("Status") in ("running", "created"):
+        return None
+    if state.get("OOMKilled"):
+        return f"The kernel ended the module {name} because it used more memory than it may."
+    if state.get("Status") == "paused":
+        return f"The container of module {name} was paused from outside."
+    status = state.get("ExitCode", "unknown")
+    if status == _KILLED:
+        return f"The module {name} was killed (status {status}).{last_words(printed(container))}"
+    return f"The module {name} ended with status {status}.{last_words(printed(container))}"
+
+
+def kernel_status(container: Container) -> str | None:
+    """The kernel's account of the container's first process; None where that is another kernel's. Blocks.
+
+    The engine may count processes otherwise than we do, so whether it is the container's is looked at, too.
+    """
+    container.reload()
+    process = Path("/proc") / str(container.attrs["State"].get("Pid") or "none")
+    try:
+        ours = str(container.id) in (process / "cgroup").read_text("ascii", "replace")
+        return (process / "status").read_text("utf-8", "replace") if ours else None
+    except OSError:
+        return None
+
+
+def printed(container: Container) -> str:
+    """The end of what the module printed: untrusted text, at most so much of it. Blocks."""
+    try:
+        return container.logs(tail=LOG_LINES).decode("utf-8", "replace").strip()[-LOG_SIZE:]
+    except EngineFailure:
+        return ""

@@ -1,0 +1,41 @@
+"""What can be made again is kept once for all data directories of a user: systems, and packages of modules."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from core.errors import SandboxUnavailable
+from core.ports import Report
+
+
+def folder() -> Path:
+    """Where this user's programs keep what can be made again."""
+    return Path(os.environ.get("IACT_CACHE") or user_cache_path("iact"))
+
+
+@contextmanager
+def one_builder(report: Report) -> Iterator[None]:
+    """Wait until no other process of this user builds, then keep others waiting."""
+    place = folder()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        handle = os.open(place / "image.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SandboxUnavailable(
+            f"{place} can't be written to ({error.strerror}); make it writable."
+        ) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report("another process builds the sandbox's base image; waiting for it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
