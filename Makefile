@@ -68,7 +68,7 @@ bench: setup
 
 # Recorded anew, by playing them on the product; needed when a prompt, a label or a rule has changed.
 examples: setup
-	@$(PY) -m examples.recording $(ARGS)
+	@$(PY) -m iact.examples.recording $(ARGS)
 
 # MINUTES: how long. New finds are taken into the corpus, which every test run reads.
 fuzz: | .venv

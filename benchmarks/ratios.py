@@ -26,7 +26,7 @@ from benchmarks.plan.__main__ import ours as engine
 from benchmarks.scanner.__main__ import reply, scan_in_chunks, seconds
 from benchmarks.tree.measure import Numbers
 from benchmarks.tree.ours import children, reading, reopening
-from core.plan.model import Plan
+from iact.core.plan.model import Plan
 
 _ROOT: Final = Path(__file__).parents[1]
 _ROUNDS: Final = 3

@@ -20,7 +20,7 @@ from obstore.store import ObjectStore, from_url
 if TYPE_CHECKING:
     from obstore.store import ClientConfig
 
-from core.errors import StoreUnavailable, UsageError
+from iact.core.errors import StoreUnavailable, UsageError
 
 _PAGE: Final = 1000
 _SECONDS: Final = 10

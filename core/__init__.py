@@ -2,7 +2,7 @@
 
 What embedding needs is exported here:
 
-    from core import Runtime
+    from iact.core import Runtime
 
     async with Runtime(data, models, host) as runtime:
         session = await runtime.open()
@@ -17,16 +17,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from core.session.runtime import Runtime
-    from core.session.session import Session
-    from core.tree.agent import Agent
+    from iact.core.session.runtime import Runtime
+    from iact.core.session.session import Session
+    from iact.core.tree.agent import Agent
 
 __all__ = ["Agent", "Runtime", "Session"]
 
 _HOMES: Final = {
-    "Agent": "core.tree.agent",
-    "Runtime": "core.session.runtime",
-    "Session": "core.session.session",
+    "Agent": "iact.core.tree.agent",
+    "Runtime": "iact.core.session.runtime",
+    "Session": "iact.core.session.session",
 }
 
 

@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from core.characters import paired
-from core.ports import JSON
+from iact.core.characters import paired
+from iact.core.ports import JSON
 
 _EFFORT: Final = 8
 _DEPTH: Final = 64

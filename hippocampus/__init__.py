@@ -1,6 +1,6 @@
 """The Hippocampus: a vector memory beside the tree. Importing this package loads neither Chroma nor a model."""
 
-from hippocampus.embedding import OpenAIEmbedder, WordEmbedder
-from hippocampus.memory import Hippocampus, UserMemory, open_hippocampus
+from iact.hippocampus.embedding import OpenAIEmbedder, WordEmbedder
+from iact.hippocampus.memory import Hippocampus, UserMemory, open_hippocampus
 
 __all__ = ["Hippocampus", "OpenAIEmbedder", "UserMemory", "WordEmbedder", "open_hippocampus"]

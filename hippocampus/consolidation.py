@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from hippocampus.fragment import Fragment
-from hippocampus.remembering import PASSAGE, shorten
-from hippocampus.store import Hit
+from iact.hippocampus.fragment import Fragment
+from iact.hippocampus.remembering import PASSAGE, shorten
+from iact.hippocampus.store import Hit
 
 _NEAR: Final = 0.62
 _LEAST: Final = 3

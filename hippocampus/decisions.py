@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from core.errors import MemoryUnavailable
-from core.ports import Clock
-from hippocampus.fragment import Fragment
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Clock
+from iact.hippocampus.fragment import Fragment
 
 FILE: Final = "decisions.json"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.ports import Embedder
-from hippocampus.embedding import noise_floor
-from hippocampus.ranking import dot
+from iact.core.ports import Embedder
+from iact.hippocampus.embedding import noise_floor
+from iact.hippocampus.ranking import dot
 
 _KEPT: Final = 4_096
 """Vectors that are kept; a catalogue has tens or hundreds of functions."""

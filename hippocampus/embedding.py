@@ -16,8 +16,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from core.errors import MemoryUnavailable
-from core.ports import Embedder
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Embedder
 
 if TYPE_CHECKING:
     import numpy

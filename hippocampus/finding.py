@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from core.ports import Ask, Recalled
-from hippocampus import ranking
-from hippocampus.fragment import Fragment, Scope
-from hippocampus.indexes import Indexes
-from hippocampus.ranking import Candidate, Query, Scored, Weights
-from hippocampus.store import Hit, Shelf, Store
+from iact.core.ports import Ask, Recalled
+from iact.hippocampus import ranking
+from iact.hippocampus.fragment import Fragment, Scope
+from iact.hippocampus.indexes import Indexes
+from iact.hippocampus.ranking import Candidate, Query, Scored, Weights
+from iact.hippocampus.store import Hit, Shelf, Store
 
 _CANDIDATES: Final = 40
 _LEXICAL: Final = 20

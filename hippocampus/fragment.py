@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, cast, get_args
 
-from core.ports import JSON, FragmentKind
+from iact.core.ports import JSON, FragmentKind
 
 ScopeKind = Literal["user", "project", "session"]
 Metadata: TypeAlias = Mapping[str, str | int | float | bool]

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from hippocampus.fragment import Fragment
-from hippocampus.lexical import LexicalIndex
-from hippocampus.store import Shelf, Store
-from hippocampus.words import terms
+from iact.hippocampus.fragment import Fragment
+from iact.hippocampus.lexical import LexicalIndex
+from iact.hippocampus.store import Shelf, Store
+from iact.hippocampus.words import terms
 
 _SLICE: Final = 200
 """Fragments that are indexed while the lock is held once."""

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from hippocampus.words import terms
+from iact.hippocampus.words import terms
 
 _K1: Final = 1.2
 _B: Final = 0.5

@@ -17,21 +17,21 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from core.errors import IactError, MemoryUnavailable
-from core.ports import JSON, Ask, Clock, Embedder, Happening, Recalled, Recollection
-from hippocampus import consolidation, ranking
-from hippocampus.consolidation import Distill
-from hippocampus.documents import Documents
-from hippocampus.finding import Asked
-from hippocampus.fragment import Fragment, Scope, readable
-from hippocampus.opening import Opened, OpenStore
-from hippocampus.orders import Note
-from hippocampus.ranking import Candidate, Scored, Weights
-from hippocampus.remembering import PASSAGE, fragments_of
-from hippocampus.store import ChromaStore, Shelf
-from hippocampus.tidying import faded, tidy_at_rest
-from hippocampus.upkeep import Journals, Upkeep
-from hippocampus.worker import Worker
+from iact.core.errors import IactError, MemoryUnavailable
+from iact.core.ports import JSON, Ask, Clock, Embedder, Happening, Recalled, Recollection
+from iact.hippocampus import consolidation, ranking
+from iact.hippocampus.consolidation import Distill
+from iact.hippocampus.documents import Documents
+from iact.hippocampus.finding import Asked
+from iact.hippocampus.fragment import Fragment, Scope, readable
+from iact.hippocampus.opening import Opened, OpenStore
+from iact.hippocampus.orders import Note
+from iact.hippocampus.ranking import Candidate, Scored, Weights
+from iact.hippocampus.remembering import PASSAGE, fragments_of
+from iact.hippocampus.store import ChromaStore, Shelf
+from iact.hippocampus.tidying import faded, tidy_at_rest
+from iact.hippocampus.upkeep import Journals, Upkeep
+from iact.hippocampus.worker import Worker
 
 BUDGET: Final = 0.150
 """Seconds that a turn waits for a recall."""

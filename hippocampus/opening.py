@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from core.errors import MemoryUnavailable
-from core.ports import Clock
-from hippocampus.decisions import Decisions
-from hippocampus.finding import Finding
-from hippocampus.indexes import Indexes
-from hippocampus.marks import Marks
-from hippocampus.ownership import Ownership
-from hippocampus.ranking import Weights
-from hippocampus.store import Store
-from hippocampus.writing import Writing
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Clock
+from iact.hippocampus.decisions import Decisions
+from iact.hippocampus.finding import Finding
+from iact.hippocampus.indexes import Indexes
+from iact.hippocampus.marks import Marks
+from iact.hippocampus.ownership import Ownership
+from iact.hippocampus.ranking import Weights
+from iact.hippocampus.store import Store
+from iact.hippocampus.writing import Writing
 
 OpenStore: TypeAlias = Callable[[Path | None, str], Store]
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from core.errors import MemoryUnavailable
-from core.ports import Happening
-from hippocampus.opening import Opened
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Happening
+from iact.hippocampus.opening import Opened
 
 _LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from core.errors import MemoryUnavailable
+from iact.core.errors import MemoryUnavailable
 
 FILE: Final = "owner"
 

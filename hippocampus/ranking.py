@@ -17,11 +17,11 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from core.ports import Ask, FragmentKind, Recalled
-from hippocampus import dates
-from hippocampus.fragment import Fragment
-from hippocampus.remembering import shorten
-from hippocampus.words import terms
+from iact.core.ports import Ask, FragmentKind, Recalled
+from iact.hippocampus import dates
+from iact.hippocampus.fragment import Fragment
+from iact.hippocampus.remembering import shorten
+from iact.hippocampus.words import terms
 
 CHARACTERS_PER_TOKEN: Final = 4
 

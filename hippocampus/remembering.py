@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from core.ports import FragmentKind, Happening
-from hippocampus.fragment import Fragment, Scope, fragment_id
-from hippocampus.words import terms
+from iact.core.ports import FragmentKind, Happening
+from iact.hippocampus.fragment import Fragment, Scope, fragment_id
+from iact.hippocampus.words import terms
 
 PASSAGE: Final = 480
 """Characters of one fragment; about 120 tokens."""

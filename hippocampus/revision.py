@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hippocampus.fragment import Fragment
-from hippocampus.words import terms
+from iact.hippocampus.fragment import Fragment
+from iact.hippocampus.words import terms
 
 Relation = Literal["replaces", "contradicts", "none"]
 

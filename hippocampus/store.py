@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from core.errors import MemoryUnavailable
-from hippocampus.fragment import Fragment, Scope, from_metadata
+from iact.core.errors import MemoryUnavailable
+from iact.hippocampus.fragment import Fragment, Scope, from_metadata
 
 if TYPE_CHECKING:
     import numpy

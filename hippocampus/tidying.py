@@ -10,10 +10,10 @@ import logging
 from datetime import datetime
 from typing import Final, Protocol
 
-from core.errors import MemoryUnavailable
-from core.ports import Clock
-from hippocampus.fragment import Fragment
-from hippocampus.ranking import Weights, freshness
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Clock
+from iact.hippocampus.fragment import Fragment
+from iact.hippocampus.ranking import Weights, freshness
 
 IDLE: Final = 60.0
 """Seconds without a turn from which a memory rests."""

@@ -17,17 +17,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from core.errors import IactError, MemoryUnavailable
-from core.ports import Clock, Embedder, Happening
-from hippocampus.embedding import noise_floor
-from hippocampus.fragment import Fragment, Scope
-from hippocampus.marks import Marks
-from hippocampus.opening import Opened, Opening, OpenStore
-from hippocampus.orders import Aside, Asked, Note, Order, Result
-from hippocampus.ranking import Weights
-from hippocampus.remembering import fragments_of
-from hippocampus.store import Shelf
-from hippocampus.worker import Worker
+from iact.core.errors import IactError, MemoryUnavailable
+from iact.core.ports import Clock, Embedder, Happening
+from iact.hippocampus.embedding import noise_floor
+from iact.hippocampus.fragment import Fragment, Scope
+from iact.hippocampus.marks import Marks
+from iact.hippocampus.opening import Opened, Opening, OpenStore
+from iact.hippocampus.orders import Aside, Asked, Note, Order, Result
+from iact.hippocampus.ranking import Weights
+from iact.hippocampus.remembering import fragments_of
+from iact.hippocampus.store import Shelf
+from iact.hippocampus.worker import Worker
 
 _QUEUE: Final = 10_000
 _BATCH: Final = 64

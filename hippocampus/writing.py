@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hippocampus.decisions import origin
-from hippocampus.fragment import Fragment, Scope, fragment_id
-from hippocampus.indexes import Indexes
-from hippocampus.ranking import dot
-from hippocampus.remembering import shorten
-from hippocampus.revision import comparable, negative, relation, slot
-from hippocampus.store import Hit, Shelf, Store
+from iact.hippocampus.decisions import origin
+from iact.hippocampus.fragment import Fragment, Scope, fragment_id
+from iact.hippocampus.indexes import Indexes
+from iact.hippocampus.ranking import dot
+from iact.hippocampus.remembering import shorten
+from iact.hippocampus.revision import comparable, negative, relation, slot
+from iact.hippocampus.store import Hit, Shelf, Store
 
 _REVISED: Final = 16
 """Nearest fragments that a new statement is compared with."""

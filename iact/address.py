@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from core.errors import IactError, UsageError
+from iact.core.errors import IactError, UsageError
 
 FILE: Final = "server.json"
 LOCK: Final = "server.lock"

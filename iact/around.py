@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from examples import EXAMPLES
 from iact.choices import Choices
 from iact.doctor import checks
+from iact.examples import EXAMPLES
 from iact.export import page
 from iact.settings import ModelSettings, Settings
-from web.ports import Finding, Prices, Recorded
+from iact.web.ports import Finding, Prices, Recorded
 
 
 class Around:

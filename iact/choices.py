@@ -19,12 +19,12 @@ from typing import Final
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from core.errors import IactError, UsageError
-from core.session.models import OPENAI, Models, RoleModel, Tried, try_model
+from iact.core.errors import IactError, UsageError
+from iact.core.session.models import OPENAI, Models, RoleModel, Tried, try_model
+from iact.sandbox.secrets import Secrets
 from iact.settings import ModelSettings, Settings, load
+from iact.web.ports import FirstMessage, RoleChoice, RoleTerms, RoleView
 from iact.wiring import endpoint_of, models_of, role_of
-from sandbox.secrets import Secrets
-from web.ports import FirstMessage, RoleChoice, RoleTerms, RoleView
 
 FILE: Final = "first_messages.json"
 """Its name in the data directory."""

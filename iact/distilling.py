@@ -10,9 +10,9 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.ports import ChatMessage, Model
-from core.session.models import ask_typed
-from hippocampus.consolidation import Distill
+from iact.core.ports import ChatMessage, Model
+from iact.core.session.models import ask_typed
+from iact.hippocampus.consolidation import Distill
 
 _WORDS: Final = 400
 """Tokens of an answer; a merged note has a few sentences."""

@@ -16,14 +16,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import SandboxUnavailable, WorkspaceError
-from core.session.models import OPENAI, list_models, look_at_embedded
+from iact.core.errors import SandboxUnavailable, WorkspaceError
+from iact.core.session.models import OPENAI, list_models, look_at_embedded
+from iact.sandbox.bubblewrap.host import check as check_bubblewrap
+from iact.sandbox.docker import image, isolation
+from iact.sandbox.docker.engine import EngineFailure, connect
+from iact.sandbox.live import open_live
+from iact.sandbox.workspace.versions import available
 from iact.settings import Settings
-from sandbox.bubblewrap.host import check as check_bubblewrap
-from sandbox.docker import image, isolation
-from sandbox.docker.engine import EngineFailure, connect
-from sandbox.live import open_live
-from sandbox.workspace.versions import available
 
 _ENOUGH_DISK = 1 << 30
 """Bytes that should be free: an image, a session's files."""
@@ -205,7 +205,7 @@ def _model(settings: Settings) -> Check:
     if found.here:
         return Check("model", True, f"{found.file}, {found.size / 1e6:.0f} MB")
     detail = "The embedded model is not downloaded yet (that happens when it is first needed)."
-    return Check("model", False, detail, f"{sys.executable} -m core.models.embedded fetch")
+    return Check("model", False, detail, f"{sys.executable} -m iact.core.models.embedded fetch")
 
 
 def _endpoint(settings: Settings) -> Check:

@@ -17,20 +17,20 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-import web
-from core.records.calls import Call, Result
-from core.records.control import Inject
-from core.records.dialogue import Generation, Reply, Say, Turn
-from core.records.record import Record
-from core.records.session import Module
-from core.session.blobs import blob
-from core.session.replay import Replay, replay
-from core.session.text import IsAction, looks_like_action
-from core.session.view import NodeView
-from web.records import Fields, header, raw_fields, record_message
-from web.render import NONE, plain
-from web.render_process import RenderProcess
-from web.rendering import SECONDS, is_short, question
+from iact import web
+from iact.core.records.calls import Call, Result
+from iact.core.records.control import Inject
+from iact.core.records.dialogue import Generation, Reply, Say, Turn
+from iact.core.records.record import Record
+from iact.core.records.session import Module
+from iact.core.session.blobs import blob
+from iact.core.session.replay import Replay, replay
+from iact.core.session.text import IsAction, looks_like_action
+from iact.core.session.view import NodeView
+from iact.web.records import Fields, header, raw_fields, record_message
+from iact.web.render import NONE, plain
+from iact.web.render_process import RenderProcess
+from iact.web.rendering import SECONDS, is_short, question
 
 _HERE: Final = Path(__file__).parent
 _STYLES: Final = (

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from core.ports import Embedder, Happening, Memory
-from core.session.clock import SystemClock
-from core.session.store import SessionStore
-from hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
-from hippocampus.consolidation import Distill
+from iact.core.ports import Embedder, Happening, Memory
+from iact.core.session.clock import SystemClock
+from iact.core.session.store import SessionStore
+from iact.hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
+from iact.hippocampus.consolidation import Distill
 from iact.settings import Settings
 
 USER: Final = "local"

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Final, Literal, get_origin
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from core.errors import UsageError
-from core.ports import Medium
-from core.records.parts import Bounds, PlanBounds
-from core.session.clearance import Clearance
+from iact.core.errors import UsageError
+from iact.core.ports import Medium
+from iact.core.records.parts import Bounds, PlanBounds
+from iact.core.session.clearance import Clearance
 
 _BOUNDS = Bounds()
 
@@ -316,7 +316,7 @@ class Settings(BaseModel):
     @classmethod
     def _targets(cls, given: dict[str, str]) -> dict[str, str]:
         if given:
-            from sandbox.egress import inside  # most commands have no use for it
+            from iact.sandbox.egress import inside  # most commands have no use for it
 
             inside(given)
         return given

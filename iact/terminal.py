@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-from core.characters import DECEPTIVE, HIDDEN, escaped, without_sequences
+from iact.core.characters import DECEPTIVE, HIDDEN, escaped, without_sequences
 
 
 def readable(text: str) -> str:

@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from core.errors import UsageError
-from core.ports import Versions
-from core.rates import Rate
-from core.records.parts import PlanBounds, RateTerms
-from core.session import assembly, models
-from core.session.assembly import Options, Shared
-from core.session.clearance import Clearance
-from core.session.deletion import Retention
-from core.session.models import Endpoint, RoleModel
-from core.session.runtime import Runtime
-from core.session.store import SessionStore
+from iact.core.errors import UsageError
+from iact.core.ports import Versions
+from iact.core.rates import Rate
+from iact.core.records.parts import PlanBounds, RateTerms
+from iact.core.session import assembly, models
+from iact.core.session.assembly import Options, Shared
+from iact.core.session.clearance import Clearance
+from iact.core.session.deletion import Retention
+from iact.core.session.models import Endpoint, RoleModel
+from iact.core.session.runtime import Runtime
+from iact.core.session.store import SessionStore
 from iact.distilling import distiller
 from iact.memory import USER, memory_at_rest, open_memory
+from iact.sandbox import open_host
+from iact.sandbox.live import collect, open_live
+from iact.sandbox.secrets import Secrets
+from iact.sandbox.workspace.versions import GitVersions, available
 from iact.settings import ModelSettings, Settings
-from sandbox import open_host
-from sandbox.live import collect, open_live
-from sandbox.secrets import Secrets
-from sandbox.workspace.versions import GitVersions, available
 
 
 def endpoint_of(settings: Settings) -> Endpoint | None:
@@ -199,7 +199,7 @@ def shared_of(settings: Settings) -> Shared | None:
     if settings.store is None:
         return None
     try:
-        from cluster.objects import open_objects
+        from iact.cluster.objects import open_objects
     except ImportError as error:
         raise UsageError(
             f"The store {settings.store} can't be used, since a package is missing ({error.name}). Install it: pip install 'iact[cluster]'."

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from core.errors import SandboxUnavailable
-from core.ports import ModuleHost
-from sandbox.bubblewrap.host import BubblewrapHost
-from sandbox.disabled import DisabledHost
-from sandbox.docker.host import DockerHost
-from sandbox.docker.isolation import AUTO
-from sandbox.egress import EgressLine, OnEgress, Outside, inside
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import ModuleHost
+from iact.sandbox.bubblewrap.host import BubblewrapHost
+from iact.sandbox.disabled import DisabledHost
+from iact.sandbox.docker.host import DockerHost
+from iact.sandbox.docker.isolation import AUTO
+from iact.sandbox.egress import EgressLine, OnEgress, Outside, inside
 
 __all__ = ["Backend", "BubblewrapHost", "DisabledHost", "DockerHost", "EgressLine", "OnEgress", "open_host"]
 

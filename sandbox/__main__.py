@@ -1,4 +1,4 @@
-"""Builds the base image, and prints its name: `python -m sandbox [--from registry|debian] [--rebuild]`."""
+"""Builds the base image, and prints its name: `python -m iact.sandbox [--from registry|debian] [--rebuild]`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 
-from core.errors import SandboxUnavailable
-from sandbox.docker import image
-from sandbox.docker.engine import connect
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox.docker import image
+from iact.sandbox.docker.engine import connect
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

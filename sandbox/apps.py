@@ -16,8 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from core.errors import ModuleLost
-from sandbox.socket_folder import CheckedSocket
+from iact.core.errors import ModuleLost
+from iact.sandbox.socket_folder import CheckedSocket
 
 Lookup = Callable[[str], CheckedSocket | None]
 """Opens the socket of the app with a name; None if there is no such app."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.errors import SandboxUnavailable
-from core.ports import Report
-from sandbox.bubblewrap import system_folder
-from sandbox.bubblewrap.host import check as check_bubblewrap
-from sandbox.docker import image
-from sandbox.docker.engine import connect
-from sandbox.docker.image import Source
-from sandbox.images import payload, workshop
-from sandbox.images.recipe import BASE, Recipe
-from sandbox.images.workshop import Workshop
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import Report
+from iact.sandbox.bubblewrap import system_folder
+from iact.sandbox.bubblewrap.host import check as check_bubblewrap
+from iact.sandbox.docker import image
+from iact.sandbox.docker.engine import connect
+from iact.sandbox.docker.image import Source
+from iact.sandbox.images import payload, workshop
+from iact.sandbox.images.recipe import BASE, Recipe
+from iact.sandbox.images.workshop import Workshop
 
 Backend = Literal["auto", "docker", "bubblewrap", "off"]
 

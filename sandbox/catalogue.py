@@ -23,15 +23,15 @@ from typing import Annotated, Literal
 from google.protobuf import json_format
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from core.errors import SandboxUnavailable, UsageError
-from core.ports import CatalogueEntry, ModuleSource, Origin
+from iact.core.errors import SandboxUnavailable, UsageError
+from iact.core.ports import CatalogueEntry, ModuleSource, Origin
+from iact.sandbox.egress import targets
+from iact.sandbox.images import payload, workshop
+from iact.sandbox.images.recipe import Recipe
+from iact.sandbox.limits import INSIDE
+from iact.sandbox.module_versions import ModuleVersions
+from iact.sandbox.packages import checked
 from protos.iact.ext_module.v1 import ext_module_pb2
-from sandbox.egress import targets
-from sandbox.images import payload, workshop
-from sandbox.images.recipe import Recipe
-from sandbox.limits import INSIDE
-from sandbox.module_versions import ModuleVersions
-from sandbox.packages import checked
 
 LOCK = "requirements.lock"
 """In a module's folder: its requirements with their digests, where there are many."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from core.errors import SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin, Permit, Report, Right
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin, Permit, Report, Right
 
 
 class DisabledHost:

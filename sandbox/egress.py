@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from core.ports import Permit
+from iact.core.ports import Permit
 
 SOCKET: Final = "egress.sock"
 LARGEST_HEAD: Final = 16 * 1024

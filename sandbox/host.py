@@ -15,23 +15,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
-from sandbox import limits, owner, packages, reaper, socket_folder
-from sandbox.apps import AppOrigin
-from sandbox.catalogue import Catalogue, Module
-from sandbox.egress import EgressProxy, Outside, targets
-from sandbox.health import serves
-from sandbox.images import cache, payload
-from sandbox.images.recipe import Recipe
-from sandbox.instance import APPS, Instance
-from sandbox.owner import Key
-from sandbox.pool import CALM, Pool
-from sandbox.restarts import Restarts
-from sandbox.secrets import Secrets
-from sandbox.temporary_files import Temporaries, Temporary
-from sandbox.threads import from_thread, in_thread
-from sandbox.workspace.mounts import below
+from iact.core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
+from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
+from iact.sandbox import limits, owner, packages, reaper, socket_folder
+from iact.sandbox.apps import AppOrigin
+from iact.sandbox.catalogue import Catalogue, Module
+from iact.sandbox.egress import EgressProxy, Outside, targets
+from iact.sandbox.health import serves
+from iact.sandbox.images import cache, payload
+from iact.sandbox.images.recipe import Recipe
+from iact.sandbox.instance import APPS, Instance
+from iact.sandbox.owner import Key
+from iact.sandbox.pool import CALM, Pool
+from iact.sandbox.restarts import Restarts
+from iact.sandbox.secrets import Secrets
+from iact.sandbox.temporary_files import Temporaries, Temporary
+from iact.sandbox.threads import from_thread, in_thread
+from iact.sandbox.workspace.mounts import below
 
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
 """Seconds before we first look for a new module's socket, and between looks."""

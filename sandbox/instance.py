@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from sandbox import socket_folder
-from sandbox.egress import EgressProxy
-from sandbox.health import serves
-from sandbox.owner import Key
-from sandbox.restarts import Restarts
-from sandbox.temporary_files import Temporary
+from iact.sandbox import socket_folder
+from iact.sandbox.egress import EgressProxy
+from iact.sandbox.health import serves
+from iact.sandbox.owner import Key
+from iact.sandbox.restarts import Restarts
+from iact.sandbox.temporary_files import Temporary
 
 _HEALTH_PATIENCE = 4
 _LOOKS = 4

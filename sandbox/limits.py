@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from core.ports import Right
+from iact.core.ports import Right
 
 _MIB = 1 << 20
 

@@ -21,9 +21,9 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from core.errors import UsageError
-from core.ports import ModuleSource, Origin
-from sandbox.images import payload
+from iact.core.errors import UsageError
+from iact.core.ports import ModuleSource, Origin
+from iact.sandbox.images import payload
 
 CURRENT: Final = "current.json"
 LARGEST: Final[Mapping[Origin, int]] = {"shipped": 32 << 20, "user": 32 << 20, "agent": 4 << 20}

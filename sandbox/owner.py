@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.ports import Right
+from iact.core.ports import Right
 
 SESSION = "iact.session"
 MODULE = "iact.module"

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from core.errors import SandboxUnavailable
-from core.ports import Report
-from sandbox.images import payload
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import Report
+from iact.sandbox.images import payload
 
 _FORM: Final = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\[[A-Za-z0-9,_-]{1,60}\])?==[A-Za-z0-9][A-Za-z0-9.!+_-]{0,60}"

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
-from core.errors import IactError
-from core.ports import Right
-from sandbox.health import serves
-from sandbox.owner import Key
+from iact.core.errors import IactError
+from iact.core.ports import Right
+from iact.sandbox.health import serves
+from iact.sandbox.owner import Key
 
 Member = tuple[str, Right]
 """A module's name, and which of its instances."""

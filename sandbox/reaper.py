@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sandbox import owner, socket_folder
+from iact.sandbox import owner, socket_folder
 
 
 def reap_folders(data: Path) -> None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from core.errors import UsageError
+from iact.core.errors import UsageError
 
 FILE: Final = "secrets.json"
 """Its name in the data directory."""

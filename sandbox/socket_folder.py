@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import ModuleLost
+from iact.core.errors import ModuleLost
 
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_NOSYMFOLLOW = 0x2, 0x4, 0x8, 0x100
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 0x2, 0x8

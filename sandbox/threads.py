@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, ParamSpec, TypeVar
 
-from core.ports import Report
+from iact.core.ports import Report
 
 MOST: Final = 16
 """How many run at once."""

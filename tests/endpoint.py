@@ -49,7 +49,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from core.ports import JSON
+from iact.core.ports import JSON
 from tests.http_protocol import Connection, Head
 from tests.prefix import Conversation
 from tests.scripted import (

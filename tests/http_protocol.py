@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from core.ports import JSON
+from iact.core.ports import JSON
 
 
 class Server(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from core.errors import StoreUnavailable
+from iact.core.errors import StoreUnavailable
 
 
 @dataclass

@@ -19,8 +19,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from core.language.labels import SUMMARIZE, context_full
-from core.tree.interpret import KEPT
+from iact.core.language.labels import SUMMARIZE, context_full
+from iact.core.tree.interpret import KEPT
 
 Messages = tuple[tuple[str, str], ...]
 """(role, content) of each message of a context."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, get_args, get_origin
 
-from core.ports import JSON
-from core.records.codec import Misfit, decode, encode_fields, layout_of, members_of
-from core.records.content import Unknown
-from core.records.kinds import BY_NAME, FORMAT
-from core.records.parts import Bounds, GrantTerms
-from core.records.record import GENESIS, Record
-from core.records.session import Open
+from iact.core.ports import JSON
+from iact.core.records.codec import Misfit, decode, encode_fields, layout_of, members_of
+from iact.core.records.content import Unknown
+from iact.core.records.kinds import BY_NAME, FORMAT
+from iact.core.records.parts import Bounds, GrantTerms
+from iact.core.records.record import GENESIS, Record
+from iact.core.records.session import Open
 
 
 def raw_record(

@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from core.ports import JSON
+from iact.core.ports import JSON
 
 CHARACTERS_PER_TOKEN: Final = 4
 

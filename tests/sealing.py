@@ -6,10 +6,10 @@ import dataclasses
 from pathlib import Path
 from typing import Final
 
-from core.journal.file import FILE, read_journal
-from core.journal.record import encode
-from core.journal.seal import KEY, Sealer
-from core.records.record import GENESIS
+from iact.core.journal.file import FILE, read_journal
+from iact.core.journal.record import encode
+from iact.core.journal.seal import KEY, Sealer
+from iact.core.records.record import GENESIS
 
 THE_KEY: Final = bytes(range(32))
 SEALER: Final = Sealer(THE_KEY)

@@ -23,31 +23,38 @@ OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact"
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
 """Rooms of the core that stand side by side, above `core.records` and below `core.tree`."""
 
-BASE = {"core.ports", "core.errors", "core.characters", "core.objects", "core.path_names", "core.rates"}
-EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
+BASE = {
+    "iact.core.ports",
+    "iact.core.errors",
+    "iact.core.characters",
+    "iact.core.objects",
+    "iact.core.path_names",
+    "iact.core.rates",
+}
+EVERY_ROOM = {"iact.core.records", *(f"core.{room}" for room in INNER)}
 
-OUTSIDE = BASE | {"core.session", "core.records"}
+OUTSIDE = BASE | {"iact.core.session", "iact.core.records"}
 """All of the core that whoever embeds it needs: sessions, what is in their journals, and the ports."""
 
 ALLOWED: dict[str, set[str]] = {
-    "core.errors": set(),
-    "core.characters": set(),
-    "core.path_names": set(),
-    "core.rates": set(),
-    "core.ports": {"core.errors"},
-    "core.objects": {"core.ports", "core.characters"},
-    "core.records": BASE,
-    **{f"core.{room}": BASE | {"core.records"} for room in INNER},
-    "core.tree": BASE | EVERY_ROOM,
-    "core.session": BASE | EVERY_ROOM | {"core.tree"},
-    "core": BASE | EVERY_ROOM | {"core.tree", "core.session"},
+    "iact.core.errors": set(),
+    "iact.core.characters": set(),
+    "iact.core.path_names": set(),
+    "iact.core.rates": set(),
+    "iact.core.ports": {"iact.core.errors"},
+    "iact.core.objects": {"iact.core.ports", "iact.core.characters"},
+    "iact.core.records": BASE,
+    **{f"core.{room}": BASE | {"iact.core.records"} for room in INNER},
+    "iact.core.tree": BASE | EVERY_ROOM,
+    "iact.core.session": BASE | EVERY_ROOM | {"iact.core.tree"},
+    "core": BASE | EVERY_ROOM | {"iact.core.tree", "iact.core.session"},
     "protos": set(),
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
     "hippocampus": set(BASE),
     "cluster": set(BASE),
     "examples": set(),
-    "examples.recording": OUTSIDE | {"examples", "ext_modules"},
+    "iact.examples.recording": OUTSIDE | {"examples", "ext_modules"},
     "web": OUTSIDE,
     "iact": OUTSIDE | {"web", "sandbox", "hippocampus", "examples", "cluster"},
     "iact.setup": set(),
@@ -55,15 +62,24 @@ ALLOWED: dict[str, set[str]] = {
 
 SIBLINGS: dict[tuple[str, str], str] = {
     (
-        "core.journal",
-        "core.language",
+        "iact.core.journal",
+        "iact.core.language",
     ): "a body that would swallow what follows is told by the block rules of Markdown",
-    ("core.modules", "protos"): "it speaks the protocol",
-    ("core.modules", "core.gate"): "the one function that calls modules takes a ticket of the gate",
-    ("core.modules", "core.language"): "the registry tells the action grammar which names are functions",
-    ("core.context", "core.language"): "a context is rendered from the language's terms",
-    ("core.models", "core.context"): "an endpoint that counts no tokens has them estimated as budgets are",
-    ("core.models", "core.language"): "function calls are written back as action blocks, where one may begin",
+    ("iact.core.modules", "protos"): "it speaks the protocol",
+    ("iact.core.modules", "iact.core.gate"): "the one function that calls modules takes a ticket of the gate",
+    (
+        "iact.core.modules",
+        "iact.core.language",
+    ): "the registry tells the action grammar which names are functions",
+    ("iact.core.context", "iact.core.language"): "a context is rendered from the language's terms",
+    (
+        "iact.core.models",
+        "iact.core.context",
+    ): "an endpoint that counts no tokens has them estimated as budgets are",
+    (
+        "iact.core.models",
+        "iact.core.language",
+    ): "function calls are written back as action blocks, where one may begin",
 }
 """Arrows between rooms of one level, each with its reason."""
 
@@ -71,11 +87,11 @@ _IMPURE = {"asyncio", "time", "random", "secrets", "socket", "subprocess", "thre
 
 KNOWS_NOT: dict[str, set[str]] = {
     "core": {"docker", "chromadb", "websockets"},
-    "core.language": _IMPURE,
-    "core.context": _IMPURE,
-    "core.tree": _IMPURE | {"pathlib", "os", "grpc", "openai"},
-    "core.records": _IMPURE | {"pathlib", "os"},
-    "core.plan": _IMPURE,
+    "iact.core.language": _IMPURE,
+    "iact.core.context": _IMPURE,
+    "iact.core.tree": _IMPURE | {"pathlib", "os", "grpc", "openai"},
+    "iact.core.records": _IMPURE | {"pathlib", "os"},
+    "iact.core.plan": _IMPURE,
 }
 """Libraries that a room and what is inside it must do without: the core's borders, and the pure rooms."""
 
@@ -99,7 +115,7 @@ def room_of(module: str) -> str:
     if parts[0] == "core" and len(parts) > 1:
         return ".".join(parts[:2])
     apart = ".".join(parts[:2])
-    return apart if apart in ("iact.setup", "examples.recording") else parts[0]
+    return apart if apart in ("iact.setup", "iact.examples.recording") else parts[0]
 
 
 def module_name(path: Path) -> str:
@@ -173,9 +189,9 @@ def test_the_source_is_really_read() -> None:
     """A guard for the test above: it must have seen rooms and arrows at all."""
     seen = {(room_of(arrow.source), room_of(arrow.target)) for arrow in first_party()}
     assert {
-        ("sandbox", "core.ports"),
-        ("core.journal", "core.errors"),
-        ("core.session", "core.journal"),
+        ("sandbox", "iact.core.ports"),
+        ("iact.core.journal", "iact.core.errors"),
+        ("iact.core.session", "iact.core.journal"),
     } <= seen
 
 
@@ -242,22 +258,22 @@ def test_no_relative_imports() -> None:
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        ("core.session", "sandbox"),
-        ("core.modules", "ext_modules"),
-        ("core.journal", "core.session"),
-        ("core.gate", "core.modules"),
-        ("ext_modules", "core.errors"),
-        ("sandbox", "core.session"),
+        ("iact.core.session", "sandbox"),
+        ("iact.core.modules", "ext_modules"),
+        ("iact.core.journal", "iact.core.session"),
+        ("iact.core.gate", "iact.core.modules"),
+        ("ext_modules", "iact.core.errors"),
+        ("sandbox", "iact.core.session"),
         ("sandbox", "ext_modules"),
         ("web", "iact"),
         ("web", "sandbox"),
-        ("web", "core.tree"),
-        ("web", "core.language"),
-        ("iact", "core.tree"),
-        ("iact", "core.gate"),
-        ("iact", "core.modules"),
-        ("iact", "core.models"),
-        ("iact", "core.plan"),
+        ("web", "iact.core.tree"),
+        ("web", "iact.core.language"),
+        ("iact", "iact.core.tree"),
+        ("iact", "iact.core.gate"),
+        ("iact", "iact.core.modules"),
+        ("iact", "iact.core.models"),
+        ("iact", "iact.core.plan"),
         ("iact", "ext_modules"),
         ("iact.setup", "core"),
     ],
@@ -270,7 +286,7 @@ def test_nothing_of_ext_modules_is_loaded_into_the_trusted_process() -> None:
     """What the tables say, checked on a process that has loaded every room and asked for the catalogue."""
     script = (
         "import sys, pathlib, core, core.ports, sandbox, sandbox.catalogue;"
-        "sandbox.catalogue.Catalogue(pathlib.Path('/nonexistent')).modules();"
+        "iact.sandbox.catalogue.Catalogue(pathlib.Path('/nonexistent')).modules();"
         "bad = [name for name in sys.modules if name.split('.')[0] == 'ext_modules'];"
         "sys.exit(' '.join(bad) or 0)"
     )
@@ -289,7 +305,7 @@ def test_one_function_alone_invokes_modules() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ("invoke", "Invoke")
     }
     inside = {name for name in users if not name.startswith(("ext_modules.", "protos."))}
-    assert inside == {"core.modules.door"}
+    assert inside == {"iact.core.modules.door"}
 
 
 def test_tickets_are_made_by_the_gate_alone() -> None:
@@ -299,7 +315,7 @@ def test_tickets_are_made_by_the_gate_alone() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Ticket"
     }
-    assert makers == {"core.gate.gate"}
+    assert makers == {"iact.core.gate.gate"}
 
 
 def test_the_gate_is_asked_in_one_place() -> None:
@@ -309,7 +325,7 @@ def test_the_gate_is_asked_in_one_place() -> None:
         for path, tree in trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
-        and node.module == "core.gate.gate"
+        and node.module == "iact.core.gate.gate"
         and {"consider", "settle", "decide"} & {alias.name for alias in node.names}
     }
-    assert askers == {"core.gate", "core.tree.decision", "core.session.verdict"}
+    assert askers == {"iact.core.gate", "iact.core.tree.decision", "iact.core.session.verdict"}

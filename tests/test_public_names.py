@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import core
+from iact import core
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
 
-from core.ports import JSON
-from core.records.calls import ClearanceAnswer, ClearanceAsk
-from core.records.dialogue import Recall
-from core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
-from core.records.parts import AttachedValue, Memory
-from core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
-from web.render import NONE, Known, code_block, markdown, output, plain
-from web.visible import exact
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
+from iact.core.records.dialogue import Recall
+from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
+from iact.core.records.parts import AttachedValue, Memory
+from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
+from iact.web.render import NONE, Known, code_block, markdown, output, plain
+from iact.web.visible import exact
 
 
 def question_html(asked: ClearanceAsk) -> str:
@@ -51,7 +51,7 @@ def _reasons(asked: ClearanceAsk) -> Iterator[str]:
     else:
         yield asked.reason
     # Loaded where it is wanted: a process that only renders has no use for a parser of shell scripts.
-    from core.session.verdict import effects_of
+    from iact.core.session.verdict import effects_of
 
     effects = effects_of(asked.function, asked.params)
     yield from (f"{_EFFECTS.get(effect, effect)}: {what}" for effect, what in effects)

@@ -8,10 +8,10 @@ from typing import Annotated, Final, Literal, Protocol
 
 from pydantic import Field, StringConstraints
 
-from core.ports import Medium
-from web.messages import Message, Text
-from web.ports import FirstMessage, RoleChoice, RoleTerms, Surroundings
-from web.records import Fields
+from iact.core.ports import Medium
+from iact.web.messages import Message, Text
+from iact.web.ports import FirstMessage, RoleChoice, RoleTerms, Surroundings
+from iact.web.records import Fields
 
 RoleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$", max_length=2000)]

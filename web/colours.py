@@ -11,7 +11,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from web.parser import in_spare_time
+from iact.web.parser import in_spare_time
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

@@ -13,14 +13,14 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from core.errors import MemoryUnavailable
-from core.ports import Memory
-from core.records.dialogue import Upload as Uploaded
-from core.records.record import Record
-from core.session.source import source_of, written_source
-from web import choices, files, looking, review, sessions, timeline
-from web.follower import Held
-from web.messages import (
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Memory
+from iact.core.records.dialogue import Upload as Uploaded
+from iact.core.records.record import Record
+from iact.core.session.source import source_of, written_source
+from iact.web import choices, files, looking, review, sessions, timeline
+from iact.web.follower import Held
+from iact.web.messages import (
     About,
     AddModule,
     Adopt,
@@ -73,10 +73,10 @@ from web.messages import (
     Summary,
     Upload,
 )
-from web.past import Past
-from web.ports import Runtime, Session, Surroundings
-from web.records import Fields
-from web.shelf import Content
+from iact.web.past import Past
+from iact.web.ports import Runtime, Session, Surroundings
+from iact.web.records import Fields
+from iact.web.shelf import Content
 
 
 class Client(Protocol):

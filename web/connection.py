@@ -21,24 +21,24 @@ from pydantic_core import from_json
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
-from core.errors import ForeignSession, IactError, JournalLocked, JournalUnwritable, UsageError
-from core.rates import Rate, TokenBucket
-from core.records.record import Record
-from core.session.view import NodeView
-from web.commands import APART, COMMANDS
-from web.files import SessionFiles
-from web.follower import Follower, Held, node_fields, show_end
-from web.line import Line, SlowReader
-from web.past import Past
-from web.ports import Prices, Runtime, Session, Surroundings
-from web.records import Fields
-from web.rendered import Rendered
-from web.rendering import blob_text
-from web.sessions import standing_fields
-from web.shelf import Content, Shelf
-from web.stored import Stored, StoredSessions
-from web.uploads import Arriving, Landing
-from web.visible import visible, without_escapes
+from iact.core.errors import ForeignSession, IactError, JournalLocked, JournalUnwritable, UsageError
+from iact.core.rates import Rate, TokenBucket
+from iact.core.records.record import Record
+from iact.core.session.view import NodeView
+from iact.web.commands import APART, COMMANDS
+from iact.web.files import SessionFiles
+from iact.web.follower import Follower, Held, node_fields, show_end
+from iact.web.line import Line, SlowReader
+from iact.web.past import Past
+from iact.web.ports import Prices, Runtime, Session, Surroundings
+from iact.web.records import Fields
+from iact.web.rendered import Rendered
+from iact.web.rendering import blob_text
+from iact.web.sessions import standing_fields
+from iact.web.shelf import Content, Shelf
+from iact.web.stored import Stored, StoredSessions
+from iact.web.uploads import Arriving, Landing
+from iact.web.visible import visible, without_escapes
 
 _log = logging.getLogger("iact.web")
 

@@ -14,18 +14,18 @@ from typing import Annotated, Final, Protocol
 
 from pydantic import Field, StringConstraints
 
-from core.errors import UsageError
-from core.ports import JSON, KeptFile
-from core.records.record import Record
-from core.session.file_browser import Change, FileBrowser, Files
-from core.session.review import counts
-from web.messages import Message
-from web.ports import Runtime, Session
-from web.records import Fields
-from web.shelf import Content
-from web.stored import Stored
-from web.visible import shortened, visible
-from web.zipped import zipped
+from iact.core.errors import UsageError
+from iact.core.ports import JSON, KeptFile
+from iact.core.records.record import Record
+from iact.core.session.file_browser import Change, FileBrowser, Files
+from iact.core.session.review import counts
+from iact.web.messages import Message
+from iact.web.ports import Runtime, Session
+from iact.web.records import Fields
+from iact.web.shelf import Content
+from iact.web.stored import Stored
+from iact.web.visible import shortened, visible
+from iact.web.zipped import zipped
 
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 

@@ -17,19 +17,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from core.errors import IactError
-from core.ports import JSON
-from core.records.control import SetIntent
-from core.records.dialogue import Reply, Say, Turn
-from core.records.record import Record, timestamp
-from core.session.events import Activity, Delta, Event, Notice, Output, RecordAppended, TreeChanged
-from core.session.view import NodeView
-from web.line import Line
-from web.ports import Prices, Session
-from web.records import Fields, bare_message
-from web.rendered import Rendered, bare
-from web.rendering import is_short
-from web.stored import Stored
+from iact.core.errors import IactError
+from iact.core.ports import JSON
+from iact.core.records.control import SetIntent
+from iact.core.records.dialogue import Reply, Say, Turn
+from iact.core.records.record import Record, timestamp
+from iact.core.session.events import Activity, Delta, Event, Notice, Output, RecordAppended, TreeChanged
+from iact.core.session.view import NodeView
+from iact.web.line import Line
+from iact.web.ports import Prices, Session
+from iact.web.records import Fields, bare_message
+from iact.web.rendered import Rendered, bare
+from iact.web.rendering import is_short
+from iact.web.stored import Stored
 
 _log = logging.getLogger("iact.web")
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from websockets.asyncio.server import ServerConnection
 
-from core.ports import JSON
-from web.records import Fields
+from iact.core.ports import JSON
+from iact.web.records import Fields
 
 _LAST_WORDS: Final = 1.0
 """Seconds for a client that is cut off to take note of it."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from core.ports import JSON
-from core.session.replay import SeenContext
-from core.session.view import Variable
-from web.records import Fields
-from web.visible import shortened, visible
+from iact.core.ports import JSON
+from iact.core.session.replay import SeenContext
+from iact.core.session.view import Variable
+from iact.web.records import Fields
+from iact.web.visible import shortened, visible
 
 _CONTEXT_LIMIT: Final = 1_500_000
 """Characters of a context that are sent; what is beyond is told by size only."""

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
-from core.records.control import InjectMode
-from core.records.ways import PlanWay, Way
+from iact.core.records.control import InjectMode
+from iact.core.records.ways import PlanWay, Way
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]

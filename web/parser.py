@@ -27,7 +27,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-from web import formulas
+from iact.web import formulas
 
 _STEPS: Final = "label steps"
 _STEPS_PER_CHARACTER: Final = 4

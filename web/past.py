@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from core.errors import UsageError
-from core.records.record import Record
-from core.session.blobs import blob_reader
-from core.session.replay import SeenContext, context_of, view_of
-from core.session.timeline import Timeline
-from core.session.view import NodeView, Variable, View
-from web.ports import Session
+from iact.core.errors import UsageError
+from iact.core.records.record import Record
+from iact.core.session.blobs import blob_reader
+from iact.core.session.replay import SeenContext, context_of, view_of
+from iact.core.session.timeline import Timeline
+from iact.core.session.view import NodeView, Variable, View
+from iact.web.ports import Session
 
 
 class Past:

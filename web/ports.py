@@ -13,21 +13,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol
 
-from core.errors import IactError
-from core.ports import JSON, Medium, Memory, ModuleSource
-from core.records.control import InjectMode
-from core.records.record import Record
-from core.records.ways import Way
-from core.session.catalogue import Known
-from core.session.deletion import Done
-from core.session.effects import Settled
-from core.session.events import Event
-from core.session.index import Hit
-from core.session.models import Tried
-from core.session.review import Row
-from core.session.standing import SessionState, Standing
-from core.session.store import SessionStore
-from core.session.view import NodeView, View
+from iact.core.errors import IactError
+from iact.core.ports import JSON, Medium, Memory, ModuleSource
+from iact.core.records.control import InjectMode
+from iact.core.records.record import Record
+from iact.core.records.ways import Way
+from iact.core.session.catalogue import Known
+from iact.core.session.deletion import Done
+from iact.core.session.effects import Settled
+from iact.core.session.events import Event
+from iact.core.session.index import Hit
+from iact.core.session.models import Tried
+from iact.core.session.review import Row
+from iact.core.session.standing import SessionState, Standing
+from iact.core.session.store import SessionStore
+from iact.core.session.view import NodeView, View
 
 
 class SessionInfo(Protocol):

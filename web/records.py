@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from core.ports import JSON
-from core.records.calls import (
+from iact.core.ports import JSON
+from iact.core.records.calls import (
     Call,
     ClearanceAnswer,
     ClearanceAsk,
@@ -18,7 +18,7 @@ from core.records.calls import (
     Select,
     Settle,
 )
-from core.records.control import (
+from iact.core.records.control import (
     AllowHosts,
     ApplyChanges,
     BeginPlan,
@@ -43,7 +43,7 @@ from core.records.control import (
     UseOverlay,
     Withdraw,
 )
-from core.records.dialogue import (
+from iact.core.records.dialogue import (
     Choose,
     Compress,
     Discard,
@@ -55,10 +55,10 @@ from core.records.dialogue import (
     Turn,
     Upload,
 )
-from core.records.hosts import HostAnswer, HostAsk, HostReach
-from core.records.kinds import Control
-from core.records.parts import Blob
-from core.records.plans import (
+from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
+from iact.core.records.kinds import Control
+from iact.core.records.parts import Blob
+from iact.core.records.plans import (
     Ask,
     Draft,
     Extend,
@@ -71,10 +71,10 @@ from core.records.plans import (
     TakeOver,
     Wake,
 )
-from core.records.record import Record
-from core.records.session import Adopt, Close, Epoch, Fork, Module, Notice, Open
-from core.session.text import IsAction, calls, looks_like_action
-from web.audit import (
+from iact.core.records.record import Record
+from iact.core.records.session import Adopt, Close, Epoch, Fork, Module, Notice, Open
+from iact.core.session.text import IsAction, calls, looks_like_action
+from iact.web.audit import (
     answer_html,
     ask_html,
     copy_html,
@@ -90,7 +90,7 @@ from web.audit import (
     taken_html,
     wake_html,
 )
-from web.render import (
+from iact.web.render import (
     NONE,
     Known,
     code_block,

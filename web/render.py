@@ -21,10 +21,10 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from core.session.text import CALLS, ActionBlock, IsAction, looks_like_action, mentions, pieces
-from web import formulas, parser
-from web.colours import coloured, diff, holds_diff, language_of
-from web.visible import shortened, visible, without_escapes
+from iact.core.session.text import CALLS, ActionBlock, IsAction, looks_like_action, mentions, pieces
+from iact.web import formulas, parser
+from iact.web.colours import coloured, diff, holds_diff, language_of
+from iact.web.visible import shortened, visible, without_escapes
 
 _SCHEMES: Final = frozenset({"http", "https", "mailto"})
 _MARKDOWN_HEAD, _MARKDOWN_TAIL = 96_000, 16_000

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Final
 
-from core.ports import JSON
-from web.render_process import PATIENCE, RenderProcess
-from web.rendering import Question
+from iact.core.ports import JSON
+from iact.web.render_process import PATIENCE, RenderProcess
+from iact.web.rendering import Question
 
 PROCESSES: Final = 2
 

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from core.ports import JSON
-from web.rendering import Question
+from iact.core.ports import JSON
+from iact.web.rendering import Question
 
 _PROGRAM: Final = Path(__file__).with_name("render_program.py")
 PATIENCE: Final = 2.0

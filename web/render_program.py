@@ -17,7 +17,7 @@ import sys
 import types
 from pathlib import Path
 
-_GATHERING = ("core", "core.journal", "web")
+_GATHERING = ("core", "iact.core.journal", "web")
 _MEMORY = 1 << 30
 
 
@@ -55,7 +55,7 @@ def _write(descriptor: int, data: bytes) -> None:
 def main(descriptor: int) -> None:
     """Answer until the socket is closed."""
     _prepare(Path(__file__).parents[1])
-    from web.rendering import Question, answer
+    from iact.web.rendering import Question, answer
 
     gc.freeze()
     _write(descriptor, b".")  # ready

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from core.records.dialogue import Turn
-from core.records.record import Record
-from core.session.text import IsAction, looks_like_action
-from web.ports import Session
-from web.records import Fields, bare_message, header, raw_fields, record_message, refused_html
-from web.render import NONE, Known
-from web.render_pool import RenderPool
-from web.rendering import is_short, question
+from iact.core.records.dialogue import Turn
+from iact.core.records.record import Record
+from iact.core.session.text import IsAction, looks_like_action
+from iact.web.ports import Session
+from iact.web.records import Fields, bare_message, header, raw_fields, record_message, refused_html
+from iact.web.render import NONE, Known
+from iact.web.render_pool import RenderPool
+from iact.web.rendering import is_short, question
 
 KEPT: Final = 1024
 """How many rendered records of a session are kept."""

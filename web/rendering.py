@@ -14,21 +14,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from core.ports import JSON
-from core.records.calls import ClearanceAnswer, ClearanceAsk, Result
-from core.records.codec import decode
-from core.records.content import Content
-from core.records.control import Inject
-from core.records.dialogue import Say, Turn
-from core.records.hosts import HostAnswer, HostAsk, HostReach
-from core.records.plans import Plan
-from core.records.record import Record
-from core.session.blobs import blob
-from core.session.text import IsAction, mentions
-from web import colours, formulas
-from web.parser import bounded
-from web.records import Fields, blob_of, content_fields
-from web.render import Known
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Result
+from iact.core.records.codec import decode
+from iact.core.records.content import Content
+from iact.core.records.control import Inject
+from iact.core.records.dialogue import Say, Turn
+from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
+from iact.core.records.plans import Plan
+from iact.core.records.record import Record
+from iact.core.session.blobs import blob
+from iact.core.session.text import IsAction, mentions
+from iact.web import colours, formulas
+from iact.web.parser import bounded
+from iact.web.records import Fields, blob_of, content_fields
+from iact.web.render import Known
 
 SECONDS: Final = 0.25
 """Processor time that the Markdown of one record may take together."""

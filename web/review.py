@@ -6,11 +6,11 @@ from typing import Annotated, Protocol
 
 from pydantic import Field, StringConstraints
 
-from core.errors import UsageError
-from core.session.review import counts
-from web.messages import Message
-from web.ports import Session
-from web.records import Fields
+from iact.core.errors import UsageError
+from iact.core.session.review import counts
+from iact.web.messages import Message
+from iact.web.ports import Session
+from iact.web.records import Fields
 
 Path = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 

@@ -21,16 +21,16 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from core.errors import UsageError
-from web import safety
-from web.assets import load
-from web.connection import Connection, Desk
-from web.limits import MAX_MESSAGE
-from web.ports import Runtime, Surroundings
-from web.shelf import Content, Parcel
-from web.strangers import Strangers
-from web.streaming import Streams
-from web.tokens import Tokens
+from iact.core.errors import UsageError
+from iact.web import safety
+from iact.web.assets import load
+from iact.web.connection import Connection, Desk
+from iact.web.limits import MAX_MESSAGE
+from iact.web.ports import Runtime, Surroundings
+from iact.web.shelf import Content, Parcel
+from iact.web.strangers import Strangers
+from iact.web.streaming import Streams
+from iact.web.tokens import Tokens
 
 MAX_SOCKETS: Final = 64
 MAX_CONNECTIONS: Final = 512

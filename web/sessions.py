@@ -13,18 +13,18 @@ from typing import Annotated, BinaryIO, Final, Protocol
 
 from pydantic import Field, StringConstraints
 
-from core.errors import UsageError
-from core.ports import JSON
-from core.session.archive import archive_name
-from core.session.deletion import Done
-from core.session.find import Place, Whose, find
-from core.session.index import Hit
-from core.session.standing import Standing
-from web.messages import AgentPath, Message
-from web.ports import Runtime, Session, SessionInfo
-from web.records import Fields
-from web.shelf import Content
-from web.visible import visible
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+from iact.core.session.archive import archive_name
+from iact.core.session.deletion import Done
+from iact.core.session.find import Place, Whose, find
+from iact.core.session.index import Hit
+from iact.core.session.standing import Standing
+from iact.web.messages import AgentPath, Message
+from iact.web.ports import Runtime, Session, SessionInfo
+from iact.web.records import Fields
+from iact.web.shelf import Content
+from iact.web.visible import visible
 
 _PIECE: Final = 1 << 20
 """Bytes of an archive that are in memory at a time."""

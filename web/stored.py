@@ -12,16 +12,16 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Literal, NoReturn
 
-from core.errors import UsageError
-from core.ports import JSON
-from core.records.control import InjectMode
-from core.records.record import Record
-from core.records.ways import Way
-from core.session.events import Event
-from core.session.journals import journal_file, names_journal
-from core.session.replay import Replay, replay
-from core.session.view import NodeView
-from web.ports import Effects, Recorded, Runtime
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+from iact.core.records.control import InjectMode
+from iact.core.records.record import Record
+from iact.core.records.ways import Way
+from iact.core.session.events import Event
+from iact.core.session.journals import journal_file, names_journal
+from iact.core.session.replay import Replay, replay
+from iact.core.session.view import NodeView
+from iact.web.ports import Effects, Recorded, Runtime
 
 _KEPT: Final = 3
 """Sessions that are kept when nobody looks at them."""

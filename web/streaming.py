@@ -17,7 +17,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from core.errors import IactError
+from iact.core.errors import IactError
 
 AT_ONCE: Final = 4
 """Streams that one server sends at a time; others wait."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from core.ports import JSON
-from core.session.waterfall import Span, Waterfall, waterfall
-from web.messages import Message
-from web.ports import Session
-from web.records import Fields
+from iact.core.ports import JSON
+from iact.core.session.waterfall import Span, Waterfall, waterfall
+from iact.web.messages import Message
+from iact.web.ports import Session
+from iact.web.records import Fields
 
 MOST: Final = 4_000
 """Spans in one answer."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
-from core.errors import UsageError
-from core.session.session import LARGEST_UPLOAD
+from iact.core.errors import UsageError
+from iact.core.session.session import LARGEST_UPLOAD
 
 AT_ONCE: Final = 4
 """Files that may be on their way to one server."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from core.characters import named, without_sequences
+from iact.core.characters import named, without_sequences
 
 
 def without_escapes(text: str) -> str:

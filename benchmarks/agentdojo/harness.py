@@ -31,11 +31,11 @@ from agentdojo.types import text_content_block_from_string
 
 from benchmarks.agentdojo.attacks import workspace_calls
 from benchmarks.agentdojo.planner import Allows, Binding, Planner, Result
-from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
-from core.gate.grant import Grant
-from core.gate.policy import OPEN, Policy
-from core.gate.policy_file import Policies
-from core.gate.provenance import Labels, Provenance
+from iact.core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
+from iact.core.gate.grant import Grant
+from iact.core.gate.policy import OPEN, Policy
+from iact.core.gate.policy_file import Policies
+from iact.core.gate.provenance import Labels, Provenance
 
 HERE = Path(__file__).parent
 VERSION = "v1.2.2"

@@ -25,8 +25,8 @@ from typing import Any, get_args
 from agentdojo.functions_runtime import FunctionsRuntime
 from pydantic import BaseModel, EmailStr
 
-from core.gate.provenance import MODEL, NOTHING, PICKED, USER, Labels, join, returned
-from core.gate.wording import wrote
+from iact.core.gate.provenance import MODEL, NOTHING, PICKED, USER, Labels, join, returned
+from iact.core.gate.wording import wrote
 
 _OWN_WORD: Labels = frozenset({MODEL})
 _WORDS = 4

@@ -24,9 +24,9 @@ from typing import Protocol
 
 sys.path.insert(0, os.getcwd())
 
-from core.models.roles import Models
-from core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd, TextDelta
 from iact import wiring
+from iact.core.models.roles import Models
+from iact.core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd, TextDelta
 from iact.settings import Settings
 
 _LOOK = "```shell.run\ncat notes.txt | wc -l\n```"
@@ -73,7 +73,9 @@ class Script:
 async def measure(calls: int, where: str, backend: str, thinks: float) -> dict[str, object]:
     """Milliseconds from the end of a turn to the outcome of its call, by what was called; memory of its modules."""
     script = Script(thinks)
-    maker = importlib.import_module("core.session.models" if find_spec("core.session") else "iact.wiring")
+    maker = importlib.import_module(
+        "iact.core.session.models" if find_spec("iact.core.session") else "iact.wiring"
+    )
     setattr(maker, "open_models", lambda *given, **options: Models({"smart": script}))  # noqa: B010 - of either commit
     with tempfile.TemporaryDirectory(prefix="iact-beside-") as folder:
         data, live = Path(folder) / "data", Path(folder) / "live"

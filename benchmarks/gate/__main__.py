@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 
 from benchmarks import kept
-from core.gate.gate import CallRequest, consider
-from core.gate.grant import Grant
-from core.gate.policy import Policy, Require
-from core.gate.provenance import Provenance
-from core.gate.shell import judge_script
+from iact.core.gate.gate import CallRequest, consider
+from iact.core.gate.grant import Grant
+from iact.core.gate.policy import Policy, Require
+from iact.core.gate.provenance import Provenance
+from iact.core.gate.shell import judge_script
 
 CALLS = 20_000
 SCRIPT = (

@@ -11,13 +11,13 @@ from typing import Final
 
 from benchmarks.latency.work import ANSWER, SCHEMAS, THOUGHT, Measured, Meter, goal, tool, waves
 from benchmarks.tree.fakes import InstantHost, InstantModules
-from core import Runtime
-from core.gate.gate import Ticket
-from core.models.roles import Models
-from core.modules.client import Completed, OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.ports import ChatMessage, ModelEvent, ModelProfile, ModuleHost, Report, StreamEnd, TextDelta
-from core.records.parts import Bounds
+from iact.core import Runtime
+from iact.core.gate.gate import Ticket
+from iact.core.models.roles import Models
+from iact.core.modules.client import Completed, OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.ports import ChatMessage, ModelEvent, ModelProfile, ModuleHost, Report, StreamEnd, TextDelta
+from iact.core.records.parts import Bounds
 
 _WIDE: Final = 10**9
 

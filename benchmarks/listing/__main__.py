@@ -23,7 +23,7 @@ from websockets.sync.client import ClientConnection
 
 from benchmarks import kept
 from benchmarks.kept import Target
-from core.ports import JSON
+from iact.core.ports import JSON
 from tests.acceptance.product import NO_MODULES, Product
 from tests.web.long import long_journal
 

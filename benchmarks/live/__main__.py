@@ -20,8 +20,8 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.kept import Target
-from sandbox.live import open_live
-from sandbox.live.overlay import Overlay
+from iact.sandbox.live import open_live
+from iact.sandbox.live.overlay import Overlay
 
 _MANY = 5_000
 _LARGE = 200 << 20

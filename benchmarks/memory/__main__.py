@@ -17,7 +17,7 @@ from benchmarks import kept
 from benchmarks.memory import cost, quality, quiet, turns
 from benchmarks.memory.locomo import Conversation, read
 from benchmarks.memory.quality import Score
-from hippocampus.ranking import Weights
+from iact.hippocampus.ranking import Weights
 
 _SHIPPED = Path(__file__).parent / "conversations.json"
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from benchmarks.memory.locomo import Conversation
 from benchmarks.memory.quality import FixedClock
-from core.ports import Ask, Happening
-from hippocampus import WordEmbedder, open_hippocampus
+from iact.core.ports import Ask, Happening
+from iact.hippocampus import WordEmbedder, open_hippocampus
 
 _NAMES = [
     "Ana",

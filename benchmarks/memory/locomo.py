@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from core.errors import UsageError
+from iact.core.errors import UsageError
 
 TYPES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 """LoCoMo's category numbers, as its evaluation code uses them; 5 is adversarial."""

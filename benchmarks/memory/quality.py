@@ -18,9 +18,9 @@ import numpy
 from chromadb.config import Settings
 
 from benchmarks.memory.locomo import Conversation, Turn
-from core.ports import Happening
-from hippocampus import UserMemory, WordEmbedder, open_hippocampus
-from hippocampus.ranking import Weights
+from iact.core.ports import Happening
+from iact.hippocampus import UserMemory, WordEmbedder, open_hippocampus
+from iact.hippocampus.ranking import Weights
 
 DEPTH: Final = 10
 

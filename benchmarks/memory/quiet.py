@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 
 from benchmarks.memory import quality
 from benchmarks.memory.locomo import Conversation
-from core.ports import Ask
-from hippocampus.ranking import Weights, tokens
+from iact.core.ports import Ask
+from iact.hippocampus.ranking import Weights, tokens
 
 NEEDLESS = (
     "Return the sum of 17 and 25.",

@@ -20,9 +20,9 @@ from benchmarks.memory.cost import vary
 from benchmarks.memory.locomo import Conversation
 from benchmarks.tree.fakes import InstantModel, runtime
 from benchmarks.tree.measure import resident
-from core.ports import Happening
-from core.session.clock import SystemClock
-from hippocampus import Hippocampus, WordEmbedder, open_hippocampus
+from iact.core.ports import Happening
+from iact.core.session.clock import SystemClock
+from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 
 _SOMEONE: Final = "someone"
 _BUDGET: Final = 5.0

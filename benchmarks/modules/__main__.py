@@ -18,10 +18,10 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.modules import artifact, calls, starts
-from sandbox import DockerHost, build
-from sandbox.docker import image
-from sandbox.docker.engine import connect
-from sandbox.images import workshop
+from iact.sandbox import DockerHost, build
+from iact.sandbox.docker import image
+from iact.sandbox.docker.engine import connect
+from iact.sandbox.images import workshop
 
 _FLIGHT = 64
 _AT_ONCE = 8

@@ -7,10 +7,10 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.modules.calls import call
-from core.journal.spool import Spool
-from core.modules.client import ArtifactChunk, Completed
-from core.modules.door import Door
-from sandbox import DockerHost
+from iact.core.journal.spool import Spool
+from iact.core.modules.client import ArtifactChunk, Completed
+from iact.core.modules.door import Door
+from iact.sandbox import DockerHost
 
 
 class Ticking:

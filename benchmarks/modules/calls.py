@@ -27,18 +27,18 @@ import grpc
 import grpc.aio
 
 from benchmarks.modules.served.echo import bare
-from core.gate.gate import Ticket, consider
-from core.gate.grant import Grant, Scope
-from core.gate.policy import Policy
-from core.gate.provenance import USER, Provenance
-from core.journal.file import Journal
-from core.modules.client import ArtifactChunk, Completed
-from core.modules.door import Door, FunctionCall
-from core.modules.outcome import Outcome
-from core.modules.registry import Start
-from core.ports import JSON
-from core.records import calls as said
-from sandbox import DockerHost, socket_folder
+from iact.core.gate.gate import Ticket, consider
+from iact.core.gate.grant import Grant, Scope
+from iact.core.gate.policy import Policy
+from iact.core.gate.provenance import USER, Provenance
+from iact.core.journal.file import Journal
+from iact.core.modules.client import ArtifactChunk, Completed
+from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.outcome import Outcome
+from iact.core.modules.registry import Start
+from iact.core.ports import JSON
+from iact.core.records import calls as said
+from iact.sandbox import DockerHost, socket_folder
 
 SERVED: Final = Path(__file__).with_name("served")
 TEXT: Final = "x" * 1024

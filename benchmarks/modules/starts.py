@@ -8,10 +8,10 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.modules.calls import call, ignore
-from core.modules.client import Completed
-from core.modules.door import Door
-from core.modules.registry import Start
-from sandbox import DockerHost
+from iact.core.modules.client import Completed
+from iact.core.modules.door import Door
+from iact.core.modules.registry import Start
+from iact.sandbox import DockerHost
 
 
 async def starts(host: DockerHost, place: Path, *, rounds: int, at_once: int) -> dict[str, float]:

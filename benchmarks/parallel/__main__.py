@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.kept import Target
-from core.journal import read_journal
-from core.records.plans import Node
+from iact.core.journal import read_journal
+from iact.core.records.plans import Node
 from tests.acceptance.product import Product
 from tests.endpoint import Endpoint, Request
 

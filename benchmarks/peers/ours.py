@@ -13,15 +13,15 @@ from pathlib import Path
 from benchmarks.peers.endpoint import FAN, WHEN_TOLD
 from benchmarks.peers.framework import KEY, Ask, Framework, main
 from benchmarks.tree.fakes import InstantHost, InstantModules
-from core import Runtime
-from core.gate.gate import Ticket
-from core.models.openai import OpenAIModel
-from core.models.roles import Models
-from core.modules.client import OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.ports import ModelProfile, ModuleHost, Report
-from core.records.parts import Bounds
-from core.session.clock import SystemClock
+from iact.core import Runtime
+from iact.core.gate.gate import Ticket
+from iact.core.models.openai import OpenAIModel
+from iact.core.models.roles import Models
+from iact.core.modules.client import OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.ports import ModelProfile, ModuleHost, Report
+from iact.core.records.parts import Bounds
+from iact.core.session.clock import SystemClock
 
 _WIDE = 10**9
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchmarks.peers.endpoint import TOKENS
 from benchmarks.peers.framework import KEY, Ask, Framework, main
-from core import Session
-from core.session.events import RecordAppended
+from iact.core import Session
+from iact.core.session.events import RecordAppended
 from iact.settings import BoundSettings, Settings
 from iact.wiring import open_runtime
 

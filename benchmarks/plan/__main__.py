@@ -23,11 +23,11 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.environments import installed, interpreter
-from core.plan.limits import Limits
-from core.plan.model import Node, Plan, PlanVersion, make_plan
-from core.plan.seams import Firing, Outcome, Question, Success
-from core.plan.state import NodeChange
-from core.session.clock import SystemClock
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import Node, Plan, PlanVersion, make_plan
+from iact.core.plan.seams import Firing, Outcome, Question, Success
+from iact.core.plan.state import NodeChange
+from iact.core.session.clock import SystemClock
 from tests.core.plan.engine import PlanEngine, Waiting
 
 DONE = Success("ok")

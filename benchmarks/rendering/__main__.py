@@ -25,14 +25,14 @@ from websockets.exceptions import ConnectionClosed
 
 from benchmarks.kept import Target, numbers, table, targets
 from benchmarks.rendering.pathological import PATTERNS, pathological
-from core.ports import JSON
+from iact.core.ports import JSON
+from iact.web import render
+from iact.web.records import content_fields
+from iact.web.render_pool import RenderPool
+from iact.web.rendered import Rendered
+from iact.web.rendering import Question
+from iact.web.server import WebServer
 from tests.web.fake import FakeRuntime, FakeSession
-from web import render
-from web.records import content_fields
-from web.render_pool import RenderPool
-from web.rendered import Rendered
-from web.rendering import Question
-from web.server import WebServer
 
 ROOT: Final = Path(__file__).parents[2]
 LENGTH: Final = 90_000

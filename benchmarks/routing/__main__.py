@@ -13,11 +13,11 @@ import random
 from collections import Counter
 
 from benchmarks import kept
-from core.errors import ModelError, StructuredFailed
-from core.models.structured import structured
-from core.plan.modes import auto
-from core.ports import ChatMessage
-from core.session.clock import SystemClock
+from iact.core.errors import ModelError, StructuredFailed
+from iact.core.models.structured import structured
+from iact.core.plan.modes import auto
+from iact.core.ports import ChatMessage
+from iact.core.session.clock import SystemClock
 from tests.routing.requests import Request, is_right, requests, table
 
 _HEADS = ("what is asked", "requests", "right", "wrong, and what it costs")
@@ -34,7 +34,7 @@ def report(title: str, chosen: list[tuple[Request, auto.Choice]]) -> None:
 
 async def by_model() -> tuple[list[tuple[Request, auto.Choice]], int, int]:
     """What is chosen by what the embedded model says; how often it said nothing, and was right about all features."""
-    from core.models.embedded import EmbeddedModel
+    from iact.core.models.embedded import EmbeddedModel
 
     model = EmbeddedModel(clock=SystemClock(), rng=random.Random(0))
     chosen: list[tuple[Request, auto.Choice]] = []

@@ -22,7 +22,7 @@ from typing import Final
 from markdown_it import MarkdownIt
 
 from benchmarks import kept
-from core.language.scanner import Scanner
+from iact.core.language.scanner import Scanner
 
 ROUNDS: Final = 5
 LINEAR: Final = 2.0

@@ -23,8 +23,8 @@ from benchmarks.seven_groups.groups import GROUPS, Ran, run_group
 from benchmarks.seven_groups.model import Rates, Simulated
 from benchmarks.seven_groups.tasks import tasks
 from benchmarks.seven_groups.world import World
-from core.ports import JSON
-from core.session.clock import SystemClock
+from iact.core.ports import JSON
+from iact.core.session.clock import SystemClock
 from tests.core.plan.fakes import VirtualClock, run
 
 GAINS: Sequence[tuple[str, str, str]] = (

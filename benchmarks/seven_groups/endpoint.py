@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from benchmarks.seven_groups.model import Meter
-from core.plan.seams import Question
-from core.ports import JSON, ChatMessage, Model, ModelProfile, TextDelta
-from core.session.clock import SystemClock
+from iact.core.plan.seams import Question
+from iact.core.ports import JSON, ChatMessage, Model, ModelProfile, TextDelta
+from iact.core.session.clock import SystemClock
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Real:
         Raises:
             SystemExit: it names none.
         """
-        from core.models.openai import OpenAIModel
+        from iact.core.models.openai import OpenAIModel
 
         url, name = os.environ.get("OPENAI_BASE_URL"), os.environ.get("IACT_MODEL")
         if not url or not name:

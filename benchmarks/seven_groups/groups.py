@@ -16,13 +16,13 @@ from typing import Final
 from benchmarks.seven_groups.model import Mind
 from benchmarks.seven_groups.tasks import tools
 from benchmarks.seven_groups.world import World
-from core.plan import questions
-from core.plan.answers import extract
-from core.plan.forms import node_to_json
-from core.plan.limits import Limits
-from core.plan.model import make_plan
-from core.plan.seams import Catalogue, Failure, Firing, FunctionInfo, Outcome, Question, Success
-from core.ports import JSON, Clock
+from iact.core.plan import questions
+from iact.core.plan.answers import extract
+from iact.core.plan.forms import node_to_json
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import make_plan
+from iact.core.plan.seams import Catalogue, Failure, Firing, FunctionInfo, Outcome, Question, Success
+from iact.core.ports import JSON, Clock
 from tests.core.plan.engine import PlanEngine, Waiting
 
 GROUPS: Final = ("G0", "G1", "G2", "G3", "G4", "G5", "G6")

@@ -19,8 +19,8 @@ from typing import Final, Protocol
 
 from benchmarks.seven_groups.tasks import Step
 from benchmarks.seven_groups.world import NEAR, World
-from core.plan.seams import Question
-from core.ports import JSON
+from iact.core.plan.seams import Question
+from iact.core.ports import JSON
 
 CHARACTERS_PER_TOKEN: Final = 4
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.seven_groups.tasks import PARTS, Step, Task, Tool, Trouble, tools
-from core.plan.seams import Failure, Outcome, Success
-from core.ports import JSON
+from iact.core.plan.seams import Failure, Outcome, Success
+from iact.core.ports import JSON
 
 NEAR: Final = "-old"
 """A literal with this ending is taken without a word and gives another value: an error that nobody is told of."""

@@ -28,9 +28,9 @@ from benchmarks import kept
 from benchmarks.kept import Target
 from benchmarks.tree.fakes import InstantModel, runtime
 from benchmarks.tree.measure import DONE, TASK, TEXT, Numbers, Stopwatch, report
-from cluster.objects import open_objects
-from core.journal.stores import JournalStore, LocalJournals, SharedJournals
-from core.session.clock import SystemClock
+from iact.cluster.objects import open_objects
+from iact.core.journal.stores import JournalStore, LocalJournals, SharedJournals
+from iact.core.session.clock import SystemClock
 
 _PLACES: Final = ("data directory", "directory as a store", "S3 (moto)")
 _BUCKET: Final = "bench"

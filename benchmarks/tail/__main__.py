@@ -34,10 +34,10 @@ import httpx
 from benchmarks import kept
 from benchmarks.tail.layouts import CHILDREN, LAYOUTS, Layout, Turn, changes, conversation
 from benchmarks.tail.product import play
-from core.models import weights
-from core.models.embedded import PROFILE, serve
-from core.models.openai import OpenAIModel, Timeouts
-from core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
+from iact.core.models import weights
+from iact.core.models.embedded import PROFILE, serve
+from iact.core.models.openai import OpenAIModel, Timeouts
+from iact.core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
 
 REPLY: Final = 24
 """Tokens of a reply."""

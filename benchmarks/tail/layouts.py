@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.context.prompt import STANDARD
-from core.context.tail import Told, tail
-from core.context.tail import changes as state_changes
-from core.language import labels
-from core.language.variables import Table, text_value
-from core.ports import ChatMessage
-from core.records.parts import Seen
+from iact.core.context.prompt import STANDARD
+from iact.core.context.tail import Told, tail
+from iact.core.context.tail import changes as state_changes
+from iact.core.language import labels
+from iact.core.language.variables import Table, text_value
+from iact.core.ports import ChatMessage
+from iact.core.records.parts import Seen
 
 _MANUAL: Final = """
 

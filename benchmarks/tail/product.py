@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.tail.layouts import STATIC, command, folder, printed
-from core import Runtime
-from core.context.tail import tail
-from core.gate.gate import Ticket
-from core.language.variables import Table
-from core.models.roles import Models
-from core.modules.client import Completed, OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.modules.manifest import Manifest
-from core.ports import (
+from iact.core import Runtime
+from iact.core.context.tail import tail
+from iact.core.gate.gate import Ticket
+from iact.core.language.variables import Table
+from iact.core.models.roles import Models
+from iact.core.modules.client import Completed, OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.manifest import Manifest
+from iact.core.ports import (
     JSON,
     CatalogueEntry,
     ChatMessage,
@@ -36,10 +36,10 @@ from core.ports import (
     StreamEnd,
     TextDelta,
 )
-from core.records.parts import Bounds
-from core.session.replay import replay
-from core.tree.apply import apply
-from core.tree.tree import Tree
+from iact.core.records.parts import Bounds
+from iact.core.session.replay import replay
+from iact.core.tree.apply import apply
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, World
 
 Say = Callable[[Sequence[ChatMessage]], Awaitable[str]]

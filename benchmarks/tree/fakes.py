@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.tree.measure import RESULT
-from core import Runtime
-from core.gate.gate import Ticket
-from core.journal.stores import JournalStore
-from core.models.roles import Models
-from core.modules.client import Completed, OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.modules.manifest import Manifest
-from core.ports import (
+from iact.core import Runtime
+from iact.core.gate.gate import Ticket
+from iact.core.journal.stores import JournalStore
+from iact.core.models.roles import Models
+from iact.core.modules.client import Completed, OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.manifest import Manifest
+from iact.core.ports import (
     CatalogueEntry,
     ChatMessage,
     Memory,
@@ -29,7 +29,7 @@ from core.ports import (
     StreamEnd,
     TextDelta,
 )
-from core.records.parts import Bounds
+from iact.core.records.parts import Bounds
 from tests.core.session.fakes import FakeHost, FakeModules, World
 
 _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)

@@ -14,11 +14,11 @@ from typing import Final
 
 from benchmarks.tree.fakes import InstantModel, Script, runtime
 from benchmarks.tree.measure import DONE, RESULT, TASK, TEXT, Numbers, Stopwatch, peak, report, resident
-from core import Session
-from core.journal import Journal, encode, read_journal
-from core.records.record import Record
-from core.records.session import Notice
-from core.session.replay import replay
+from iact.core import Session
+from iact.core.journal import Journal, encode, read_journal
+from iact.core.records.record import Record
+from iact.core.records.session import Notice
+from iact.core.session.replay import replay
 
 _AGENTS_OF_A_LONG_SESSION: Final = 50
 _BODY: Final = "A record of a usual size, as a reply or a result would be. " * 4

@@ -19,7 +19,7 @@ from typing import Final
 from benchmarks import kept
 from benchmarks.kept import Target
 from benchmarks.ways.model import TASKS, Task, answer, kind_of
-from core.journal import read_journal
+from iact.core.journal import read_journal
 from tests.acceptance.product import Product
 from tests.endpoint import Endpoint
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from core.language.variables import Value
-from core.ports import Medium, Part
+from iact.core.language.variables import Value
+from iact.core.ports import Medium, Part
 
 MOST: Final = 8
 """Parts of one message."""

@@ -11,8 +11,8 @@ import functools
 import hashlib
 from collections.abc import Sequence
 
-from core.context.tokens import MESSAGE_OVERHEAD, weight
-from core.ports import ChatMessage, StaticPrompt
+from iact.core.context.tokens import MESSAGE_OVERHEAD, weight
+from iact.core.ports import ChatMessage, StaticPrompt
 
 
 def _feed(hasher: hashlib._Hash, message: ChatMessage) -> None:

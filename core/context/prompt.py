@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.ports import StaticPrompt
+from iact.core.ports import StaticPrompt
 
 _SYSTEM: Final = """\
 You are one agent in a tree of agents. You have one caller: the user, or another agent. You get its \

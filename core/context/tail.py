@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
-from core.language.labels import describe, inline, path, size
-from core.language.variables import Table
-from core.records.parts import Seen, SeenFiles
+from iact.core.language.labels import describe, inline, path, size
+from iact.core.language.variables import Table
+from iact.core.records.parts import Seen, SeenFiles
 
 Layout = Literal["whole", "changes"]
 """What a session does with its tails: the whole one at every turn and then dropped (the first journals), or

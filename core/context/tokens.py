@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.ports import ChatMessage
+from iact.core.ports import ChatMessage
 
 MESSAGE_OVERHEAD: Final = 5
 """Tokens that a chat template puts around one message."""

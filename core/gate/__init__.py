@@ -1,8 +1,8 @@
 """The execution gate (IGX): scopes, intents, impacts, tickets. Pure."""
 
-from core.gate.gate import CallRequest, Denial, Ticket, TicketError, arguments_digest, decide
-from core.gate.grant import DEFAULT_SCOPE, Grant, Scope
-from core.gate.impact import impact_of
+from iact.core.gate.gate import CallRequest, Denial, Ticket, TicketError, arguments_digest, decide
+from iact.core.gate.grant import DEFAULT_SCOPE, Grant, Scope
+from iact.core.gate.impact import impact_of
 
 __all__ = [
     "DEFAULT_SCOPE",

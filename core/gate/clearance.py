@@ -15,9 +15,9 @@ from typing import Final, Protocol
 
 import httpx
 
-from core.errors import UsageError
-from core.gate.gate import Answer, Question
-from core.ports import JSON
+from iact.core.errors import UsageError
+from iact.core.gate.gate import Answer, Question
+from iact.core.ports import JSON
 
 _LARGEST: Final = 64 * 1024
 _LONGEST_REASON: Final = 500

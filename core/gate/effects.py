@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from core.gate.policy import EffectRule, Policy
-from core.ports import FileChange, FileState
+from iact.core.gate.policy import EffectRule, Policy
+from iact.core.ports import FileChange, FileState
 
 _SET_ID: Final = 0o6000
 _EXECUTE: Final = 0o111

@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NoReturn
 
-from core.errors import IactError
-from core.gate.grant import Grant
-from core.gate.policy import Policy, Rate, Require
-from core.gate.provenance import USER, Labels, Provenance
-from core.gate.rules import host_allowed, texts_of
-from core.gate.wording import identifiers, wrote
-from core.ports import JSON, Right
+from iact.core.errors import IactError
+from iact.core.gate.grant import Grant
+from iact.core.gate.policy import Policy, Rate, Require
+from iact.core.gate.provenance import USER, Labels, Provenance
+from iact.core.gate.rules import host_allowed, texts_of
+from iact.core.gate.wording import identifiers, wrote
+from iact.core.ports import JSON, Right
 
 Authority = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]
 """Who denied (or, for an allowed call, which question was asked last)."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from core.records.parts import GrantTerms
+from iact.core.records.parts import GrantTerms
 
 _NOTHING: Final = -1
 """A cap below every impact."""

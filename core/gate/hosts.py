@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from core.errors import UsageError
-from core.records.hosts import USUAL_PORTS, HostOrigin
+from iact.core.errors import UsageError
+from iact.core.records.hosts import USUAL_PORTS, HostOrigin
 
 Rule = tuple[str, str]
 """A module and a rule about hosts."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.gate.impact import RUNS_ON, SCRIPTS, impact_of
-from core.gate.policy import OPEN, Policy
-from core.gate.rules import call_impact
-from core.ports import JSON
+from iact.core.gate.impact import RUNS_ON, SCRIPTS, impact_of
+from iact.core.gate.policy import OPEN, Policy
+from iact.core.gate.rules import call_impact
+from iact.core.ports import JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _script(function: str, arguments: Mapping[str, JSON], *, live: bool, policy:
     script, language = arguments.get(script_name), arguments.get(language_name, "bash")
     if not isinstance(script, str) or not isinstance(language, str):
         return Impact(2 if live else 1, "The command is no text.")
-    from core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
+    from iact.core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
 
     judgement = judge_script(script, language=language)
     impact = judgement.impact(live=live)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from core.errors import UsageError
+from iact.core.errors import UsageError
 
 NAMED: Final[Mapping[str, float]] = {"observe": 0, "operate": 1, "override": 2}
 HIGHEST: Final = 2

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
-from core.gate.grant import Scope
-from core.gate.hosts import Rule
-from core.ports import ChangeKind
+from iact.core.gate.grant import Scope
+from iact.core.gate.hosts import Rule
+from iact.core.ports import ChangeKind
 
 Otherwise = Literal["ask", "deny"]
 RuleKind = Literal["method", "sql", "path", "host", "shell", "equals"]

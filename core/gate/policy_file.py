@@ -54,10 +54,10 @@ from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from core.errors import UsageError
-from core.gate.hosts import host_rule, lists_of, rules_of
-from core.gate.level import NAMED, level
-from core.gate.policy import (
+from iact.core.errors import UsageError
+from iact.core.gate.hosts import host_rule, lists_of, rules_of
+from iact.core.gate.level import NAMED, level
+from iact.core.gate.policy import (
     OPEN,
     EffectRule,
     ImpactRule,
@@ -68,7 +68,7 @@ from core.gate.policy import (
     RuleKind,
     merged,
 )
-from core.ports import JSON, ChangeKind
+from iact.core.ports import JSON, ChangeKind
 
 FILE: Final = "policy.toml"
 """Its name in the data directory."""

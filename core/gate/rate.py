@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from core.gate.policy import Rate
+from iact.core.gate.policy import Rate
 
 
 @dataclass(frozen=True, slots=True)

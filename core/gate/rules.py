@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 from urllib.parse import urlsplit
 
-from core.gate.policy import ImpactRule, Policy
-from core.ports import JSON
+from iact.core.gate.policy import ImpactRule, Policy
+from iact.core.ports import JSON
 
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _COMMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -143,7 +143,7 @@ def _raised(rule: ImpactRule, value: JSON, *, live: bool) -> float:
         case "sql":
             return max((min(rule.impact, sql_impact(text)) for text in texts), default=0)
         case "shell":
-            from core.gate.shell import judge_script  # its parser is loaded where a policy uses it
+            from iact.core.gate.shell import judge_script  # its parser is loaded where a policy uses it
 
             return max((judge_script(text).impact(live=live) for text in texts), default=0)
         case "path":

@@ -10,8 +10,8 @@ import posixpath
 from collections.abc import Mapping
 from typing import Final
 
-from core.gate.impact import SCRIPTS
-from core.ports import JSON
+from iact.core.gate.impact import SCRIPTS
+from iact.core.ports import JSON
 
 _FILES: Final[Mapping[str, str]] = {"files.write": "path", "files.edit": "path"}
 """Functions of shipped modules that write one file: the parameter that names it."""
@@ -30,7 +30,7 @@ def paths_written(function: str, arguments: Mapping[str, JSON]) -> tuple[str, ..
     script, language = arguments.get(script_name), arguments.get(language_name, "bash")
     if not isinstance(script, str) or language != "bash":
         return ()
-    from core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
+    from iact.core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
 
     return tuple(sorted({_absolute(one) for one in judge_script(script).written}))
 

@@ -1,8 +1,8 @@
 """The session's only database: records, the file they stand in, and who may append to it."""
 
-from core.journal.file import Contents, Journal, read_blob, read_journal
-from core.journal.parser import Parser
-from core.journal.record import encode
+from iact.core.journal.file import Contents, Journal, read_blob, read_journal
+from iact.core.journal.parser import Parser
+from iact.core.journal.record import encode
 
 __all__ = [
     "Contents",

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalCorrupt
-from core.journal.file import last_number, open_regular
-from core.journal.parser import Parser
-from core.journal.seal import Sealer
-from core.records.record import Record
+from iact.core.errors import JournalCorrupt
+from iact.core.journal.file import last_number, open_regular
+from iact.core.journal.parser import Parser
+from iact.core.journal.seal import Sealer
+from iact.core.records.record import Record
 
 _END: Final = 65_536
 _FAR: Final = 4 << 20

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from core.errors import (
+from iact.core.errors import (
     ForeignSession,
     JournalCorrupt,
     JournalError,
@@ -30,13 +30,13 @@ from core.errors import (
     JournalTooNew,
     JournalUnwritable,
 )
-from core.journal.parser import Parser
-from core.journal.record import encode
-from core.journal.seal import Sealer
-from core.journal.segments import SegmentWriter
-from core.records.content import Content
-from core.records.kinds import FORMAT, is_too_new, major_of
-from core.records.record import GENESIS, Record
+from iact.core.journal.parser import Parser
+from iact.core.journal.record import encode
+from iact.core.journal.seal import Sealer
+from iact.core.journal.segments import SegmentWriter
+from iact.core.records.content import Content
+from iact.core.records.kinds import FORMAT, is_too_new, major_of
+from iact.core.records.record import GENESIS, Record
 
 _CHUNK: Final = 1 << 20
 FILE: Final = "journal.md"

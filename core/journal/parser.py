@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from core.errors import JournalCorrupt
-from core.journal.record import HEAD, HEAD_END, MAX_BODY, MAX_HEADER, trailer, unwrap
-from core.journal.seal import MARK, MARKED, PLAIN_END, Sealer, Seals
-from core.ports import JSON
-from core.records.codec import Misfit, decode
-from core.records.content import Content, Unknown
-from core.records.kinds import is_too_new
-from core.records.record import GENESIS, Record
-from core.records.session import Adopt
+from iact.core.errors import JournalCorrupt
+from iact.core.journal.record import HEAD, HEAD_END, MAX_BODY, MAX_HEADER, trailer, unwrap
+from iact.core.journal.seal import MARK, MARKED, PLAIN_END, Sealer, Seals
+from iact.core.ports import JSON
+from iact.core.records.codec import Misfit, decode
+from iact.core.records.content import Content, Unknown
+from iact.core.records.kinds import is_too_new
+from iact.core.records.record import GENESIS, Record
+from iact.core.records.session import Adopt
 
 _SEALED: Final = ',"seal":""'
 _MAX_HEADING: Final = 16_384

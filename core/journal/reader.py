@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalError
-from core.journal.file import FILE, check_format, open_journal
-from core.journal.parser import Parser
-from core.journal.seal import Sealer, Seals
-from core.records.record import GENESIS, Record
+from iact.core.errors import JournalError
+from iact.core.journal.file import FILE, check_format, open_journal
+from iact.core.journal.parser import Parser
+from iact.core.journal.seal import Sealer, Seals
+from iact.core.records.record import GENESIS, Record
 
 _CHUNK: Final = 1 << 20
 

@@ -29,12 +29,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from core.characters import HIDDEN
-from core.errors import UsageError
-from core.journal.seal import PLAIN_END, Sealer
-from core.language.containers import Containers
-from core.ports import JSON
-from core.records.record import Record
+from iact.core.characters import HIDDEN
+from iact.core.errors import UsageError
+from iact.core.journal.seal import PLAIN_END, Sealer
+from iact.core.language.containers import Containers
+from iact.core.ports import JSON
+from iact.core.records.record import Record
 
 HEAD: Final = b"<!-- iact "
 HEAD_END: Final = b" -->\n"

@@ -23,7 +23,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalError
+from iact.core.errors import JournalError
 
 KEY: Final = "seal.key"
 """The name of the key in a data directory."""

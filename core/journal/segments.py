@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from core.errors import JournalCorrupt, JournalUnwritable, StoreUnavailable, Superseded
-from core.journal.fence import Answer, Fence, Found, Stamp
-from core.ports import ObjectStore
+from iact.core.errors import JournalCorrupt, JournalUnwritable, StoreUnavailable, Superseded
+from iact.core.journal.fence import Answer, Fence, Found, Stamp
+from iact.core.ports import ObjectStore
 
 _HEAD: Final = re.compile(rb"iact 1 (\d{1,18}) ([0-9a-f]{32})\n")
 _READERS: Final = 16

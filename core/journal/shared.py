@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from core.errors import ForeignSession, JournalError, JournalUnwritable
-from core.journal.file import (
+from iact.core.errors import ForeignSession, JournalError, JournalUnwritable
+from iact.core.journal.file import (
     FILE,
     Contents,
     Journal,
@@ -22,12 +22,12 @@ from core.journal.file import (
     write_at,
     write_blob,
 )
-from core.journal.record import encode
-from core.journal.seal import Sealer
-from core.journal.segments import Segment, SegmentWriter, folder_of
-from core.ports import ObjectStore
-from core.records.record import Record
-from core.records.session import Epoch
+from iact.core.journal.record import encode
+from iact.core.journal.seal import Sealer
+from iact.core.journal.segments import Segment, SegmentWriter, folder_of
+from iact.core.ports import ObjectStore
+from iact.core.records.record import Record
+from iact.core.records.session import Epoch
 
 _BLOBS: Final = "blobs/"
 

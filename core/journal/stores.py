@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from core.errors import ForeignSession, JournalError
-from core.journal.file import FILE, Contents, Journal, read_blob, read_journal
-from core.journal.seal import KEY, Sealer
-from core.journal.segments import SegmentWriter, folder_of, read_segments
-from core.journal.shared import take_over
-from core.ports import Clock, ObjectStore
-from core.records.record import blobs_of, timestamp
-from core.records.session import Epoch
+from iact.core.errors import ForeignSession, JournalError
+from iact.core.journal.file import FILE, Contents, Journal, read_blob, read_journal
+from iact.core.journal.seal import KEY, Sealer
+from iact.core.journal.segments import SegmentWriter, folder_of, read_segments
+from iact.core.journal.shared import take_over
+from iact.core.ports import Clock, ObjectStore
+from iact.core.records.record import blobs_of, timestamp
+from iact.core.records.session import Epoch
 
 _KEY_MARK: Final = "installation/key"
 """What one key makes of a fixed text: it tells keys apart, and tells nothing of them."""

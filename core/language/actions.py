@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
-from core.ports import JSON
-from core.records.ways import PLAN_WAYS
+from iact.core.ports import JSON
+from iact.core.records.ways import PLAN_WAYS
 
 _DOTTED: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}")
 

@@ -21,9 +21,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from core.language.actions import ActionSpec
-from core.language.variables import Value
-from core.ports import JSON
+from iact.core.language.actions import ActionSpec
+from iact.core.language.variables import Value
+from iact.core.ports import JSON
 
 _KEY: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*=[ \t]*")
 _DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')

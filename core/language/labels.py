@@ -23,8 +23,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from core.characters import DECEPTIVE_IN_CONTEXTS, escape
-from core.language.variables import Value
+from iact.core.characters import DECEPTIVE_IN_CONTEXTS, escape
+from iact.core.language.variables import Value
 
 _RUNS: Final = re.compile(r"`{3,}")
 _ANSI: Final = re.compile(

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from core.language.containers import Containers
+from iact.core.language.containers import Containers
 
 _FIRST: Final = re.compile(r" {0,3}(?:```|~~~)")
 _LATER: Final = re.compile(r"\n {0,3}(?:```|~~~)")

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from core.characters import paired
-from core.language.containers import Containers
-from core.objects import objects
-from core.ports import JSON
+from iact.core.characters import paired
+from iact.core.language.containers import Containers
+from iact.core.objects import objects
+from iact.core.ports import JSON
 
 TOOL: Final = "act"
 

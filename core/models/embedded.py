@@ -6,7 +6,7 @@ tested with it. What is different: it starts when it is first needed, in a threa
 prejudices and leaves the static prompt in its cache before the first request; and it is steered (see
 `steering`) because a model of this size does not act by itself.
 
-`python -m core.models.embedded fetch` downloads the model's file.
+`python -m iact.core.models.embedded fetch` downloads the model's file.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from core.errors import ModelError, ModelUnreachable
-from core.models import steering, weights
-from core.models.steering import LEAD, MENU, STATIC, STRENGTH, TALK, Plan
-from core.models.structured import Form, Ladder
-from core.ports import (
+from iact.core.errors import ModelError, ModelUnreachable
+from iact.core.models import steering, weights
+from iact.core.models.steering import LEAD, MENU, STATIC, STRENGTH, TALK, Plan
+from iact.core.models.structured import Form, Ladder
+from iact.core.ports import (
     JSON,
     ChatMessage,
     Clock,
@@ -49,7 +49,7 @@ from core.ports import (
 )
 
 if TYPE_CHECKING:
-    from core.models.openai import OpenAIModel
+    from iact.core.models.openai import OpenAIModel
 
 LIBRARY: Final = "libgomp1"
 """Debian's package of the library that llama.cpp needs besides; a system with little in it lacks it."""
@@ -235,7 +235,7 @@ def _both(first: Usage, second: Usage) -> Usage:
 
 async def _start(clock: Clock, rng: random.Random, report: Report) -> _Running:
     """Start llama.cpp's server and warm it up. Cancelling it takes no longer than loading the file does."""
-    from core.models.openai import OpenAIModel
+    from iact.core.models.openai import OpenAIModel
 
     key = secrets.token_hex(16)
     try:
@@ -424,7 +424,7 @@ def _blank(request: str) -> list[ChatMessage]:
 def main(arguments: Sequence[str]) -> int:
     """`fetch`: download the model's file, with progress on stdout."""
     if list(arguments) != ["fetch"]:
-        print("usage: python -m core.models.embedded fetch", file=sys.stderr)
+        print("usage: python -m iact.core.models.embedded fetch", file=sys.stderr)
         return 2
     try:
         weights.fetch(lambda line: print(line, flush=True))

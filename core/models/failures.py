@@ -16,8 +16,15 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from core.characters import HIDDEN
-from core.errors import ModelError, ModelGarbled, ModelOverloaded, ModelRefused, ModelUnreachable, UsageError
+from iact.core.characters import HIDDEN
+from iact.core.errors import (
+    ModelError,
+    ModelGarbled,
+    ModelOverloaded,
+    ModelRefused,
+    ModelUnreachable,
+    UsageError,
+)
 
 _WORDS_LIMIT: Final = 200
 _SECRET_LENGTH: Final = 4  # a shorter "key" is a placeholder, and could be part of any word

@@ -25,13 +25,13 @@ import openai
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
-from core.context import tokens
-from core.models import failures
-from core.models.dialect import ACT, ActionWriter, ArgumentReader, CallReader, Fragment
-from core.models.failures import Failure, Retries
-from core.models.reading import Pairs, Piece, Thoughts
-from core.models.structured import Form, Ladder
-from core.ports import (
+from iact.core.context import tokens
+from iact.core.models import failures
+from iact.core.models.dialect import ACT, ActionWriter, ArgumentReader, CallReader, Fragment
+from iact.core.models.failures import Failure, Retries
+from iact.core.models.reading import Pairs, Piece, Thoughts
+from iact.core.models.structured import Form, Ladder
+from iact.core.ports import (
     JSON,
     ChatMessage,
     Clock,

@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from core.characters import paired
+from iact.core.characters import paired
 
 _HIGH: Final = re.compile("[\ud800-\udbff]\\Z")
 _NAMES: Final = ("think", "thinking", "reasoning")

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Mapping
 from typing import Final
 
-from core.errors import ModelError, UsageError
-from core.ports import Model, ModelProfile
+from iact.core.errors import ModelError, UsageError
+from iact.core.ports import Model, ModelProfile
 
 SMART: Final = "smart"
 FAST: Final = "fast"

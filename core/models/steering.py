@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.ports import ChatMessage, StaticPrompt
+from iact.core.ports import ChatMessage, StaticPrompt
 
 WANTS: Final = "The user wants"
 LEAD: Final = f"{WANTS} the"

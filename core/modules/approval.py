@@ -13,9 +13,9 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from core.errors import UsageError
-from core.modules.person_file import Version, locked, replace_json, version_of
-from core.ports import JSON
+from iact.core.errors import UsageError
+from iact.core.modules.person_file import Version, locked, replace_json, version_of
+from iact.core.ports import JSON
 
 FILE: Final = "approvals.json"
 """Its name in the data directory."""

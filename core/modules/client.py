@@ -23,10 +23,10 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
 
-from core.errors import ModuleFault, ModuleLost
-from core.modules.conversing import Call, Stream, Streams
-from core.modules.manifest import Manifest
-from core.modules.outcome import (
+from iact.core.errors import ModuleFault, ModuleLost
+from iact.core.modules.conversing import Call, Stream, Streams
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.outcome import (
     Artifact,
     ArtifactChunk,
     Attached,
@@ -38,7 +38,7 @@ from core.modules.outcome import (
     StateChange,
     TimedOut,
 )
-from core.modules.reading import Limits, Reading, line, read_state
+from iact.core.modules.reading import Limits, Reading, line, read_state
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import grpc.aio
 
-from core.errors import ModuleLost
+from iact.core.errors import ModuleLost
 
 MOST: Final = 64
 """Free streams that are kept."""

@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from core.errors import ModuleFault, ModuleLost, SandboxError
-from core.gate.gate import CallRequest, Ticket, arguments_digest
-from core.language.variables import Value
-from core.modules.background import Background
-from core.modules.client import (
+from iact.core.errors import ModuleFault, ModuleLost, SandboxError
+from iact.core.gate.gate import CallRequest, Ticket, arguments_digest
+from iact.core.language.variables import Value
+from iact.core.modules.background import Background
+from iact.core.modules.client import (
     ArtifactChunk,
     Attached,
     Completed,
@@ -28,18 +28,18 @@ from core.modules.client import (
     OnArtifact,
     Outcome,
 )
-from core.modules.holding import Holding
-from core.modules.instances import Instances, Key, Running, key_of
-from core.modules.manifest import Manifest
-from core.modules.observer import Observer, OnState
-from core.modules.outcome import StateChange
-from core.modules.pulse import Pulse
-from core.modules.quota import Quota, Room
-from core.modules.registry import Start
-from core.modules.rest import Rest
-from core.modules.scrub import Scrub, ScrubBytes
-from core.modules.whose import agent_of
-from core.ports import JSON, Clock, ModuleHost, Permit, Report, Right
+from iact.core.modules.holding import Holding
+from iact.core.modules.instances import Instances, Key, Running, key_of
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.observer import Observer, OnState
+from iact.core.modules.outcome import StateChange
+from iact.core.modules.pulse import Pulse
+from iact.core.modules.quota import Quota, Room
+from iact.core.modules.registry import Start
+from iact.core.modules.rest import Rest
+from iact.core.modules.scrub import Scrub, ScrubBytes
+from iact.core.modules.whose import agent_of
+from iact.core.ports import JSON, Clock, ModuleHost, Permit, Report, Right
 
 
 @dataclass(frozen=True, slots=True)

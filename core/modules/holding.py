@@ -6,7 +6,7 @@ job runs. In any other it is in use, even if nobody calls it.
 
 from __future__ import annotations
 
-from core.modules.instances import Key
+from iact.core.modules.instances import Key
 
 
 class Holding:

@@ -11,10 +11,10 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from core.errors import UsageError
-from core.gate.hosts import Rule, host_rule, lists_of, rules_of
-from core.modules.person_file import Version, locked, replace_json, version_of
-from core.ports import JSON
+from iact.core.errors import UsageError
+from iact.core.gate.hosts import Rule, host_rule, lists_of, rules_of
+from iact.core.modules.person_file import Version, locked, replace_json, version_of
+from iact.core.ports import JSON
 
 FILE: Final = "hosts.json"
 """Its name in the data directory, and in that of a session."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from core.errors import SandboxError
-from core.modules.client import ModuleClient
-from core.modules.registry import Start
-from core.ports import ModuleHost, ModuleInstance, Permit, Report, Right
+from iact.core.errors import SandboxError
+from iact.core.modules.client import ModuleClient
+from iact.core.modules.registry import Start
+from iact.core.ports import ModuleHost, ModuleInstance, Permit, Report, Right
 
 MOST: Final = 24
 """Instances of one session that run at a time. The one that was idle longest is stopped for another."""

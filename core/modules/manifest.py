@@ -17,10 +17,10 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from google.protobuf.message import DecodeError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from core.characters import HIDDEN
-from core.errors import ModuleFault
-from core.modules.schema import check_schema, clean
-from core.ports import JSON
+from iact.core.characters import HIDDEN
+from iact.core.errors import ModuleFault
+from iact.core.modules.schema import check_schema, clean
+from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 PROTOCOL: Final = 1

@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
-from core.errors import ModuleFault, SandboxError
-from core.modules.background import Background
-from core.modules.instances import Key
-from core.modules.outcome import StateChange
+from iact.core.errors import ModuleFault, SandboxError
+from iact.core.modules.background import Background
+from iact.core.modules.instances import Key
+from iact.core.modules.outcome import StateChange
 
 _READ: Final = 10_000
 """Changes of one module under one name that are read at most; only the newest is told of."""

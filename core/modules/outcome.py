@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from core.ports import JSON
+from iact.core.ports import JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import UsageError
-from core.ports import JSON
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Collection, Hashable
 from functools import partial
 from typing import Final, Generic, TypeVar
 
-from core.modules.background import Background
-from core.ports import Clock
+from iact.core.modules.background import Background
+from iact.core.ports import Clock
 
 EVERY: Final = 30.0
 """Seconds between two questions."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.modules.outcome import Outcome, Raised
+from iact.core.modules.outcome import Outcome, Raised
 
 _LOOK: Final = 1.0
 """Seconds between two looks while a call runs; more if looking itself takes long."""

@@ -13,10 +13,10 @@ from typing import Final, Literal
 
 from google.protobuf.message import DecodeError
 
-from core.characters import HIDDEN
-from core.errors import ModuleFault
-from core.modules.outcome import Artifact, ArtifactChunk, Completed, Progress, Raised, StateChange
-from core.ports import JSON
+from iact.core.characters import HIDDEN
+from iact.core.errors import ModuleFault
+from iact.core.modules.outcome import Artifact, ArtifactChunk, Completed, Progress, Raised, StateChange
+from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 _LARGEST_VALUE: Final = 1 << 20

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from core.gate.hosts import ANY
-from core.language.actions import ActionSpec
-from core.modules.manifest import Manifest
-from core.ports import Origin
-from core.records.session import Module
+from iact.core.gate.hosts import ANY
+from iact.core.language.actions import ActionSpec
+from iact.core.modules.manifest import Manifest
+from iact.core.ports import Origin
+from iact.core.records.session import Module
 
 
 @dataclass(frozen=True, slots=True)

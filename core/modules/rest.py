@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Generic, TypeVar
 
-from core.modules.background import Background
-from core.ports import Clock
+from iact.core.modules.background import Background
+from iact.core.ports import Clock
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import jsonschema
 
-from core.characters import HIDDEN
-from core.ports import JSON
+from iact.core.characters import HIDDEN
+from iact.core.ports import JSON
 
 _SCHEMA_BYTES: Final = 16 << 10
 _SCHEMA_DEPTH: Final = 24

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import quote
 
-from core.modules.outcome import Completed, Outcome, Raised, StateChange, TimedOut
-from core.ports import JSON
+from iact.core.modules.outcome import Completed, Outcome, Raised, StateChange, TimedOut
+from iact.core.ports import JSON
 
 
 class Scrub:

@@ -6,15 +6,15 @@ import dataclasses
 from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Final
 
-from core.plan import answers
-from core.plan.forms import read_plan
-from core.plan.limits import Limits
-from core.plan.model import WORK, Node, PlanError, PlanVersion, Ref, make_plan
-from core.plan.modes.base import Mode
-from core.plan.seams import Catalogue
-from core.plan.state import PlanState
-from core.plan.states import State
-from core.plan.validate import Checked, check
+from iact.core.plan import answers
+from iact.core.plan.forms import read_plan
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import WORK, Node, PlanError, PlanVersion, Ref, make_plan
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.seams import Catalogue
+from iact.core.plan.state import PlanState
+from iact.core.plan.states import State
+from iact.core.plan.validate import Checked, check
 
 DONE_OR_RUNNING: Final[tuple[State, ...]] = ("executed", "running", "waiting_human")
 NOT_STARTED: Final[tuple[State, ...]] = ("pending", "ready", "blocked")

@@ -15,11 +15,11 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from core.objects import objects
-from core.plan.forms import read_data, read_step
-from core.plan.model import Node, PlanError
-from core.plan.seams import QuestionKind
-from core.ports import JSON
+from iact.core.objects import objects
+from iact.core.plan.forms import read_data, read_step
+from iact.core.plan.model import Node, PlanError
+from iact.core.plan.seams import QuestionKind
+from iact.core.ports import JSON
 
 VerdictKind = Literal["continue", "conclude", "replan"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from core.plan.model import PlanExtension, PlanVersion
-from core.plan.seams import Firing, Question
-from core.plan.state import NodeChange
+from iact.core.plan.model import PlanExtension, PlanVersion
+from iact.core.plan.seams import Firing, Question
+from iact.core.plan.state import NodeChange
 
 
 class StopFiring(NamedTuple):

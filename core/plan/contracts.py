@@ -14,10 +14,10 @@ from typing import Final
 
 import jsonschema
 
-from core.plan.model import NO_ERROR, Contract
-from core.plan.pattern import Pattern
-from core.plan.seams import Success
-from core.ports import JSON
+from iact.core.plan.model import NO_ERROR, Contract
+from iact.core.plan.pattern import Pattern
+from iact.core.plan.seams import Success
+from iact.core.ports import JSON
 
 _REFUSED: Final = ("pattern", "patternProperties", "$ref", "$dynamicRef", "$recursiveRef", "propertyNames")
 _MAX_DEPTH: Final = 16

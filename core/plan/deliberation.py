@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from core.plan import answers, questions
-from core.plan.admission import DONE_OR_RUNNING, NOT_STARTED, UNDER_WAY, graft, spawned
-from core.plan.answers import Verdict
-from core.plan.contracts import as_text, is_empty
-from core.plan.execution import Execution
-from core.plan.model import WORK, Node, NodeKind, PlanError
-from core.plan.modes.base import Ask
-from core.plan.planner import Planner, Thinking
-from core.plan.recovery import Exhausted, RecoveryRefused
-from core.plan.seams import Question, QuestionKind
-from core.plan.states import TERMINAL
-from core.ports import JSON
+from iact.core.plan import answers, questions
+from iact.core.plan.admission import DONE_OR_RUNNING, NOT_STARTED, UNDER_WAY, graft, spawned
+from iact.core.plan.answers import Verdict
+from iact.core.plan.contracts import as_text, is_empty
+from iact.core.plan.execution import Execution
+from iact.core.plan.model import WORK, Node, NodeKind, PlanError
+from iact.core.plan.modes.base import Ask
+from iact.core.plan.planner import Planner, Thinking
+from iact.core.plan.recovery import Exhausted, RecoveryRefused
+from iact.core.plan.seams import Question, QuestionKind
+from iact.core.plan.states import TERMINAL
+from iact.core.ports import JSON
 
 NO_REPLY = "No reply could be had from the model."
 NOT_REACHED = "The goal was not reached."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.plan.execution import NEVER, Attempt, Execution
-from core.plan.model import Node
-from core.plan.modes.base import LeaveOut
-from core.plan.refs import MissingField, resolve
-from core.plan.schedule import Resources
-from core.plan.seams import Firing, FunctionInfo
-from core.ports import JSON
-from core.rates import TokenBucket
+from iact.core.plan.execution import NEVER, Attempt, Execution
+from iact.core.plan.model import Node
+from iact.core.plan.modes.base import LeaveOut
+from iact.core.plan.refs import MissingField, resolve
+from iact.core.plan.schedule import Resources
+from iact.core.plan.seams import Firing, FunctionInfo
+from iact.core.ports import JSON
+from iact.core.rates import TokenBucket
 
 
 class Dispatch:

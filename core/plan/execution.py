@@ -12,19 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from core.plan.admission import NOT_STARTED, Admission
-from core.plan.answers import SHAPES
-from core.plan.briefing import NOTHING, Briefing
-from core.plan.commands import Command, Notice
-from core.plan.limits import Limits
-from core.plan.model import WORK, Node, Plan, PlanError, PlanExtension, PlanVersion
-from core.plan.modes.base import Mode
-from core.plan.recovery import Exhausted, Ladder, LadderBudget, Retry
-from core.plan.schedule import ReadyQueue
-from core.plan.seams import ROLES, Catalogue, Failure, FunctionInfo, Question, Success
-from core.plan.state import NodeChange, PlanEvent, PlanState
-from core.plan.states import TERMINAL, Cause
-from core.ports import JSON
+from iact.core.plan.admission import NOT_STARTED, Admission
+from iact.core.plan.answers import SHAPES
+from iact.core.plan.briefing import NOTHING, Briefing
+from iact.core.plan.commands import Command, Notice
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import WORK, Node, Plan, PlanError, PlanExtension, PlanVersion
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.recovery import Exhausted, Ladder, LadderBudget, Retry
+from iact.core.plan.schedule import ReadyQueue
+from iact.core.plan.seams import ROLES, Catalogue, Failure, FunctionInfo, Question, Success
+from iact.core.plan.state import NodeChange, PlanEvent, PlanState
+from iact.core.plan.states import TERMINAL, Cause
+from iact.core.ports import JSON
 
 Timer = Literal["retry", "throttled", "overdue", "late"]
 """What a time is waited for: a retry's backoff, an endpoint's rate, the time limit of an attempt, that of the plan."""

@@ -20,9 +20,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from core.plan.contracts import is_empty
-from core.plan.refs import MissingField, select
-from core.ports import JSON
+from iact.core.plan.contracts import is_empty
+from iact.core.plan.refs import MissingField, select
+from iact.core.ports import JSON
 
 MAX_LENGTH: Final = 500
 MAX_DEPTH: Final = 24

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Literal, cast
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
-from core.plan.model import NO_ERROR, Contract, Node, Plan, PlanError, PlanVersion, Ref, make_plan
-from core.ports import JSON
+from iact.core.plan.model import NO_ERROR, Contract, Node, Plan, PlanError, PlanVersion, Ref, make_plan
+from iact.core.ports import JSON
 
 MAX_BYTES: Final = 1 << 20
 MAX_STEPS: Final = 20_000

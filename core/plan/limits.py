@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.plan.seams import QuestionKind
-from core.rates import Rate
+from iact.core.plan.seams import QuestionKind
+from iact.core.rates import Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,26 +15,26 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.plan import answers, contracts, questions, revision
-from core.plan.admission import NOT_STARTED
-from core.plan.briefing import NOTHING, Briefing
-from core.plan.commands import AskModel, Command, StopAsking, StopFiring, TakeOver
-from core.plan.deliberation import NO_REPLY, Deliberation
-from core.plan.dispatch import Dispatch
-from core.plan.execution import Attempt, Execution, Timer
-from core.plan.forms import plan_text
-from core.plan.limits import Limits
-from core.plan.model import NO_ERROR, WORK, Plan, PlanError, PlanExtension, PlanVersion
-from core.plan.modes.base import Mode
-from core.plan.planner import Planner, Thinking
-from core.plan.questions import excerpt
-from core.plan.recovery import Exhausted
-from core.plan.result import PlanResult, Status, gather
-from core.plan.seams import Catalogue, Decision, Failure, Outcome, Question, QuestionKind, Success
-from core.plan.state import NodeChange, PlanEvent
-from core.plan.states import TERMINAL
-from core.plan.validate import check
-from core.ports import JSON
+from iact.core.plan import answers, contracts, questions, revision
+from iact.core.plan.admission import NOT_STARTED
+from iact.core.plan.briefing import NOTHING, Briefing
+from iact.core.plan.commands import AskModel, Command, StopAsking, StopFiring, TakeOver
+from iact.core.plan.deliberation import NO_REPLY, Deliberation
+from iact.core.plan.dispatch import Dispatch
+from iact.core.plan.execution import Attempt, Execution, Timer
+from iact.core.plan.forms import plan_text
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import NO_ERROR, WORK, Plan, PlanError, PlanExtension, PlanVersion
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.planner import Planner, Thinking
+from iact.core.plan.questions import excerpt
+from iact.core.plan.recovery import Exhausted
+from iact.core.plan.result import PlanResult, Status, gather
+from iact.core.plan.seams import Catalogue, Decision, Failure, Outcome, Question, QuestionKind, Success
+from iact.core.plan.state import NodeChange, PlanEvent
+from iact.core.plan.states import TERMINAL
+from iact.core.plan.validate import check
+from iact.core.ports import JSON
 
 _PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
 _SAID: Final = 1000

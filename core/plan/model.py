@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
-from core.errors import UsageError
-from core.ports import JSON
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
 
 NodeKind = Literal["tool", "agent", "reflection", "observer", "micro_planner", "interjection", "aggregator"]
 WORK: Final[frozenset[NodeKind]] = frozenset({"tool", "agent"})

@@ -10,15 +10,15 @@ import dataclasses
 from collections.abc import Collection, Generator, Sequence
 from typing import Final
 
-from core.plan import answers, questions
-from core.plan.admission import DONE_OR_RUNNING, NOT_STARTED
-from core.plan.execution import Execution
-from core.plan.forms import read_plan, read_step
-from core.plan.model import WORK, Node, PlanError
-from core.plan.seams import Question
-from core.plan.streaming import StepReader
-from core.plan.validate import Checked, PlanInvalid
-from core.ports import JSON
+from iact.core.plan import answers, questions
+from iact.core.plan.admission import DONE_OR_RUNNING, NOT_STARTED
+from iact.core.plan.execution import Execution
+from iact.core.plan.forms import read_plan, read_step
+from iact.core.plan.model import WORK, Node, PlanError
+from iact.core.plan.seams import Question
+from iact.core.plan.streaming import StepReader
+from iact.core.plan.validate import Checked, PlanInvalid
+from iact.core.ports import JSON
 
 _FITS: Final = 2
 """How often the parameters of one set of steps are asked for again."""

@@ -12,13 +12,13 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from core.plan.briefing import NOTHING, Briefing
-from core.plan.contracts import as_text
-from core.plan.forms import step_of
-from core.plan.model import WINNER, WORK, Node
-from core.plan.seams import FunctionInfo
-from core.plan.state import NodeRecord, PlanState
-from core.ports import JSON
+from iact.core.plan.briefing import NOTHING, Briefing
+from iact.core.plan.contracts import as_text
+from iact.core.plan.forms import step_of
+from iact.core.plan.model import WINNER, WORK, Node
+from iact.core.plan.seams import FunctionInfo
+from iact.core.plan.state import NodeRecord, PlanState
+from iact.core.ports import JSON
 
 EXCERPT: Final = 10_000
 """Characters of one result in a judgement (DAG-mode documentation)."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.plan.model import WORK
-from core.plan.seams import Failure
-from core.plan.state import PlanState
+from iact.core.plan.model import WORK
+from iact.core.plan.seams import Failure
+from iact.core.plan.state import PlanState
 
 
 class RecoveryRefused(Exception):

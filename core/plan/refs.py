@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from core.plan.model import WINNER, Node, Ref
-from core.ports import JSON
+from iact.core.plan.model import WINNER, Node, Ref
+from iact.core.ports import JSON
 
 PLAIN: Final = "stdout"
 """How planners name what a command printed, which is all of its output."""

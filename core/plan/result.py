@@ -6,9 +6,9 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from core.plan.model import WORK, PlanVersion
-from core.plan.state import NodeRecord, PlanEvent, PlanState
-from core.ports import JSON
+from iact.core.plan.model import WORK, PlanVersion
+from iact.core.plan.state import NodeRecord, PlanEvent, PlanState
+from iact.core.ports import JSON
 
 Status = Literal["concluded", "partial", "failed"]
 

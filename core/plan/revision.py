@@ -10,10 +10,10 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from core.plan.admission import Admission
-from core.plan.model import WORK, Node, Plan, PlanError, PlanVersion, Ref
-from core.plan.state import PlanState
-from core.plan.states import STARTED, TERMINAL
+from iact.core.plan.admission import Admission
+from iact.core.plan.model import WORK, Node, Plan, PlanError, PlanVersion, Ref
+from iact.core.plan.state import PlanState
+from iact.core.plan.states import STARTED, TERMINAL
 
 EDITED: Final = "changed by the user"
 

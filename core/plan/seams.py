@@ -11,8 +11,8 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
-from core.plan.model import Node
-from core.ports import JSON
+from iact.core.plan.model import Node
+from iact.core.ports import JSON
 
 # --- firing nodes ----------------------------------------------------------------------------------
 

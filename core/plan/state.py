@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
-from core.plan.model import WINNER, WORK, Node, Plan, PlanError, PlanExtension, PlanVersion, make_plan
-from core.plan.refs import picks
-from core.plan.states import STARTED, TERMINAL, Cause, IllegalTransition, JoinState, State, step
-from core.ports import JSON
+from iact.core.plan.model import WINNER, WORK, Node, Plan, PlanError, PlanExtension, PlanVersion, make_plan
+from iact.core.plan.refs import picks
+from iact.core.plan.states import STARTED, TERMINAL, Cause, IllegalTransition, JoinState, State, step
+from iact.core.ports import JSON
 
 Rung = Literal["pristine", "retried", "patched"]
 """How far up the recovery ladder a failed node has been (Graph Harness, section 6.2)."""

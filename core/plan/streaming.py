@@ -12,9 +12,9 @@ import json
 import re
 from typing import Final
 
-from core.plan.forms import MAX_BYTES, read_data
-from core.plan.model import PlanError
-from core.ports import JSON
+from iact.core.plan.forms import MAX_BYTES, read_data
+from iact.core.plan.model import PlanError
+from iact.core.ports import JSON
 
 _ITEM: Final = re.compile(r"^(\s*)-(\s+|$)")
 _STEPS: Final = re.compile(r"^(\s*)[\"']?steps[\"']?\s*:\s*$")

@@ -16,10 +16,10 @@ from typing import Final
 
 import jsonschema
 
-from core.plan.contracts import well_formed
-from core.plan.model import NO_ERROR, WINNER, WORK, Node, Plan, PlanError
-from core.plan.seams import Catalogue, FunctionInfo
-from core.ports import JSON
+from iact.core.plan.contracts import well_formed
+from iact.core.plan.model import NO_ERROR, WINNER, WORK, Node, Plan, PlanError
+from iact.core.plan.seams import Catalogue, FunctionInfo
+from iact.core.ports import JSON
 
 MAX_NODES: Final = 256
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Annotated, Final, Literal, TypeVar, Union, get_args, get_origin
 
-from core.ports import JSON
-from core.records.content import Content, Unknown
-from core.records.kinds import BY_NAME, CLASSES, WITH_OPERATIONS
-from core.records.mark import Group, Mark, Since
+from iact.core.ports import JSON
+from iact.core.records.content import Content, Unknown
+from iact.core.records.kinds import BY_NAME, CLASSES, WITH_OPERATIONS
+from iact.core.records.mark import Group, Mark, Since
 
 _JSON: Final = frozenset(get_args(JSON))
 _ANY: Final = (str, int, float, bool, type(None), list, dict)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from core.ports import JSON
-from core.records.mark import Mark
+from iact.core.ports import JSON
+from iact.core.records.mark import Mark
 
 
 class Content:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from core.ports import JSON
-from core.records.content import Content
-from core.records.mark import OUTCOME, Derived, Mark, Outcome, Since
-from core.records.parts import Listed, PlanTerms, RoleTerms
+from iact.core.ports import JSON
+from iact.core.records.content import Content
+from iact.core.records.mark import OUTCOME, Derived, Mark, Outcome, Since
+from iact.core.records.parts import Listed, PlanTerms, RoleTerms
 
 By: TypeAlias = Literal["user"]
 """Who did it."""

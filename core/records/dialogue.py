@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from core.ports import JSON
-from core.records.content import Content
-from core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
-from core.records.parts import Blob, Memory, PlanTerms, Seen, Tokens, Wait
-from core.records.ways import Way
+from iact.core.ports import JSON
+from iact.core.records.content import Content
+from iact.core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
+from iact.core.records.parts import Blob, Memory, PlanTerms, Seen, Tokens, Wait
+from iact.core.records.ways import Way
 
 DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
 """Why a generation was stopped: a latch closed, a person or a cancel ended it, its endpoint began again, or the

@@ -5,8 +5,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from core.records.content import Content
-from core.records.mark import Derived, Outcome
+from iact.core.records.content import Content
+from iact.core.records.mark import Derived, Outcome
 
 HostOrigin: TypeAlias = Literal["manifest", "policy", "always", "session", "once"]
 """Who allowed a host: a person with the module's manifest, a policy, a person for good, for the session, or for once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
-from core.records.calls import (
+from iact.core.records.calls import (
     Call,
     ClearanceAnswer,
     ClearanceAsk,
@@ -16,8 +16,8 @@ from core.records.calls import (
     Settle,
     State,
 )
-from core.records.content import Content, Unknown
-from core.records.control import (
+from iact.core.records.content import Content, Unknown
+from iact.core.records.control import (
     AllowHosts,
     ApplyChanges,
     BeginPlan,
@@ -42,9 +42,20 @@ from core.records.control import (
     UseOverlay,
     Withdraw,
 )
-from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
-from core.records.hosts import HostAnswer, HostAsk, HostReach
-from core.records.plans import (
+from iact.core.records.dialogue import (
+    Choose,
+    Compress,
+    Discard,
+    Draw,
+    Recall,
+    Reply,
+    Say,
+    Spawn,
+    Turn,
+    Upload,
+)
+from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
+from iact.core.records.plans import (
     Ask,
     Draft,
     Extend,
@@ -58,7 +69,7 @@ from core.records.plans import (
     TakeOver,
     Wake,
 )
-from core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
+from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 
 FORMAT: Final = "1.2"
 """The major version rises when an older program could not read what we write; the minor one when the rules by

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
-from core.ports import ChangeKind, FileType, FragmentKind, Medium
+from iact.core.ports import ChangeKind, FileType, FragmentKind, Medium
 
 _T = TypeVar("_T")
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from core.ports import JSON
-from core.records.content import Content
-from core.records.mark import DERIVED, OUTCOME, Derived, Mark, Outcome, Since
-from core.records.parts import Diagnosis, Tokens, Wait
+from iact.core.ports import JSON
+from iact.core.records.content import Content
+from iact.core.records.mark import DERIVED, OUTCOME, Derived, Mark, Outcome, Since
+from iact.core.records.parts import Diagnosis, Tokens, Wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from core.ports import JSON
-from core.records.codec import encode_fields
-from core.records.content import Content, Unknown
+from iact.core.ports import JSON
+from iact.core.records.codec import encode_fields
+from iact.core.records.content import Content, Unknown
 
 GENESIS: Final = "00000000"
 """`prev` of the first record."""

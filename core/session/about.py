@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalUnwritable, UsageError
-from core.journal.file import open_regular, sync_directory
+from iact.core.errors import JournalUnwritable, UsageError
+from iact.core.journal.file import open_regular, sync_directory
 
 FILE: Final = "about.json"
 LONGEST: Final = 200

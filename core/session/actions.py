@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.session.child_calls import ChildCalls
-from core.session.function_calls import FunctionCalls
-from core.session.memory_actions import MemoryActions
-from core.tree.agent import Agent, Pending
-from core.tree.interpret import together
+from iact.core.session.child_calls import ChildCalls
+from iact.core.session.function_calls import FunctionCalls
+from iact.core.session.memory_actions import MemoryActions
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.interpret import together
 
 
 @dataclass(frozen=True, slots=True)

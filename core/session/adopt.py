@@ -22,26 +22,26 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalError, JournalUnwritable, UsageError, WorkspaceError
-from core.gate.grant import Grant
-from core.gate.level import level
-from core.gate.policy import Policy
-from core.gate.policy_file import policy_json
-from core.journal.file import FILE, open_journal, open_regular, read_blob, sync_directory
-from core.journal.reader import Reader
-from core.journal.record import encode
-from core.journal.seal import Sealer
-from core.models.roles import Models
-from core.ports import JSON, Versions
-from core.records.kinds import FORMAT
-from core.records.parts import Bounds, GrantTerms, RoleTerms
-from core.records.record import Record, blobs_of, timestamp
-from core.records.session import Adopt as AdoptContent
-from core.session.copying import Room, copy_tree, transfer
-from core.session.fork import STORE, workshop
-from core.session.garbage_collection import collector_paused
-from core.tree.apply import read_tree, take_in
-from core.tree.roles import Role
+from iact.core.errors import JournalError, JournalUnwritable, UsageError, WorkspaceError
+from iact.core.gate.grant import Grant
+from iact.core.gate.level import level
+from iact.core.gate.policy import Policy
+from iact.core.gate.policy_file import policy_json
+from iact.core.journal.file import FILE, open_journal, open_regular, read_blob, sync_directory
+from iact.core.journal.reader import Reader
+from iact.core.journal.record import encode
+from iact.core.journal.seal import Sealer
+from iact.core.models.roles import Models
+from iact.core.ports import JSON, Versions
+from iact.core.records.kinds import FORMAT
+from iact.core.records.parts import Bounds, GrantTerms, RoleTerms
+from iact.core.records.record import Record, blobs_of, timestamp
+from iact.core.records.session import Adopt as AdoptContent
+from iact.core.session.copying import Room, copy_tree, transfer
+from iact.core.session.fork import STORE, workshop
+from iact.core.session.garbage_collection import collector_paused
+from iact.core.tree.apply import read_tree, take_in
+from iact.core.tree.roles import Role
 
 LARGEST_JOURNAL: Final = 1 << 30
 """Bytes of a journal that can be adopted."""

@@ -19,18 +19,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from core.errors import JournalError, JournalUnwritable, UsageError
-from core.journal.file import FILE, open_regular, read_journal, sync_directory
-from core.journal.seal import Sealer
-from core.ports import Versions
-from core.records.record import Record
-from core.records.session import Adopt, Fork, Open
-from core.session.about import FILE as ABOUT
-from core.session.about import read_about, write_about
-from core.session.adopt import BLOBS, ENTRIES, FILES, LARGEST_JOURNAL, take_blobs, take_files, take_versions
-from core.session.copying import Room, copy_tree, transfer
-from core.session.fork import STORE, workshop
-from core.session.trash import Trash
+from iact.core.errors import JournalError, JournalUnwritable, UsageError
+from iact.core.journal.file import FILE, open_regular, read_journal, sync_directory
+from iact.core.journal.seal import Sealer
+from iact.core.ports import Versions
+from iact.core.records.record import Record
+from iact.core.records.session import Adopt, Fork, Open
+from iact.core.session.about import FILE as ABOUT
+from iact.core.session.about import read_about, write_about
+from iact.core.session.adopt import (
+    BLOBS,
+    ENTRIES,
+    FILES,
+    LARGEST_JOURNAL,
+    take_blobs,
+    take_files,
+    take_versions,
+)
+from iact.core.session.copying import Room, copy_tree, transfer
+from iact.core.session.fork import STORE, workshop
+from iact.core.session.trash import Trash
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _PARTS: Final = ("journal.md", ABOUT, "blobs", "workspace", STORE)

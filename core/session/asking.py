@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Final
 
-from core.ports import ModelEvent, ReasoningDelta, StreamRecast, StreamRestart, StreamRetry, TextDelta
-from core.records.parts import Wait, WaitState
-from core.records.record import timestamp
-from core.session.events import Activity
-from core.session.live import Live
+from iact.core.ports import ModelEvent, ReasoningDelta, StreamRecast, StreamRestart, StreamRetry, TextDelta
+from iact.core.records.parts import Wait, WaitState
+from iact.core.records.record import timestamp
+from iact.core.session.events import Activity
+from iact.core.session.live import Live
 
 _SILENT: Final = 10.0
 """Seconds without a word, in the middle of a reply, from which on people are told that it stands still."""

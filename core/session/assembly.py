@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from core.gate.clearance import HttpClearance
-from core.gate.hosts import host_rule, rules_of
-from core.gate.policy_file import DEFAULT
-from core.journal.seal import open_sealer
-from core.journal.stores import SharedJournals
-from core.models.roles import Models
-from core.modules.door import Door
-from core.ports import Memory, ModuleHost, ObjectStore, OpenLive, Versions
-from core.records.parts import Bounds
-from core.session.clearance import Clearance
-from core.session.clock import SystemClock
-from core.session.deletion import OpenMemory, Retention
-from core.session.monitor import Authorities
-from core.session.runtime import Runtime
+from iact.core.gate.clearance import HttpClearance
+from iact.core.gate.hosts import host_rule, rules_of
+from iact.core.gate.policy_file import DEFAULT
+from iact.core.journal.seal import open_sealer
+from iact.core.journal.stores import SharedJournals
+from iact.core.models.roles import Models
+from iact.core.modules.door import Door
+from iact.core.ports import Memory, ModuleHost, ObjectStore, OpenLive, Versions
+from iact.core.records.parts import Bounds
+from iact.core.session.clearance import Clearance
+from iact.core.session.clock import SystemClock
+from iact.core.session.deletion import OpenMemory, Retention
+from iact.core.session.monitor import Authorities
+from iact.core.session.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

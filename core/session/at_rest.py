@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from core.errors import UsageError
-from core.journal.file import Contents, Journal
-from core.ports import Clock, OpenLive
-from core.session.effects import STORE, Effects
-from core.session.live import Live
-from core.tree.apply import read_tree
+from iact.core.errors import UsageError
+from iact.core.journal.file import Contents, Journal
+from iact.core.ports import Clock, OpenLive
+from iact.core.session.effects import STORE, Effects
+from iact.core.session.live import Live
+from iact.core.tree.apply import read_tree
 
 NO_OVERLAY = (
     "This session does not work in a directory of yours through an overlay, so no changes wait in it; the versions of "

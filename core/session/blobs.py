@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from core.errors import JournalError
-from core.journal.file import read_blob
+from iact.core.errors import JournalError
+from iact.core.journal.file import read_blob
 
 
 def blob_reader(folder: Path) -> Callable[[str], bytes]:

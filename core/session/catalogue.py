@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import ModuleFault, SandboxError, UsageError
-from core.modules.approval import FILE, Approvals
-from core.modules.client import ModuleClient
-from core.modules.door import Door
-from core.modules.manifest import Manifest
-from core.ports import JSON, CatalogueEntry, ModuleHost, ModuleSource, Report
+from iact.core.errors import ModuleFault, SandboxError, UsageError
+from iact.core.modules.approval import FILE, Approvals
+from iact.core.modules.client import ModuleClient
+from iact.core.modules.door import Door
+from iact.core.modules.manifest import Manifest
+from iact.core.ports import JSON, CatalogueEntry, ModuleHost, ModuleSource, Report
 
 
 @dataclass(frozen=True, slots=True)

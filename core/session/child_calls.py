@@ -6,18 +6,18 @@ import asyncio
 import contextlib
 from dataclasses import replace
 
-from core.errors import UsageError
-from core.language.grammar import Bound
-from core.records.calls import Call, Select
-from core.session.experience import Experience
-from core.session.live import Live
-from core.session.results import record_result, result_of
-from core.session.templates import Templates
-from core.tree import budget
-from core.tree.agent import Agent, Pending
-from core.tree.interpret import argument_text, digest_of, ready, satisfied
-from core.tree.plan_aim import check_plan
-from core.tree.spawning import child_spawn, plan_spawn
+from iact.core.errors import UsageError
+from iact.core.language.grammar import Bound
+from iact.core.records.calls import Call, Select
+from iact.core.session.experience import Experience
+from iact.core.session.live import Live
+from iact.core.session.results import record_result, result_of
+from iact.core.session.templates import Templates
+from iact.core.tree import budget
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.interpret import argument_text, digest_of, ready, satisfied
+from iact.core.tree.plan_aim import check_plan
+from iact.core.tree.spawning import child_spawn, plan_spawn
 
 
 class ChildCalls:

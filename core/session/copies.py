@@ -13,15 +13,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from core.errors import WorkspaceError
-from core.modules.door import Modules
-from core.records.plans import MakeCopy
-from core.session.live import Live
-from core.session.scheduler import Scheduler
-from core.session.workspace import Workspace
-from core.tree.agent import Agent, Pending
-from core.tree.apply_copies import wanted
-from core.tree.plan_run import Copied, PlanRun
+from iact.core.errors import WorkspaceError
+from iact.core.modules.door import Modules
+from iact.core.records.plans import MakeCopy
+from iact.core.session.live import Live
+from iact.core.session.scheduler import Scheduler
+from iact.core.session.workspace import Workspace
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.apply_copies import wanted
+from iact.core.tree.plan_run import Copied, PlanRun
 
 
 class Copies:

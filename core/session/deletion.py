@@ -19,10 +19,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from core.errors import IactError, MemoryUnavailable
-from core.ports import Clock, Happening, Memory
-from core.session.listing import SessionInfo
-from core.session.store import SessionStore
+from iact.core.errors import IactError, MemoryUnavailable
+from iact.core.ports import Clock, Happening, Memory
+from iact.core.session.listing import SessionInfo
+from iact.core.session.store import SessionStore
 
 _LOG: Final = logging.getLogger(__name__)
 

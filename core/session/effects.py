@@ -18,16 +18,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
 
-from core.errors import UsageError, WorkspaceError
-from core.modules.quota import Room
-from core.ports import JSON, AppliedChange, LiveFiles, OpenLive
-from core.records.calls import Settle
-from core.records.control import ApplyChanges, DropChanges, UseOverlay
-from core.records.record import Record
-from core.session.live import Live
-from core.session.review import Row, rows
-from core.tree.effects import Look, difference, left_json, listed, look_content, outcome_rows, parents, weigh
-from core.tree.pending import After, Intention, PendingChange
+from iact.core.errors import UsageError, WorkspaceError
+from iact.core.modules.quota import Room
+from iact.core.ports import JSON, AppliedChange, LiveFiles, OpenLive
+from iact.core.records.calls import Settle
+from iact.core.records.control import ApplyChanges, DropChanges, UseOverlay
+from iact.core.records.record import Record
+from iact.core.session.live import Live
+from iact.core.session.review import Row, rows
+from iact.core.tree.effects import (
+    Look,
+    difference,
+    left_json,
+    listed,
+    look_content,
+    outcome_rows,
+    parents,
+    weigh,
+)
+from iact.core.tree.pending import After, Intention, PendingChange
 
 STORE: Final = "live"
 """The name of the overlay's store in a session's directory."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from core.records.record import Record
-from core.session.view import NodeView
+from iact.core.records.record import Record
+from iact.core.session.view import NodeView
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from core.errors import IactError
-from core.journal.file import read_blob, read_journal
-from core.plan.modes.profile import shape_of
-from core.records.calls import Call, Result
-from core.records.record import Record
-from core.tree.apply import take_in
-from core.tree.tree import Tree
+from iact.core.errors import IactError
+from iact.core.journal.file import read_blob, read_journal
+from iact.core.plan.modes.profile import shape_of
+from iact.core.records.calls import Call, Result
+from iact.core.records.record import Record
+from iact.core.tree.apply import take_in
+from iact.core.tree.tree import Tree
 
 FILE: Final = "experience.json"
 _ENOUGH: Final = 3

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core import path_names
-from core.errors import UsageError, WorkspaceError
-from core.ports import FileType, KeptFile, PathStep, Versions
-from core.records.calls import Result
-from core.records.control import Restore
-from core.records.plans import TakeOver
-from core.records.record import Record
-from core.session.fork import STORE
-from core.session.workspace import is_unkept, version_of
+from iact.core import path_names
+from iact.core.errors import UsageError, WorkspaceError
+from iact.core.ports import FileType, KeptFile, PathStep, Versions
+from iact.core.records.calls import Result
+from iact.core.records.control import Restore
+from iact.core.records.plans import TakeOver
+from iact.core.records.record import Record
+from iact.core.session.fork import STORE
+from iact.core.session.workspace import is_unkept, version_of
 
 MOST: Final = 20_000
 """Entries of a folder that are told; a version holds no more either."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.session.effects import Effects, open_effects
-from core.session.live import Live
-from core.session.services import Services
-from core.session.workspace import Workspace
+from iact.core.session.effects import Effects, open_effects
+from iact.core.session.live import Live
+from iact.core.session.services import Services
+from iact.core.session.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

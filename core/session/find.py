@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from core.errors import JournalError
-from core.journal.file import read_blob
-from core.records.calls import Result
-from core.records.dialogue import Reply, Spawn, Turn, Upload
-from core.records.record import Record
+from iact.core.errors import JournalError
+from iact.core.journal.file import read_blob
+from iact.core.records.calls import Result
+from iact.core.records.dialogue import Reply, Spawn, Turn, Upload
+from iact.core.records.record import Record
 
 Whose = Literal["", "user", "agents", "tools"]
 """Whose words: anybody's, the user's, what agents wrote, what tools gave."""

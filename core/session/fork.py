@@ -25,19 +25,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from core.errors import ForeignSession, JournalUnwritable, UsageError
-from core.journal.file import FILE, open_journal, open_regular, sync_directory
-from core.journal.reader import Reader
-from core.journal.record import encode
-from core.journal.seal import Sealer
-from core.ports import Versions
-from core.records.calls import Result
-from core.records.control import Restore
-from core.records.plans import TakeOver
-from core.records.record import Record, blobs_of, timestamp
-from core.records.session import Adopt, Open
-from core.records.session import Fork as ForkContent
-from core.session.copying import Room, copy_tree, transfer
+from iact.core.errors import ForeignSession, JournalUnwritable, UsageError
+from iact.core.journal.file import FILE, open_journal, open_regular, sync_directory
+from iact.core.journal.reader import Reader
+from iact.core.journal.record import encode
+from iact.core.journal.seal import Sealer
+from iact.core.ports import Versions
+from iact.core.records.calls import Result
+from iact.core.records.control import Restore
+from iact.core.records.plans import TakeOver
+from iact.core.records.record import Record, blobs_of, timestamp
+from iact.core.records.session import Adopt, Open
+from iact.core.records.session import Fork as ForkContent
+from iact.core.session.copying import Room, copy_tree, transfer
 
 Files = Literal["version", "current", "live", "none"]
 """Whose files a fork works on: the session's as they were at the last record shared, if versions are kept; a copy of the session's as they were when it was forked; a directory of the

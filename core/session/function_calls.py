@@ -15,37 +15,37 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from core.errors import (
+from iact.core.errors import (
     JournalUnwritable,
     ModuleFault,
     ModuleWithdrawn,
     SandboxError,
     WorkspaceError,
 )
-from core.gate.gate import Denial, Ticket
-from core.journal.spool import Spool
-from core.language.actions import ActionSpec
-from core.language.grammar import Bound
-from core.modules.client import Completed, Outcome, Raised, TimedOut
-from core.modules.door import FunctionCall, Modules
-from core.modules.outcome import StateChange
-from core.modules.quota import Room
-from core.modules.registry import Start
-from core.modules.whose import step_of
-from core.records.calls import Call, Result, State
-from core.records.parts import Artifact, Blob
-from core.session.copies import Copies
-from core.session.effects import Underway
-from core.session.events import Notice, Output
-from core.session.files import SessionFiles
-from core.session.module_loader import ModuleLoader
-from core.session.monitor import Monitor
-from core.session.results import record_result, result_of, settle
-from core.session.scheduler import Scheduler
-from core.tree.agent import Agent, Pending
-from core.tree.apply_shared import beside
-from core.tree.interpret import digest_of
-from core.tree.offers import module_state
+from iact.core.gate.gate import Denial, Ticket
+from iact.core.journal.spool import Spool
+from iact.core.language.actions import ActionSpec
+from iact.core.language.grammar import Bound
+from iact.core.modules.client import Completed, Outcome, Raised, TimedOut
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.outcome import StateChange
+from iact.core.modules.quota import Room
+from iact.core.modules.registry import Start
+from iact.core.modules.whose import step_of
+from iact.core.records.calls import Call, Result, State
+from iact.core.records.parts import Artifact, Blob
+from iact.core.session.copies import Copies
+from iact.core.session.effects import Underway
+from iact.core.session.events import Notice, Output
+from iact.core.session.files import SessionFiles
+from iact.core.session.module_loader import ModuleLoader
+from iact.core.session.monitor import Monitor
+from iact.core.session.results import record_result, result_of, settle
+from iact.core.session.scheduler import Scheduler
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.apply_shared import beside
+from iact.core.tree.interpret import digest_of
+from iact.core.tree.offers import module_state
 
 _LAST_WORDS: Final = 2.0
 """Seconds beyond a step's own time limit that its module is told it has."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Final, Literal
 
-from core.context.tokens import estimate
-from core.language.scanner import Cut, Scan, Scanner, scan
-from core.ports import (
+from iact.core.context.tokens import estimate
+from iact.core.language.scanner import Cut, Scan, Scanner, scan
+from iact.core.ports import (
     ChatMessage,
     Model,
     ReasoningDelta,
@@ -21,15 +21,15 @@ from core.ports import (
     Usage,
     UsageReport,
 )
-from core.records import dialogue as says
-from core.records.dialogue import Discard, DiscardReason
-from core.records.parts import Tokens
-from core.session.asking import ModelCall
-from core.session.events import Delta
-from core.session.live import Live
-from core.session.scheduler import StopReason
-from core.tree.agent import Agent
-from core.tree.prepared import Prepared
+from iact.core.records import dialogue as says
+from iact.core.records.dialogue import Discard, DiscardReason
+from iact.core.records.parts import Tokens
+from iact.core.session.asking import ModelCall
+from iact.core.session.events import Delta
+from iact.core.session.live import Live
+from iact.core.session.scheduler import StopReason
+from iact.core.tree.agent import Agent
+from iact.core.tree.prepared import Prepared
 
 _UNWRITTEN: Final = 32
 """How many records an agent may be ahead of the disk when a reply of its model counts. A crash takes the turns

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from core import path_names
-from core.gate.provenance import join, untrusted
-from core.records.parts import SeenFile, SeenFiles
-from core.tree.agent import Agent
-from core.tree.tree import Tree
+from iact.core import path_names
+from iact.core.gate.provenance import join, untrusted
+from iact.core.records.parts import SeenFile, SeenFiles
+from iact.core.tree.agent import Agent
+from iact.core.tree.tree import Tree
 
 _TOLD: Final = 12
 _MOST: Final = 2_000

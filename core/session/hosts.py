@@ -14,15 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from core.errors import JournalUnwritable, UsageError
-from core.gate.hosts import Rule, host_rule, lists_of
-from core.modules.host_file import FILE, HostFile
-from core.ports import JSON, Permit
-from core.records.control import AllowHosts
-from core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
-from core.records.record import Record
-from core.session.live import Live
-from core.tree.apply_hosts import may_ask, origin_of, under_way
+from iact.core.errors import JournalUnwritable, UsageError
+from iact.core.gate.hosts import Rule, host_rule, lists_of
+from iact.core.modules.host_file import FILE, HostFile
+from iact.core.ports import JSON, Permit
+from iact.core.records.control import AllowHosts
+from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
+from iact.core.records.record import Record
+from iact.core.session.live import Live
+from iact.core.tree.apply_hosts import may_ask, origin_of, under_way
 
 Lasts = Literal["once", "session", "always"]
 """For how long a person's yes holds."""

@@ -27,14 +27,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from core.errors import JournalError
-from core.journal.file import FILE as JOURNAL
-from core.journal.file import read_blob
-from core.journal.reader import Reader
-from core.records.calls import Result
-from core.records.dialogue import Reply, Turn, Upload
-from core.records.record import GENESIS, Record
-from core.session.listing import SessionInfo, Stamp, stamps
+from iact.core.errors import JournalError
+from iact.core.journal.file import FILE as JOURNAL
+from iact.core.journal.file import read_blob
+from iact.core.journal.reader import Reader
+from iact.core.records.calls import Result
+from iact.core.records.dialogue import Reply, Turn, Upload
+from iact.core.records.record import GENESIS, Record
+from iact.core.session.listing import SessionInfo, Stamp, stamps
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalCorrupt, JournalError
-from core.journal.file import FILE, read_blob, read_journal
-from core.journal.reader import Reader
-from core.records.record import Record, blobs_of
-from core.records.session import Close
+from iact.core.errors import JournalCorrupt, JournalError
+from iact.core.journal.file import FILE, read_blob, read_journal
+from iact.core.journal.reader import Reader
+from iact.core.records.record import Record, blobs_of
+from iact.core.records.session import Close
 
 JOURNAL: Final = FILE
 """The name of a journal in its session's directory."""

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from core.errors import JournalError
-from core.journal.ends import Ends, newest
-from core.journal.file import FILE
-from core.journal.seal import Sealer
-from core.session.about import FILE as ABOUT
-from core.session.about import read_about
-from core.session.standing import SessionState, Standing, left_at
+from iact.core.errors import JournalError
+from iact.core.journal.ends import Ends, newest
+from iact.core.journal.file import FILE
+from iact.core.journal.seal import Sealer
+from iact.core.session.about import FILE as ABOUT
+from iact.core.session.about import read_about
+from iact.core.session.standing import SessionState, Standing, left_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
-from core.errors import IactError
-from core.journal.file import Journal
-from core.ports import Clock
-from core.records.content import Content
-from core.records.parts import Blob
-from core.records.record import Record, timestamp
-from core.records.session import Close
-from core.records.session import Notice as NoticeContent
-from core.session.events import Activity, Delta, Event, Notice, RecordAppended, TreeChanged
-from core.session.view import node_views
-from core.session.watch import Watcher
-from core.tree.agent import Agent
-from core.tree.apply import apply
-from core.tree.tree import Tree
+from iact.core.errors import IactError
+from iact.core.journal.file import Journal
+from iact.core.ports import Clock
+from iact.core.records.content import Content
+from iact.core.records.parts import Blob
+from iact.core.records.record import Record, timestamp
+from iact.core.records.session import Close
+from iact.core.records.session import Notice as NoticeContent
+from iact.core.session.events import Activity, Delta, Event, Notice, RecordAppended, TreeChanged
+from iact.core.session.view import node_views
+from iact.core.session.watch import Watcher
+from iact.core.tree.agent import Agent
+from iact.core.tree.apply import apply
+from iact.core.tree.tree import Tree
 
 _INLINE: Final = 16_384
 """Bytes of a result that stand in the log itself; longer ones become blobs."""

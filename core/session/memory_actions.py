@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from core.errors import MemoryUnavailable
-from core.language.grammar import Bound
-from core.session.live import Live
-from core.session.results import record_result, result_of, settle
-from core.session.scheduler import Scheduler
-from core.session.session_memory import SessionMemory
-from core.tree.agent import Agent, Pending
-from core.tree.interpret import argument_text
+from iact.core.errors import MemoryUnavailable
+from iact.core.language.grammar import Bound
+from iact.core.session.live import Live
+from iact.core.session.results import record_result, result_of, settle
+from iact.core.session.scheduler import Scheduler
+from iact.core.session.session_memory import SessionMemory
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.interpret import argument_text
 
 _KEPT: Final = 4_000
 """Characters that one REMEMBER can hold."""

@@ -18,18 +18,18 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel
 
-from core.errors import ModelError, UsageError
-from core.models import weights
-from core.models.roles import FAST, SMART
-from core.models.roles import Models as Models
-from core.models.structured import structured
-from core.models.throttle import Throttle, ThrottledModel
-from core.ports import ChatMessage, Clock, Medium, Model, ModelProfile, TextDelta
-from core.rates import Rate
-from core.records.control import SetModels
-from core.session.clock import SystemClock
-from core.tree.roles import Role
-from core.tree.tree import Tree
+from iact.core.errors import ModelError, UsageError
+from iact.core.models import weights
+from iact.core.models.roles import FAST, SMART
+from iact.core.models.roles import Models as Models
+from iact.core.models.structured import structured
+from iact.core.models.throttle import Throttle, ThrottledModel
+from iact.core.ports import ChatMessage, Clock, Medium, Model, ModelProfile, TextDelta
+from iact.core.rates import Rate
+from iact.core.records.control import SetModels
+from iact.core.session.clock import SystemClock
+from iact.core.tree.roles import Role
+from iact.core.tree.tree import Tree
 
 OPENAI: Final = "https://api.openai.com/v1"
 """Where the OpenAI protocol is spoken if nothing else is said."""
@@ -96,7 +96,7 @@ def open_models(
     at = _Throttles(rates or {}, clock)
     models = {name: _role_model(one, clock, at) for name, one in (roles or {}).items()}
     if endpoint is None and SMART not in models:
-        from core.models.embedded import EmbeddedModel
+        from iact.core.models.embedded import EmbeddedModel
 
         models[SMART] = EmbeddedModel(clock=clock, rng=random.Random())
     if endpoint is not None:
@@ -133,7 +133,7 @@ def _role_model(one: RoleModel, clock: Clock, at: _Throttles) -> Model:
 
 
 def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles) -> Model:
-    from core.models.openai import OpenAIModel
+    from iact.core.models.openai import OpenAIModel
 
     model = OpenAIModel(
         base_url=endpoint.url,
@@ -217,8 +217,8 @@ async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
         return Tried(fault=f"The endpoint {one.url} does not take the key (HTTP {listing.status}).")
     if not name:
         return Tried(names, fault=f"The endpoint {one.url} lists {len(names) or 'no'} models; choose one.")
-    from core.models.failures import Retries
-    from core.models.openai import OpenAIModel, Timeouts
+    from iact.core.models.failures import Retries
+    from iact.core.models.openai import OpenAIModel, Timeouts
 
     model = OpenAIModel(
         base_url=one.url, key=one.key, profile=ModelProfile(name, one.context), clock=clock, rng=random.Random(),
@@ -255,7 +255,7 @@ class Embedded:
 
 def look_at_embedded() -> Embedded:
     """What the embedded model finds on this machine. Changes nothing."""
-    from core.models.embedded import LIBRARY
+    from iact.core.models.embedded import LIBRARY
 
     file, here = weights.model_file(), weights.present()
     try:

@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Collection, Sequence
 from typing import Final, Literal
 
-from core.errors import (
+from iact.core.errors import (
     ModuleFault,
     ModuleLost,
     ModuleWithdrawn,
@@ -21,16 +21,16 @@ from core.errors import (
     SandboxError,
     UsageError,
 )
-from core.gate.gate import Ticket
-from core.modules.approval import Approvals
-from core.modules.door import FunctionCall, Modules
-from core.modules.manifest import Manifest
-from core.modules.outcome import Completed, Outcome, Raised
-from core.modules.registry import Loaded
-from core.ports import CatalogueEntry, ModuleHost, ModuleSource, Right
-from core.records.session import Module
-from core.session.events import Notice
-from core.session.live import Live
+from iact.core.gate.gate import Ticket
+from iact.core.modules.approval import Approvals
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.outcome import Completed, Outcome, Raised
+from iact.core.modules.registry import Loaded
+from iact.core.ports import CatalogueEntry, ModuleHost, ModuleSource, Right
+from iact.core.records.session import Module
+from iact.core.session.events import Notice
+from iact.core.session.live import Live
 
 Gone = Literal["removed", "withdrawn"]
 """Why a module is not there any more: a person took it out of the catalogue, or it failed too often."""

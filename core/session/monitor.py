@@ -13,17 +13,17 @@ import random
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core.errors import UsageError
-from core.gate.clearance import ClearancePort, ClearanceRequest, kept
-from core.gate.delay import Delays
-from core.gate.gate import Answer, Denial, Question, Ticket
-from core.modules.approval import Approvals
-from core.ports import JSON
-from core.records.record import Record, timestamp
-from core.session.clearance import Clearance
-from core.session.live import Live
-from core.tree.agent import Agent, Pending
-from core.tree.decision import (
+from iact.core.errors import UsageError
+from iact.core.gate.clearance import ClearancePort, ClearanceRequest, kept
+from iact.core.gate.delay import Delays
+from iact.core.gate.gate import Answer, Denial, Question, Ticket
+from iact.core.modules.approval import Approvals
+from iact.core.ports import JSON
+from iact.core.records.record import Record, timestamp
+from iact.core.session.clearance import Clearance
+from iact.core.session.live import Live
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.decision import (
     Asked,
     Decision,
     answer_content,

@@ -20,29 +20,29 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from core.context.tokens import estimate
-from core.errors import JournalUnwritable, ModelError, StructuredFailed, lone
-from core.models.roles import Models
-from core.models.structured import structured
-from core.plan.model import PlanError
-from core.plan.seams import Question
-from core.plan.streaming import StepReader
-from core.ports import ChatMessage, StreamRecast, StreamRestart, TextDelta, Usage, UsageReport
-from core.records.control import Cancel
-from core.records.dialogue import Discard, Draw
-from core.records.parts import Tokens
-from core.records.plans import Draft, Wake
-from core.records.record import Record
-from core.session.actions import ActionExecutor
-from core.session.asking import ModelCall
-from core.session.copies import Copies
-from core.session.events import Delta
-from core.session.results import record_result, result_of, settle
-from core.session.scheduler import Scheduler
-from core.tree import budget
-from core.tree.agent import Agent, Pending
-from core.tree.apply_plan import answer_to, conclusion, role_of
-from core.tree.plan_run import Asking, Copied, PlanRun
+from iact.core.context.tokens import estimate
+from iact.core.errors import JournalUnwritable, ModelError, StructuredFailed, lone
+from iact.core.models.roles import Models
+from iact.core.models.structured import structured
+from iact.core.plan.model import PlanError
+from iact.core.plan.seams import Question
+from iact.core.plan.streaming import StepReader
+from iact.core.ports import ChatMessage, StreamRecast, StreamRestart, TextDelta, Usage, UsageReport
+from iact.core.records.control import Cancel
+from iact.core.records.dialogue import Discard, Draw
+from iact.core.records.parts import Tokens
+from iact.core.records.plans import Draft, Wake
+from iact.core.records.record import Record
+from iact.core.session.actions import ActionExecutor
+from iact.core.session.asking import ModelCall
+from iact.core.session.copies import Copies
+from iact.core.session.events import Delta
+from iact.core.session.results import record_result, result_of, settle
+from iact.core.session.scheduler import Scheduler
+from iact.core.tree import budget
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.apply_plan import answer_to, conclusion, role_of
+from iact.core.tree.plan_run import Asking, Copied, PlanRun
 
 _LOG: Final = logging.getLogger(__name__)
 _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})

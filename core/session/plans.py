@@ -9,23 +9,23 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.language.actions import Registry
-from core.modules.registry import Loaded, specs_of
-from core.plan.forms import goal_text, read_plan
-from core.plan.limits import Limits
-from core.plan.model import WORK, Node, Plan
-from core.plan.modes.registry import make_mode
-from core.plan.state import NodeRecord
-from core.plan.states import State
-from core.plan.validate import PlanInvalid, check, effective_impact, levels
-from core.ports import JSON
-from core.records.ways import PLAN_WAYS
-from core.session.catalogue import Known
-from core.tree.agent import Agent, AgentState
-from core.tree.plan_aim import Functions, way_of
-from core.tree.plan_report import plan_json, result_json
-from core.tree.plan_run import PlanRun
-from core.tree.tree import Tree
+from iact.core.language.actions import Registry
+from iact.core.modules.registry import Loaded, specs_of
+from iact.core.plan.forms import goal_text, read_plan
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import WORK, Node, Plan
+from iact.core.plan.modes.registry import make_mode
+from iact.core.plan.state import NodeRecord
+from iact.core.plan.states import State
+from iact.core.plan.validate import PlanInvalid, check, effective_impact, levels
+from iact.core.ports import JSON
+from iact.core.records.ways import PLAN_WAYS
+from iact.core.session.catalogue import Known
+from iact.core.tree.agent import Agent, AgentState
+from iact.core.tree.plan_aim import Functions, way_of
+from iact.core.tree.plan_report import plan_json, result_json
+from iact.core.tree.plan_run import PlanRun
+from iact.core.tree.tree import Tree
 
 MODES: Final[tuple[str, ...]] = PLAN_WAYS
 """The modes in which a plan can run; "auto" chooses one."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.errors import UsageError
-from core.gate.policy_file import FILE, Policies
+from iact.core.errors import UsageError
+from iact.core.gate.policy_file import FILE, Policies
 
 
 def read_policies(data: Path) -> Policies:

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from core.errors import ReplayMismatch, UsageError
-from core.journal.file import FILE, Contents, read_blob, read_journal
-from core.journal.reader import Reader
-from core.journal.seal import Sealer, sha256_of_start
-from core.ports import ChatMessage
-from core.records.dialogue import Generation, LastTurn, Reply, Turn
-from core.records.record import Record
-from core.records.session import Adopt
-from core.session.garbage_collection import collector_paused
-from core.session.view import View
-from core.tree.apply import migrated_at, read_tree
-from core.tree.apply_turn import answered
-from core.tree.tree import Tree
+from iact.core.errors import ReplayMismatch, UsageError
+from iact.core.journal.file import FILE, Contents, read_blob, read_journal
+from iact.core.journal.reader import Reader
+from iact.core.journal.seal import Sealer, sha256_of_start
+from iact.core.ports import ChatMessage
+from iact.core.records.dialogue import Generation, LastTurn, Reply, Turn
+from iact.core.records.record import Record
+from iact.core.records.session import Adopt
+from iact.core.session.garbage_collection import collector_paused
+from iact.core.session.view import View
+from iact.core.tree.apply import migrated_at, read_tree
+from iact.core.tree.apply_turn import answered
+from iact.core.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

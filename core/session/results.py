@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.records.calls import Result, ResultStatus
-from core.records.record import Record
-from core.session.live import Live, stored
-from core.tree.agent import Agent, Pending
+from iact.core.records.calls import Result, ResultStatus
+from iact.core.records.record import Record
+from iact.core.session.live import Live, stored
+from iact.core.tree.agent import Agent, Pending
 
 
 def result_of(agent: Agent, pending: Pending, status: ResultStatus) -> Result:

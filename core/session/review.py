@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from core.ports import JSON, FileChange
-from core.tree.effects import change_json
-from core.tree.pending import PendingChange
+from iact.core.ports import JSON, FileChange
+from iact.core.tree.effects import change_json
+from iact.core.tree.pending import PendingChange
 
 Row = Mapping[str, JSON]
 """A change that waits, as people and programs are shown it."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.context.tokens import estimate
-from core.errors import ModelError, StructuredFailed
-from core.models.roles import Models
-from core.models.structured import structured
-from core.plan.modes import auto
-from core.ports import ChatMessage
-from core.records.dialogue import Discard
-from core.records.parts import Tokens
-from core.session.asking import ModelCall
-from core.session.scheduler import Scheduler
-from core.tree import budget, errand
-from core.tree.agent import Agent, ChooseWay
+from iact.core.context.tokens import estimate
+from iact.core.errors import ModelError, StructuredFailed
+from iact.core.models.roles import Models
+from iact.core.models.structured import structured
+from iact.core.plan.modes import auto
+from iact.core.ports import ChatMessage
+from iact.core.records.dialogue import Discard
+from iact.core.records.parts import Tokens
+from iact.core.session.asking import ModelCall
+from iact.core.session.scheduler import Scheduler
+from iact.core.tree import budget, errand
+from iact.core.tree.agent import Agent, ChooseWay
 
 _ANSWER_TOKENS: Final = 400
 _NOTHING: Final = Tokens(prompt=0, cached=0, completion=0)

@@ -14,46 +14,46 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from core.context.tail import LAYOUT
-from core.errors import IactError, JournalError, JournalUnwritable, SandboxError, Superseded, UsageError
-from core.gate.grant import Grant
-from core.gate.hosts import Rule
-from core.gate.level import level
-from core.gate.policy import Policy
-from core.gate.policy_file import DEFAULT, Policies, policy_json
-from core.journal.file import Contents, Journal
-from core.journal.stores import JournalStore
-from core.models.roles import Models
-from core.modules.approval import FILE as APPROVALS
-from core.modules.approval import Approvals
-from core.modules.door import Door, OpenModules
-from core.ports import Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
-from core.records.control import SetPolicy
-from core.records.kinds import FORMAT
-from core.records.parts import Bounds
-from core.records.record import Record
-from core.records.session import Migrate, Open
-from core.session.adopt import Terms
-from core.session.catalogue import Known, ModuleCatalogue
-from core.session.clock import SystemClock
-from core.session.deletion import Deletion, Done, OpenMemory, Retention, lent
-from core.session.experience import FILE, NEWEST, Experience
-from core.session.files import open_files
-from core.session.fork import new_session
-from core.session.garbage_collection import collector_paused
-from core.session.listing import SessionInfo
-from core.session.live import Live
-from core.session.models import chosen
-from core.session.monitor import Authorities
-from core.session.policy import read_policies
-from core.session.services import Services
-from core.session.session import Session
-from core.session.standings import Standings, StandingsWatcher
-from core.session.store import Found, SessionStore
-from core.session.templates import Templates
-from core.tree.apply import read_tree
-from core.tree.roles import Role
-from core.tree.tree import Tree
+from iact.core.context.tail import LAYOUT
+from iact.core.errors import IactError, JournalError, JournalUnwritable, SandboxError, Superseded, UsageError
+from iact.core.gate.grant import Grant
+from iact.core.gate.hosts import Rule
+from iact.core.gate.level import level
+from iact.core.gate.policy import Policy
+from iact.core.gate.policy_file import DEFAULT, Policies, policy_json
+from iact.core.journal.file import Contents, Journal
+from iact.core.journal.stores import JournalStore
+from iact.core.models.roles import Models
+from iact.core.modules.approval import FILE as APPROVALS
+from iact.core.modules.approval import Approvals
+from iact.core.modules.door import Door, OpenModules
+from iact.core.ports import Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
+from iact.core.records.control import SetPolicy
+from iact.core.records.kinds import FORMAT
+from iact.core.records.parts import Bounds
+from iact.core.records.record import Record
+from iact.core.records.session import Migrate, Open
+from iact.core.session.adopt import Terms
+from iact.core.session.catalogue import Known, ModuleCatalogue
+from iact.core.session.clock import SystemClock
+from iact.core.session.deletion import Deletion, Done, OpenMemory, Retention, lent
+from iact.core.session.experience import FILE, NEWEST, Experience
+from iact.core.session.files import open_files
+from iact.core.session.fork import new_session
+from iact.core.session.garbage_collection import collector_paused
+from iact.core.session.listing import SessionInfo
+from iact.core.session.live import Live
+from iact.core.session.models import chosen
+from iact.core.session.monitor import Authorities
+from iact.core.session.policy import read_policies
+from iact.core.session.services import Services
+from iact.core.session.session import Session
+from iact.core.session.standings import Standings, StandingsWatcher
+from iact.core.session.store import Found, SessionStore
+from iact.core.session.templates import Templates
+from iact.core.tree.apply import read_tree
+from iact.core.tree.roles import Role
+from iact.core.tree.tree import Tree
 
 _LOG: Final = logging.getLogger(__name__)
 _ROOM: Final = 64 * 1024

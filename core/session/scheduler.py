@@ -16,11 +16,11 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Final, Literal, Protocol
 
-from core.errors import IactError, JournalUnwritable
-from core.session.live import Live
-from core.session.results import drop, settle
-from core.tree.agent import Act, Agent, Pending, Step
-from core.tree.plan_run import BUG
+from iact.core.errors import IactError, JournalUnwritable
+from iact.core.session.live import Live
+from iact.core.session.results import drop, settle
+from iact.core.tree.agent import Act, Agent, Pending, Step
+from iact.core.tree.plan_run import BUG
 
 StopReason = Literal["pause", "interrupt", "calls", "cancel"]
 """Why what runs for an agent is to stop: it is paused; a person wants to be heard, or its calls ended; its work ends."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.models.roles import Models
-from core.modules.door import Door, OpenModules
-from core.ports import Clock, Memory, ModuleHost, OpenLive, Versions
-from core.session.experience import Experience
-from core.session.monitor import Authorities
-from core.session.templates import Templates
+from iact.core.models.roles import Models
+from iact.core.modules.door import Door, OpenModules
+from iact.core.ports import Clock, Memory, ModuleHost, OpenLive, Versions
+from iact.core.session.experience import Experience
+from iact.core.session.monitor import Authorities
+from iact.core.session.templates import Templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

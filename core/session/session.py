@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final, get_args
 
-from core.errors import IactError, JournalUnwritable, SandboxError, UsageError
-from core.gate.level import level
-from core.language.labels import shorten
-from core.plan.forms import read_plan
-from core.plan.model import PlanError
-from core.ports import JSON
-from core.records.control import (
+from iact.core.errors import IactError, JournalUnwritable, SandboxError, UsageError
+from iact.core.gate.level import level
+from iact.core.language.labels import shorten
+from iact.core.plan.forms import read_plan
+from iact.core.plan.model import PlanError
+from iact.core.ports import JSON
+from iact.core.records.control import (
     BeginPlan,
     Cancel,
     Declassify,
@@ -39,40 +39,40 @@ from core.records.control import (
     StopCalls,
     Withdraw,
 )
-from core.records.dialogue import Reply, Say, Spawn
-from core.records.parts import PlanTerms
-from core.records.record import Record
-from core.records.ways import WAYS, Way
-from core.session.actions import ActionExecutor
-from core.session.child_calls import ChildCalls
-from core.session.copies import Copies
-from core.session.files import SessionFiles
-from core.session.function_calls import FunctionCalls
-from core.session.grounding import Grounding
-from core.session.hosts import HostAccess, Lasts, hosts_json
-from core.session.live import Live
-from core.session.memory_actions import MemoryActions
-from core.session.models import chosen
-from core.session.module_loader import ModuleLoader
-from core.session.monitor import Monitor
-from core.session.planning import Planning
-from core.session.routing import Routing
-from core.session.scheduler import Scheduler
-from core.session.services import Services
-from core.session.session_memory import SessionMemory
-from core.session.steps import StepExecutor
-from core.session.turns import Turns
-from core.session.view import NodeView, View
-from core.session.watch import Watcher
-from core.session.workspace import find_version
-from core.tree import budget
-from core.tree.agent import Agent
-from core.tree.apply import has_to_wait, unread
-from core.tree.apply_plan import called_by
-from core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
-from core.tree.plan_run import PlanRun
-from core.tree.tree import Tree
-from core.tree.uploads import LARGEST, upload_content
+from iact.core.records.dialogue import Reply, Say, Spawn
+from iact.core.records.parts import PlanTerms
+from iact.core.records.record import Record
+from iact.core.records.ways import WAYS, Way
+from iact.core.session.actions import ActionExecutor
+from iact.core.session.child_calls import ChildCalls
+from iact.core.session.copies import Copies
+from iact.core.session.files import SessionFiles
+from iact.core.session.function_calls import FunctionCalls
+from iact.core.session.grounding import Grounding
+from iact.core.session.hosts import HostAccess, Lasts, hosts_json
+from iact.core.session.live import Live
+from iact.core.session.memory_actions import MemoryActions
+from iact.core.session.models import chosen
+from iact.core.session.module_loader import ModuleLoader
+from iact.core.session.monitor import Monitor
+from iact.core.session.planning import Planning
+from iact.core.session.routing import Routing
+from iact.core.session.scheduler import Scheduler
+from iact.core.session.services import Services
+from iact.core.session.session_memory import SessionMemory
+from iact.core.session.steps import StepExecutor
+from iact.core.session.turns import Turns
+from iact.core.session.view import NodeView, View
+from iact.core.session.watch import Watcher
+from iact.core.session.workspace import find_version
+from iact.core.tree import budget
+from iact.core.tree.agent import Agent
+from iact.core.tree.apply import has_to_wait, unread
+from iact.core.tree.apply_plan import called_by
+from iact.core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
+from iact.core.tree.plan_run import PlanRun
+from iact.core.tree.tree import Tree
+from iact.core.tree.uploads import LARGEST, upload_content
 
 LARGEST_UPLOAD: Final = LARGEST
 """Bytes of one file that a user hands to a session."""

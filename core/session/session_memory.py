@@ -9,16 +9,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from core.errors import MemoryUnavailable
-from core.ports import Ask, Happening, Memory
-from core.records.dialogue import Recall
-from core.records.parts import Memory as MemoryRow
-from core.records.record import Record
-from core.session.live import Live
-from core.tree.agent import Agent
-from core.tree.happenings import happening, project_of
-from core.tree.inputs import undocumented
-from core.tree.recall import body_of, rows_of
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Ask, Happening, Memory
+from iact.core.records.dialogue import Recall
+from iact.core.records.parts import Memory as MemoryRow
+from iact.core.records.record import Record
+from iact.core.session.live import Live
+from iact.core.tree.agent import Agent
+from iact.core.tree.happenings import happening, project_of
+from iact.core.tree.inputs import undocumented
+from iact.core.tree.recall import body_of, rows_of
 
 _READ: Final = 1_000
 """Characters of one message that are looked at to find what helps with it."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from core.errors import UsageError
-from core.ports import ModuleSource
+from iact.core.errors import UsageError
+from iact.core.ports import ModuleSource
 
 _LARGEST: Final = 32 << 20
 _MOST: Final = 200

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.records.calls import ClearanceAnswer, ClearanceAsk, Result
-from core.records.control import BeginPlan, Cancel, Inject
-from core.records.dialogue import Reply, Say
-from core.records.record import Record
-from core.tree.tree import Tree
+from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Result
+from iact.core.records.control import BeginPlan, Cancel, Inject
+from iact.core.records.dialogue import Reply, Say
+from iact.core.records.record import Record
+from iact.core.tree.tree import Tree
 
 SessionState = Literal["idle", "working", "waits", "paused", "failed", "unfinished"]
 """`waits`: for a person. `failed`: its last answer is none. `unfinished`: it is not open, and was cut off at work: it

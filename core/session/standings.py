@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Final
 
-from core.ports import Clock
-from core.records.record import timestamp
-from core.session.live import Live
-from core.session.standing import Standing, standing
+from iact.core.ports import Clock
+from iact.core.records.record import timestamp
+from iact.core.session.live import Live
+from iact.core.session.standing import Standing, standing
 
 
 class StandingsWatcher:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.records.dialogue import Reply
-from core.session.actions import ActionExecutor
-from core.session.live import Live
-from core.session.planning import Planning
-from core.session.results import drop
-from core.session.routing import Routing
-from core.session.scheduler import Ending, Scheduler
-from core.session.turns import Turns
-from core.tree.agent import Act, Agent, ChooseWay, End, Execute, Relay, Step, Think
+from iact.core.records.dialogue import Reply
+from iact.core.session.actions import ActionExecutor
+from iact.core.session.live import Live
+from iact.core.session.planning import Planning
+from iact.core.session.results import drop
+from iact.core.session.routing import Routing
+from iact.core.session.scheduler import Ending, Scheduler
+from iact.core.session.turns import Turns
+from iact.core.tree.agent import Act, Agent, ChooseWay, End, Execute, Relay, Step, Think
 
 
 @dataclass(frozen=True, slots=True)

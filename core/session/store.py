@@ -14,33 +14,33 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from core.errors import ForeignSession, IactError, JournalError, ReplayMismatch, UsageError
-from core.journal.ends import sealed_end
-from core.journal.file import FILE, Contents, Journal, last_number, read_blob, read_journal
-from core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
-from core.journal.stores import JournalStore, LocalJournals
-from core.ports import Clock, Happening, OpenLive, Versions
-from core.records.calls import Result
-from core.records.control import Restore
-from core.records.dialogue import Say
-from core.records.plans import TakeOver
-from core.records.record import Record
-from core.session.about import About, read_about, title_of, write_about
-from core.session.adopt import Adopted, Terms, adopt
-from core.session.archive import Imported, export_session, import_session
-from core.session.at_rest import NO_OVERLAY, effects_at_rest
-from core.session.clock import SystemClock
-from core.session.effects import Effects
-from core.session.file_browser import FileBrowser
-from core.session.fork import STORE, Fork, fork, new_session
-from core.session.index import Hit, Index
-from core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed
-from core.session.replay import Replay, replay
-from core.session.review import Row, rows
-from core.session.standing import Standing
-from core.session.trash import Deleted, Trash
-from core.session.workspace import find_version, restore_at_rest, versions_of
-from core.tree.happenings import happenings
+from iact.core.errors import ForeignSession, IactError, JournalError, ReplayMismatch, UsageError
+from iact.core.journal.ends import sealed_end
+from iact.core.journal.file import FILE, Contents, Journal, last_number, read_blob, read_journal
+from iact.core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
+from iact.core.journal.stores import JournalStore, LocalJournals
+from iact.core.ports import Clock, Happening, OpenLive, Versions
+from iact.core.records.calls import Result
+from iact.core.records.control import Restore
+from iact.core.records.dialogue import Say
+from iact.core.records.plans import TakeOver
+from iact.core.records.record import Record
+from iact.core.session.about import About, read_about, title_of, write_about
+from iact.core.session.adopt import Adopted, Terms, adopt
+from iact.core.session.archive import Imported, export_session, import_session
+from iact.core.session.at_rest import NO_OVERLAY, effects_at_rest
+from iact.core.session.clock import SystemClock
+from iact.core.session.effects import Effects
+from iact.core.session.file_browser import FileBrowser
+from iact.core.session.fork import STORE, Fork, fork, new_session
+from iact.core.session.index import Hit, Index
+from iact.core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed
+from iact.core.session.replay import Replay, replay
+from iact.core.session.review import Row, rows
+from iact.core.session.standing import Standing
+from iact.core.session.trash import Deleted, Trash
+from iact.core.session.workspace import find_version, restore_at_rest, versions_of
+from iact.core.tree.happenings import happenings
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from core.errors import UsageError
-from core.plan.forms import read_plan
+from iact.core.errors import UsageError
+from iact.core.plan.forms import read_plan
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 _LARGEST: Final = 1 << 20

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from core.language import variables
-from core.language.actions import CORE_ACTIONS
-from core.language.grammar import Mistake, split
-from core.language.scanner import Block, scan
+from iact.core.language import variables
+from iact.core.language.actions import CORE_ACTIONS
+from iact.core.language.grammar import Mistake, split
+from iact.core.language.scanner import Block, scan
 
 IsAction = Callable[[str], bool]
 """Tells whether the first word of an info string names an action."""

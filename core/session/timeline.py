@@ -11,11 +11,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from core.records.record import Record
-from core.session.view import NodeView, node_view
-from core.tree.agent import Agent
-from core.tree.apply import take_in
-from core.tree.tree import Tree
+from iact.core.records.record import Record
+from iact.core.session.view import NodeView, node_view
+from iact.core.tree.agent import Agent
+from iact.core.tree.apply import take_in
+from iact.core.tree.tree import Tree
 
 
 @dataclass(slots=True)

@@ -22,8 +22,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from core.errors import JournalLocked, JournalUnwritable, UsageError
-from core.journal.file import FILE, sync_directory
+from iact.core.errors import JournalLocked, JournalUnwritable, UsageError
+from iact.core.journal.file import FILE, sync_directory
 
 FOLDER: Final = ".trash"
 _NOTE: Final = "deleted.json"

@@ -5,23 +5,23 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from core.errors import ModelError, UsageError
-from core.language.labels import SUMMARIZE
-from core.models.roles import Models
-from core.ports import ChatMessage, Model
-from core.records.dialogue import Compress, Draw, Reply, Turn
-from core.records.parts import Seen
-from core.records.record import Record
-from core.session.generation import Generation
-from core.session.grounding import Grounding
-from core.session.scheduler import Scheduler
-from core.session.session_memory import SessionMemory
-from core.tree import budget, errand
-from core.tree.agent import Agent, End, Think
-from core.tree.inputs import choose_notes, complete, compose, prepare
-from core.tree.interpret import cut_of, running_children, summarizer
-from core.tree.prepared import Foreseen, Prepared
-from core.tree.tree import Tree
+from iact.core.errors import ModelError, UsageError
+from iact.core.language.labels import SUMMARIZE
+from iact.core.models.roles import Models
+from iact.core.ports import ChatMessage, Model
+from iact.core.records.dialogue import Compress, Draw, Reply, Turn
+from iact.core.records.parts import Seen
+from iact.core.records.record import Record
+from iact.core.session.generation import Generation
+from iact.core.session.grounding import Grounding
+from iact.core.session.scheduler import Scheduler
+from iact.core.session.session_memory import SessionMemory
+from iact.core.tree import budget, errand
+from iact.core.tree.agent import Agent, End, Think
+from iact.core.tree.inputs import choose_notes, complete, compose, prepare
+from iact.core.tree.interpret import cut_of, running_children, summarizer
+from iact.core.tree.prepared import Foreseen, Prepared
+from iact.core.tree.tree import Tree
 
 _TELL: Final = 0.7
 """Share of its window, less room for a reply, from which an agent is asked to compress its history."""

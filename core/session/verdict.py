@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from core.errors import UsageError
-from core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
-from core.gate.grant import Grant
-from core.gate.impact import SCRIPTS
-from core.gate.judge import judge_call
-from core.gate.level import level
-from core.gate.policy_file import Policies
-from core.gate.provenance import USER, Provenance
-from core.ports import JSON
-from core.session.catalogue import Known
+from iact.core.errors import UsageError
+from iact.core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
+from iact.core.gate.grant import Grant
+from iact.core.gate.impact import SCRIPTS
+from iact.core.gate.judge import judge_call
+from iact.core.gate.level import level
+from iact.core.gate.policy_file import Policies
+from iact.core.gate.provenance import USER, Provenance
+from iact.core.ports import JSON
+from iact.core.session.catalogue import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def effects_of(function: str, params: Mapping[str, JSON]) -> list[tuple[str, str
     script, language = params.get(script_name), params.get(language_name, "bash")
     if not isinstance(script, str) or not isinstance(language, str):
         return []
-    from core.gate.shell import judge_script  # as in `core.gate.judge`
+    from iact.core.gate.shell import judge_script  # as in `core.gate.judge`
 
     found = judge_script(script, language=language).findings
     ranked = sorted(found, key=lambda one: _WORST.index(one.effect))

@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.errors import UsageError
-from core.language.variables import Table, Value
-from core.ports import JSON, Usage
-from core.session.plans import PlanView, plan_result, plan_views
-from core.tree import budget, interpret
-from core.tree.agent import Agent, AgentState
-from core.tree.apply import unread
-from core.tree.tree import Tree
-from core.tree.uploads import waiting
+from iact.core.errors import UsageError
+from iact.core.language.variables import Table, Value
+from iact.core.ports import JSON, Usage
+from iact.core.session.plans import PlanView, plan_result, plan_views
+from iact.core.tree import budget, interpret
+from iact.core.tree.agent import Agent, AgentState
+from iact.core.tree.apply import unread
+from iact.core.tree.tree import Tree
+from iact.core.tree.uploads import waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections import deque
 from types import TracebackType
 from typing import Final
 
-from core.errors import IactError
-from core.session.events import Delta, Event, Output, TreeChanged
+from iact.core.errors import IactError
+from iact.core.session.events import Delta, Event, Output, TreeChanged
 
 _LIMIT: Final = 4096
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal
 
-from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Result, Select
-from core.records.control import Pause, Resume
-from core.records.dialogue import Compress, Discard, Reply, Say, Spawn, Turn
-from core.records.plans import Ask, Fire
-from core.records.record import Record
-from core.records.session import Close
+from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Result, Select
+from iact.core.records.control import Pause, Resume
+from iact.core.records.dialogue import Compress, Discard, Reply, Say, Spawn, Turn
+from iact.core.records.plans import Ask, Fire
+from iact.core.records.record import Record
+from iact.core.records.session import Close
 
 SpanKind = Literal["model", "tool", "wait", "approval", "paused"]
 

@@ -19,15 +19,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from core.errors import UsageError, WorkspaceError
-from core.journal.file import Contents, Journal
-from core.ports import Taken, Versions
-from core.records.calls import Result
-from core.records.control import Restore
-from core.records.plans import TakeOver
-from core.records.record import Record, timestamp
-from core.session.fork import STORE
-from core.tree.apply import read_tree
+from iact.core.errors import UsageError, WorkspaceError
+from iact.core.journal.file import Contents, Journal
+from iact.core.ports import Taken, Versions
+from iact.core.records.calls import Result
+from iact.core.records.control import Restore
+from iact.core.records.plans import TakeOver
+from iact.core.records.record import Record, timestamp
+from iact.core.session.fork import STORE
+from iact.core.tree.apply import read_tree
 
 COPIES: Final = "copies"
 """The name, in a session's directory, of the folder that its copies are in."""

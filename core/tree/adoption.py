@@ -12,26 +12,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from core.context.prompt import STANDARD
-from core.gate.clearance import Remembered
-from core.gate.grant import Grant
-from core.gate.hosts import Hosts
-from core.gate.policy_file import policy_from_json
-from core.gate.provenance import OWN, Labels
-from core.gate.rate import Tally
-from core.language import labels
-from core.records.record import Record
-from core.records.session import Adopt
-from core.tree.account import Account
-from core.tree.agent import Agent
-from core.tree.apply_session import take_roles, take_version
-from core.tree.checking import expect
-from core.tree.guards import Guards
-from core.tree.inputs import heard, show
-from core.tree.pending import LiveFolder
-from core.tree.said import Said
-from core.tree.shared import Shared
-from core.tree.tree import Tree
+from iact.core.context.prompt import STANDARD
+from iact.core.gate.clearance import Remembered
+from iact.core.gate.grant import Grant
+from iact.core.gate.hosts import Hosts
+from iact.core.gate.policy_file import policy_from_json
+from iact.core.gate.provenance import OWN, Labels
+from iact.core.gate.rate import Tally
+from iact.core.language import labels
+from iact.core.records.record import Record
+from iact.core.records.session import Adopt
+from iact.core.tree.account import Account
+from iact.core.tree.agent import Agent
+from iact.core.tree.apply_session import take_roles, take_version
+from iact.core.tree.checking import expect
+from iact.core.tree.guards import Guards
+from iact.core.tree.inputs import heard, show
+from iact.core.tree.pending import LiveFolder
+from iact.core.tree.said import Said
+from iact.core.tree.shared import Shared
+from iact.core.tree.tree import Tree
 
 FOREIGN: Final = "foreign"
 """The label of what stood in a session when it was adopted."""

@@ -10,20 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core.gate.gate import Answer
-from core.gate.grant import Grant, Narrowing
-from core.gate.provenance import NOTHING, Labels
-from core.language.actions import ActionSpec
-from core.language.grammar import Bound
-from core.language.variables import Table
-from core.ports import Usage
-from core.records.dialogue import BoundName
-from core.records.ways import Way
-from core.tree.account import Account
-from core.tree.agent_context import AgentContext
-from core.tree.guards import Guards
-from core.tree.mail import Incoming, Mail
-from core.tree.plan_run import PlanRun
+from iact.core.gate.gate import Answer
+from iact.core.gate.grant import Grant, Narrowing
+from iact.core.gate.provenance import NOTHING, Labels
+from iact.core.language.actions import ActionSpec
+from iact.core.language.grammar import Bound
+from iact.core.language.variables import Table
+from iact.core.ports import Usage
+from iact.core.records.dialogue import BoundName
+from iact.core.records.ways import Way
+from iact.core.tree.account import Account
+from iact.core.tree.agent_context import AgentContext
+from iact.core.tree.guards import Guards
+from iact.core.tree.mail import Incoming, Mail
+from iact.core.tree.plan_run import PlanRun
 
 Rest = Literal["idle", "done", "failed", "cancelled"]
 """How an agent that is not active came to rest."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.context.history import History
-from core.context.tail import Told
+from iact.core.context.history import History
+from iact.core.context.tail import Told
 
 
 @dataclass(slots=True)

@@ -11,17 +11,17 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from core.errors import IactError, JournalError, ReplayMismatch
-from core.gate.grant import Narrowing
-from core.gate.policy_file import policy_from_json
-from core.gate.provenance import join
-from core.language import labels
-from core.language.grammar import Bound
-from core.language.scanner import Block
-from core.language.variables import mentions
-from core.modules.reading import exit_status
-from core.modules.whose import of_step
-from core.records.calls import (
+from iact.core.errors import IactError, JournalError, ReplayMismatch
+from iact.core.gate.grant import Narrowing
+from iact.core.gate.policy_file import policy_from_json
+from iact.core.gate.provenance import join
+from iact.core.language import labels
+from iact.core.language.grammar import Bound
+from iact.core.language.scanner import Block
+from iact.core.language.variables import mentions
+from iact.core.modules.reading import exit_status
+from iact.core.modules.whose import of_step
+from iact.core.records.calls import (
     Call,
     ClearanceAnswer,
     ClearanceAsk,
@@ -32,8 +32,8 @@ from core.records.calls import (
     Settle,
     State,
 )
-from core.records.content import Content, Unknown
-from core.records.control import (
+from iact.core.records.content import Content, Unknown
+from iact.core.records.control import (
     AllowHosts,
     ApplyChanges,
     BeginPlan,
@@ -58,10 +58,21 @@ from core.records.control import (
     UseOverlay,
     Withdraw,
 )
-from core.records.dialogue import Choose, Compress, Discard, Draw, Recall, Reply, Say, Spawn, Turn, Upload
-from core.records.hosts import HostAnswer, HostAsk, HostReach
-from core.records.kinds import FORMAT
-from core.records.plans import (
+from iact.core.records.dialogue import (
+    Choose,
+    Compress,
+    Discard,
+    Draw,
+    Recall,
+    Reply,
+    Say,
+    Spawn,
+    Turn,
+    Upload,
+)
+from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
+from iact.core.records.kinds import FORMAT
+from iact.core.records.plans import (
     Ask,
     Draft,
     Extend,
@@ -75,23 +86,31 @@ from core.records.plans import (
     TakeOver,
     Wake,
 )
-from core.records.record import Record
-from core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
-from core.tree import apply_copies as copies
-from core.tree import apply_gate as fold_gate
-from core.tree import apply_hosts as fold_hosts
-from core.tree import apply_plan as plan_fold
-from core.tree import apply_session as fold_session
-from core.tree import apply_shared as fold_shared
-from core.tree import apply_turn as turns
-from core.tree import budget, effects, loops, offers, origin, uploads
-from core.tree import errand as errands
-from core.tree.adoption import adopt
-from core.tree.agent import Agent, Errand, Pending, Report
-from core.tree.checking import NOT_RUN, agent_of, expect, expect_content, expect_said, is_gated, pending_of
-from core.tree.draws import draw
-from core.tree.inputs import choose_notes, documented, heard, labels_shown, receive, show
-from core.tree.interpret import (
+from iact.core.records.record import Record
+from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
+from iact.core.tree import apply_copies as copies
+from iact.core.tree import apply_gate as fold_gate
+from iact.core.tree import apply_hosts as fold_hosts
+from iact.core.tree import apply_plan as plan_fold
+from iact.core.tree import apply_session as fold_session
+from iact.core.tree import apply_shared as fold_shared
+from iact.core.tree import apply_turn as turns
+from iact.core.tree import budget, effects, loops, offers, origin, uploads
+from iact.core.tree import errand as errands
+from iact.core.tree.adoption import adopt
+from iact.core.tree.agent import Agent, Errand, Pending, Report
+from iact.core.tree.checking import (
+    NOT_RUN,
+    agent_of,
+    expect,
+    expect_content,
+    expect_said,
+    is_gated,
+    pending_of,
+)
+from iact.core.tree.draws import draw
+from iact.core.tree.inputs import choose_notes, documented, heard, labels_shown, receive, show
+from iact.core.tree.interpret import (
     advance,
     argument_text,
     begin,
@@ -104,12 +123,12 @@ from core.tree.interpret import (
     running_children,
     summarizer,
 )
-from core.tree.mail import Incoming
-from core.tree.plan_run import BUG
-from core.tree.recall import lines_in, untrusted_in
-from core.tree.shape import STUMBLES, damaged
-from core.tree.spawning import expect_spawn
-from core.tree.tree import Tree
+from iact.core.tree.mail import Incoming
+from iact.core.tree.plan_run import BUG
+from iact.core.tree.recall import lines_in, untrusted_in
+from iact.core.tree.shape import STUMBLES, damaged
+from iact.core.tree.spawning import expect_spawn
+from iact.core.tree.tree import Tree
 
 _LONGEST_PATH: Final = 4096
 """Characters of a folder's path that is shown."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from core.plan.seams import Failure
-from core.records.plans import MakeCopy, TakeOver
-from core.records.record import Record
-from core.tree import apply_shared as shared
-from core.tree.agent import Agent
-from core.tree.apply_plan import run_of, telling
-from core.tree.checking import expect, expect_content
-from core.tree.mismatch import mismatch
-from core.tree.plan_run import Copied
-from core.tree.tree import Tree
+from iact.core.plan.seams import Failure
+from iact.core.records.plans import MakeCopy, TakeOver
+from iact.core.records.record import Record
+from iact.core.tree import apply_shared as shared
+from iact.core.tree.agent import Agent
+from iact.core.tree.apply_plan import run_of, telling
+from iact.core.tree.checking import expect, expect_content
+from iact.core.tree.mismatch import mismatch
+from iact.core.tree.plan_run import Copied
+from iact.core.tree.tree import Tree
 
 _NAMED: Final = 3
 """So many names stand in a sentence."""

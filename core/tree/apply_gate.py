@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from core.errors import UsageError
-from core.gate.clearance import Keep, kept
-from core.gate.gate import Answer, Question, Ticket
-from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result
-from core.records.parts import ClearanceRule
-from core.records.record import Record
-from core.tree import apply_plan
-from core.tree.agent import Agent, Pending
-from core.tree.checking import NOT_RUN, agent_of, expect, expect_content, pending_of
-from core.tree.decision import (
+from iact.core.errors import UsageError
+from iact.core.gate.clearance import Keep, kept
+from iact.core.gate.gate import Answer, Question, Ticket
+from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result
+from iact.core.records.parts import ClearanceRule
+from iact.core.records.record import Record
+from iact.core.tree import apply_plan
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.checking import NOT_RUN, agent_of, expect, expect_content, pending_of
+from iact.core.tree.decision import (
     Decision,
     as_said,
     ask_content,
@@ -27,7 +27,7 @@ from core.tree.decision import (
     gate_content,
     nobody_answered,
 )
-from core.tree.tree import Tree
+from iact.core.tree.tree import Tree
 
 
 def decide(tree: Tree, record: Record, gate: Gate) -> None:

@@ -6,12 +6,12 @@ the policy, the module's manifest and what persons said, so a forged one is name
 
 from __future__ import annotations
 
-from core.gate.hosts import ANY, HostQuestion, allows, covers, rules_of
-from core.records.control import AllowHosts
-from core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach
-from core.records.record import Record
-from core.tree.checking import expect
-from core.tree.tree import Tree
+from iact.core.gate.hosts import ANY, HostQuestion, allows, covers, rules_of
+from iact.core.records.control import AllowHosts
+from iact.core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach
+from iact.core.records.record import Record
+from iact.core.tree.checking import expect
+from iact.core.tree.tree import Tree
 
 
 def origin_of(tree: Tree, module: str, host: str, port: int) -> HostOrigin | None:

@@ -15,12 +15,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from core.gate.provenance import join
-from core.language.actions import Registry
-from core.language.labels import shorten
-from core.language.variables import Value, mentions, rename, text_value
-from core.modules.reading import exit_status
-from core.plan.commands import (
+from iact.core.gate.provenance import join
+from iact.core.language.actions import Registry
+from iact.core.language.labels import shorten
+from iact.core.language.variables import Value, mentions, rename, text_value
+from iact.core.modules.reading import exit_status
+from iact.core.plan.commands import (
     AskModel,
     Assessed,
     Notice,
@@ -31,13 +31,13 @@ from core.plan.commands import (
     TakeOver,
     Trust,
 )
-from core.plan.forms import node_to_json, read_plan
-from core.plan.limits import Limits
-from core.plan.machine import PlanMachine
-from core.plan.model import WORK, Node, PlanError, PlanExtension, PlanVersion
-from core.plan.modes.registry import make_mode
-from core.plan.refs import MissingField, resolve
-from core.plan.seams import (
+from iact.core.plan.forms import node_to_json, read_plan
+from iact.core.plan.limits import Limits
+from iact.core.plan.machine import PlanMachine
+from iact.core.plan.model import WORK, Node, PlanError, PlanExtension, PlanVersion
+from iact.core.plan.modes.registry import make_mode
+from iact.core.plan.refs import MissingField, resolve
+from iact.core.plan.seams import (
     Failure,
     FailureKind,
     Firing,
@@ -47,29 +47,29 @@ from core.plan.seams import (
     QuestionKind,
     Success,
 )
-from core.plan.state import NodeChange, NodeRecord
-from core.ports import JSON
-from core.rates import Rate
-from core.records import plans as said
-from core.records.calls import ClearanceAnswer, Result
-from core.records.control import Cancel, Inject
-from core.records.dialogue import Discard, Reply, Spawn
-from core.records.kinds import FORMAT
-from core.records.parts import Tokens, Wait
-from core.records.record import Record
-from core.records.session import Notice as SaidNotice
-from core.tree import budget, origin
-from core.tree.agent import Agent, Pending
-from core.tree.checking import expect, expect_said
-from core.tree.interpret import has_output, result_value
-from core.tree.mail import Incoming
-from core.tree.mismatch import mismatch
-from core.tree.plan_aim import Functions, copied_in, judge_in
-from core.tree.plan_firing import fire
-from core.tree.plan_report import answer_of, diagnosis_of, ending_from, ending_of, reply_of, report
-from core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, Settled, seconds, variable_of
-from core.tree.plan_telling import briefing_of, read_of_briefing
-from core.tree.tree import Tree
+from iact.core.plan.state import NodeChange, NodeRecord
+from iact.core.ports import JSON
+from iact.core.rates import Rate
+from iact.core.records import plans as said
+from iact.core.records.calls import ClearanceAnswer, Result
+from iact.core.records.control import Cancel, Inject
+from iact.core.records.dialogue import Discard, Reply, Spawn
+from iact.core.records.kinds import FORMAT
+from iact.core.records.parts import Tokens, Wait
+from iact.core.records.record import Record
+from iact.core.records.session import Notice as SaidNotice
+from iact.core.tree import budget, origin
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.checking import expect, expect_said
+from iact.core.tree.interpret import has_output, result_value
+from iact.core.tree.mail import Incoming
+from iact.core.tree.mismatch import mismatch
+from iact.core.tree.plan_aim import Functions, copied_in, judge_in
+from iact.core.tree.plan_firing import fire
+from iact.core.tree.plan_report import answer_of, diagnosis_of, ending_from, ending_of, reply_of, report
+from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, Settled, seconds, variable_of
+from iact.core.tree.plan_telling import briefing_of, read_of_briefing
+from iact.core.tree.tree import Tree
 
 _NEVER: Final = float("inf")
 _BY_USER: Final = "The user cancelled this work."

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from core.context import history
-from core.context.history import prompt_digest
-from core.context.prompt import STANDARD
-from core.gate.grant import Grant
-from core.gate.policy_file import policy_from_json
-from core.modules.manifest import Manifest
-from core.modules.registry import Loaded
-from core.records.kinds import FORMAT
-from core.records.parts import RoleTerms
-from core.records.record import Record
-from core.records.session import Fork, Migrate, Module, Open
-from core.tree import apply_plan
-from core.tree.agent import Agent
-from core.tree.agent_context import AgentContext
-from core.tree.checking import expect, expect_content
-from core.tree.mail import Incoming
-from core.tree.pending import LiveFolder
-from core.tree.roles import Role
-from core.tree.tree import Tree
+from iact.core.context import history
+from iact.core.context.history import prompt_digest
+from iact.core.context.prompt import STANDARD
+from iact.core.gate.grant import Grant
+from iact.core.gate.policy_file import policy_from_json
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.registry import Loaded
+from iact.core.records.kinds import FORMAT
+from iact.core.records.parts import RoleTerms
+from iact.core.records.record import Record
+from iact.core.records.session import Fork, Migrate, Module, Open
+from iact.core.tree import apply_plan
+from iact.core.tree.agent import Agent
+from iact.core.tree.agent_context import AgentContext
+from iact.core.tree.checking import expect, expect_content
+from iact.core.tree.mail import Incoming
+from iact.core.tree.pending import LiveFolder
+from iact.core.tree.roles import Role
+from iact.core.tree.tree import Tree
 
 _LATER: Final = frozenset({"fork"})
 """The label of files that came with a fork as they were when it was made, and not as its records have them."""

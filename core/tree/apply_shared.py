@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.gate.provenance import NOTHING, Labels
-from core.language.actions import ActionSpec
-from core.records.calls import Call, Result
-from core.records.parts import ModuleState
-from core.records.record import Record
-from core.tree import origin
-from core.tree.agent import Agent, Pending
-from core.tree.tree import Tree
+from iact.core.gate.provenance import NOTHING, Labels
+from iact.core.language.actions import ActionSpec
+from iact.core.records.calls import Call, Result
+from iact.core.records.parts import ModuleState
+from iact.core.records.record import Record
+from iact.core.tree import origin
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.tree import Tree
 
 _NAMES: Final = "DEPLOY"
 """The action by which an agent gives a module its name."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core.context.tail import Told
-from core.context.tokens import Calibration, estimate, estimate_messages
-from core.gate.provenance import join
-from core.language.scanner import Block, scan
-from core.ports import ChatMessage, Usage
-from core.records.dialogue import Generation, LastTurn
-from core.records.parts import Tokens
-from core.records.record import Record
-from core.tree import origin
-from core.tree.agent import Agent
-from core.tree.checking import expect
-from core.tree.fitting import own_reply
-from core.tree.inputs import documented, labels_shown, noted, opening_specs, prepare
-from core.tree.prepared import Prepared
-from core.tree.tree import Tree
+from iact.core.context.tail import Told
+from iact.core.context.tokens import Calibration, estimate, estimate_messages
+from iact.core.gate.provenance import join
+from iact.core.language.scanner import Block, scan
+from iact.core.ports import ChatMessage, Usage
+from iact.core.records.dialogue import Generation, LastTurn
+from iact.core.records.parts import Tokens
+from iact.core.records.record import Record
+from iact.core.tree import origin
+from iact.core.tree.agent import Agent
+from iact.core.tree.checking import expect
+from iact.core.tree.fitting import own_reply
+from iact.core.tree.inputs import documented, labels_shown, noted, opening_specs, prepare
+from iact.core.tree.prepared import Prepared
+from iact.core.tree.tree import Tree
 
 
 def answered(tree: Tree, agent: Agent, made: Generation, last: LastTurn) -> Prepared:

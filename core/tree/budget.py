@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from core.records.dialogue import LastTurn
-from core.tree.agent import Agent
-from core.tree.tree import Tree
+from iact.core.records.dialogue import LastTurn
+from iact.core.tree.agent import Agent
+from iact.core.tree.tree import Tree
 
 _SYNC: Final = 0.9
 """Share of what a caller has left that a child gets while its caller waits for it."""

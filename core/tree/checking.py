@@ -6,16 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from core.language import labels
-from core.language.actions import ActionSpec
-from core.ports import JSON
-from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
-from core.records.codec import encode_fields
-from core.records.content import Content
-from core.records.record import Record
-from core.tree.agent import Agent, Pending
-from core.tree.mismatch import mismatch
-from core.tree.tree import Tree
+from iact.core.language import labels
+from iact.core.language.actions import ActionSpec
+from iact.core.ports import JSON
+from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
+from iact.core.records.codec import encode_fields
+from iact.core.records.content import Content
+from iact.core.records.record import Record
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.mismatch import mismatch
+from iact.core.tree.tree import Tree
 
 OfAction: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select
 """What is said of one action."""

@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
-from core.errors import ReplayMismatch
-from core.gate.clearance import ClearanceRequest
-from core.gate.gate import Answer, Authority, CallRequest, Denial, Question, Ticket, consider, settle
-from core.gate.judge import Impact, judge_call
-from core.gate.rate import Tally
-from core.language.grammar import Bound
-from core.ports import JSON
-from core.records.calls import ClearanceAnswer, ClearanceAsk, Gate
-from core.records.parts import AttachedValue, ClearanceRule
-from core.records.record import Record
-from core.tree.agent import Agent, Pending
-from core.tree.interpret import whole_digest_of
-from core.tree.origin import provenance_of
-from core.tree.tree import Tree
+from iact.core.errors import ReplayMismatch
+from iact.core.gate.clearance import ClearanceRequest
+from iact.core.gate.gate import Answer, Authority, CallRequest, Denial, Question, Ticket, consider, settle
+from iact.core.gate.judge import Impact, judge_call
+from iact.core.gate.rate import Tally
+from iact.core.language.grammar import Bound
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Gate
+from iact.core.records.parts import AttachedValue, ClearanceRule
+from iact.core.records.record import Record
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.interpret import whole_digest_of
+from iact.core.tree.origin import provenance_of
+from iact.core.tree.tree import Tree
 
 Asked = Literal["person", "endpoint"]
 """Whom a question is put to."""

@@ -6,14 +6,14 @@ whoever verifies builds the same context and counts it again.
 
 from __future__ import annotations
 
-from core.context.tokens import estimate
-from core.records.dialogue import Draw
-from core.records.record import Record
-from core.tree import budget
-from core.tree.agent import Agent
-from core.tree.checking import expect
-from core.tree.inputs import choose_notes, compose
-from core.tree.tree import Tree
+from iact.core.context.tokens import estimate
+from iact.core.records.dialogue import Draw
+from iact.core.records.record import Record
+from iact.core.tree import budget
+from iact.core.tree.agent import Agent
+from iact.core.tree.checking import expect
+from iact.core.tree.inputs import choose_notes, compose
+from iact.core.tree.tree import Tree
 
 
 def draw(tree: Tree, agent: Agent, record: Record, said: Draw) -> None:

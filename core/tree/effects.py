@@ -14,21 +14,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from core.errors import ReplayMismatch
-from core.gate.effects import Effect, highest, rate
-from core.gate.gate import ASK_FROM
-from core.gate.provenance import join
-from core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState
-from core.records.calls import Call, Effects, Held, Result, Settle
-from core.records.codec import Misfit, decode_list, encode_part
-from core.records.control import ApplyChanges, DropChanges
-from core.records.parts import Blob, Listed, PathChange, PathOutcome, PathState
-from core.records.record import Record
-from core.tree import origin
-from core.tree.agent import Agent, Pending
-from core.tree.checking import expect, expect_content
-from core.tree.pending import After, Intention, LiveFolder, PendingChange, Work
-from core.tree.tree import Tree
+from iact.core.errors import ReplayMismatch
+from iact.core.gate.effects import Effect, highest, rate
+from iact.core.gate.gate import ASK_FROM
+from iact.core.gate.provenance import join
+from iact.core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState
+from iact.core.records.calls import Call, Effects, Held, Result, Settle
+from iact.core.records.codec import Misfit, decode_list, encode_part
+from iact.core.records.control import ApplyChanges, DropChanges
+from iact.core.records.parts import Blob, Listed, PathChange, PathOutcome, PathState
+from iact.core.records.record import Record
+from iact.core.tree import origin
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.checking import expect, expect_content
+from iact.core.tree.pending import After, Intention, LiveFolder, PendingChange, Work
+from iact.core.tree.tree import Tree
 
 INLINE: Final = 16_384
 """Bytes of a list of changes or paths that stand in a record itself; a longer one is a blob."""

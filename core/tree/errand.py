@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from core.language import labels
-from core.language.actions import PLAN
-from core.language.grammar import Bound
-from core.plan.forms import goal_text
-from core.plan.modes import auto
-from core.ports import JSON
-from core.records.dialogue import Choose, Reply
-from core.records.parts import Tokens
-from core.tree.agent import Agent, Errand, Pending, Report
-from core.tree.tree import Tree
+from iact.core.language import labels
+from iact.core.language.actions import PLAN
+from iact.core.language.grammar import Bound
+from iact.core.plan.forms import goal_text
+from iact.core.plan.modes import auto
+from iact.core.ports import JSON
+from iact.core.records.dialogue import Choose, Reply
+from iact.core.records.parts import Tokens
+from iact.core.tree.agent import Agent, Errand, Pending, Report
+from iact.core.tree.tree import Tree
 
 _NOTED: Final = "The user had this worked on as a plan; you are told what was said, and what came of it."
 

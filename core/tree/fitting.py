@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.context.tokens import estimate
-from core.language import labels
-from core.language.variables import text_value
-from core.tree import origin
-from core.tree.agent import Agent
-from core.tree.tree import Tree
+from iact.core.context.tokens import estimate
+from iact.core.language import labels
+from iact.core.language.variables import text_value
+from iact.core.tree import origin
+from iact.core.tree.agent import Agent
+from iact.core.tree.tree import Tree
 
 _LEAST = 400
 """Characters that are left of each part, whatever comes of it."""

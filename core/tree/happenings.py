@@ -11,16 +11,16 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
-from core.ports import FragmentKind, Happening, Occasion
-from core.records.calls import Result
-from core.records.control import Inject
-from core.records.dialogue import Compress, Reply, Say
-from core.records.record import Record
-from core.records.session import Adopt
-from core.tree import origin
-from core.tree.adoption import FOREIGN
-from core.tree.apply import take_in
-from core.tree.tree import Tree
+from iact.core.ports import FragmentKind, Happening, Occasion
+from iact.core.records.calls import Result
+from iact.core.records.control import Inject
+from iact.core.records.dialogue import Compress, Reply, Say
+from iact.core.records.record import Record
+from iact.core.records.session import Adopt
+from iact.core.tree import origin
+from iact.core.tree.adoption import FOREIGN
+from iact.core.tree.apply import take_in
+from iact.core.tree.tree import Tree
 
 _FAILURE: Final = 300
 """Characters of an error that are remembered."""

@@ -10,22 +10,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from core.context.embeds import MOST, embedded, part
-from core.context.tail import changes, tail
-from core.gate.provenance import Labels, join
-from core.language import labels
-from core.language.actions import CORE_ACTIONS, PLAN, ActionSpec
-from core.language.scanner import scan
-from core.language.variables import Table, Value, rename, text_value
-from core.ports import Part
-from core.records.dialogue import LastTurn
-from core.records.parts import Seen
-from core.tree.agent import Agent
-from core.tree.fitting import fitted
-from core.tree.mail import Incoming
-from core.tree.offers import asks_for_plan, is_offered, touches
-from core.tree.prepared import Composed, Prepared, newest_message
-from core.tree.tree import Tree
+from iact.core.context.embeds import MOST, embedded, part
+from iact.core.context.tail import changes, tail
+from iact.core.gate.provenance import Labels, join
+from iact.core.language import labels
+from iact.core.language.actions import CORE_ACTIONS, PLAN, ActionSpec
+from iact.core.language.scanner import scan
+from iact.core.language.variables import Table, Value, rename, text_value
+from iact.core.ports import Part
+from iact.core.records.dialogue import LastTurn
+from iact.core.records.parts import Seen
+from iact.core.tree.agent import Agent
+from iact.core.tree.fitting import fitted
+from iact.core.tree.mail import Incoming
+from iact.core.tree.offers import asks_for_plan, is_offered, touches
+from iact.core.tree.prepared import Composed, Prepared, newest_message
+from iact.core.tree.tree import Tree
 
 _NOTES: Final = 3
 _LONG: Final = 20_000

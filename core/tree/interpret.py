@@ -15,26 +15,26 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Final
 
-from core.context.embeds import MOST, part
-from core.context.history import History
-from core.gate.gate import arguments_digest
-from core.gate.provenance import Labels, join
-from core.language import labels
-from core.language.actions import ActionSpec, Registry
-from core.language.grammar import Bound, Mistake, bind, split
-from core.language.scanner import Block
-from core.language.variables import NAME, Value, media_of, text_value
-from core.modules.reading import exit_status
-from core.ports import ChatMessage
-from core.records.calls import Result
-from core.records.parts import Artifact, Blob
-from core.records.record import Record
-from core.tree import loops, origin, plan_aim
-from core.tree.agent import Agent, Pending
-from core.tree.inputs import code_value
-from core.tree.offers import has_states
-from core.tree.recall import lines_in
-from core.tree.tree import Tree
+from iact.core.context.embeds import MOST, part
+from iact.core.context.history import History
+from iact.core.gate.gate import arguments_digest
+from iact.core.gate.provenance import Labels, join
+from iact.core.language import labels
+from iact.core.language.actions import ActionSpec, Registry
+from iact.core.language.grammar import Bound, Mistake, bind, split
+from iact.core.language.scanner import Block
+from iact.core.language.variables import NAME, Value, media_of, text_value
+from iact.core.modules.reading import exit_status
+from iact.core.ports import ChatMessage
+from iact.core.records.calls import Result
+from iact.core.records.parts import Artifact, Blob
+from iact.core.records.record import Record
+from iact.core.tree import loops, origin, plan_aim
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.inputs import code_value
+from iact.core.tree.offers import has_states
+from iact.core.tree.recall import lines_in
+from iact.core.tree.tree import Tree
 
 _NOTHING: Final = ActionSpec("", "", core=True)
 _SETTLED: Final = frozenset({"VAR", "SHOW", "COMPRESS"})

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.language import labels
-from core.language.variables import text_value
-from core.tree.agent import Agent
-from core.tree.guards import Repeats
+from iact.core.language import labels
+from iact.core.language.variables import text_value
+from iact.core.tree.agent import Agent
+from iact.core.tree.guards import Repeats
 
 WARN: Final = 3
 """Repetitions after which the agent is told."""

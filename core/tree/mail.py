@@ -6,10 +6,10 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from core.gate.provenance import NOTHING, Labels
-from core.language.scanner import Block
-from core.language.variables import Value
-from core.ports import Part
+from iact.core.gate.provenance import NOTHING, Labels
+from iact.core.language.scanner import Block
+from iact.core.language.variables import Value
+from iact.core.ports import Part
 
 
 @dataclass(frozen=True, slots=True)

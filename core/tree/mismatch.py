@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.errors import ReplayMismatch
-from core.records.record import Record
+from iact.core.errors import ReplayMismatch
+from iact.core.records.record import Record
 
 
 def mismatch(record: Record, what: str) -> ReplayMismatch:

@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from core.language import labels
-from core.language.actions import PLAN, ActionSpec
-from core.modules.manifest import Manifest
-from core.modules.outcome import StateChange
-from core.records.parts import ModuleState
-from core.tree.agent import Agent
-from core.tree.tree import Tree
+from iact.core.language import labels
+from iact.core.language.actions import PLAN, ActionSpec
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.outcome import StateChange
+from iact.core.records.parts import ModuleState
+from iact.core.tree.agent import Agent
+from iact.core.tree.tree import Tree
 
 _ABOUT_PLANS: Final = frozenset({"plan", "plans", "planning", "workflow", "steps", "parallel"})
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*•‣]|\(?\d{1,2}[.)、:]|[①-⑨])[ \t]*\S", re.MULTILINE)

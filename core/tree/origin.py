@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from core.gate.provenance import (
+from iact.core.gate.provenance import (
     MODEL,
     NOTHING,
     OWN,
@@ -25,13 +25,13 @@ from core.gate.provenance import (
     returned,
     untrusted,
 )
-from core.gate.rules import texts_of
-from core.language.actions import ActionSpec
-from core.language.grammar import Bound
-from core.ports import JSON
-from core.tree.agent import Agent, Pending
-from core.tree.shared import Holder
-from core.tree.tree import Tree
+from iact.core.gate.rules import texts_of
+from iact.core.language.actions import ActionSpec
+from iact.core.language.grammar import Bound
+from iact.core.ports import JSON
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.shared import Holder
+from iact.core.tree.tree import Tree
 
 OUTSIDE: Final = frozenset({"web", "browser"})
 """Shipped modules whose results come from outside, whatever they say about themselves."""

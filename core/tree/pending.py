@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core.gate.effects import Effect
-from core.gate.provenance import NOTHING, Labels
-from core.ports import FileChange, FileState
-from core.records.calls import Held
+from iact.core.gate.effects import Effect
+from iact.core.gate.provenance import NOTHING, Labels
+from iact.core.ports import FileChange, FileState
+from iact.core.records.calls import Held
 
 After = Literal["call", "person", "open"]
 """What the overlay was looked at after: a call, a person's wish to see, or opening the session."""

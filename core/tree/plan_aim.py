@@ -6,21 +6,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from core.errors import UsageError
-from core.gate.impact import RUNS_ON
-from core.gate.judge import judge_call
-from core.gate.writes import paths_written
-from core.language.actions import ActionSpec, Registry
-from core.language.grammar import Bound
-from core.plan.forms import read_plan
-from core.plan.model import Plan
-from core.plan.modes.auto import choose_for
-from core.plan.modes.registry import make_mode
-from core.plan.seams import FunctionInfo
-from core.plan.validate import check
-from core.ports import JSON
-from core.tree.agent import Agent, Pending
-from core.tree.tree import Tree
+from iact.core.errors import UsageError
+from iact.core.gate.impact import RUNS_ON
+from iact.core.gate.judge import judge_call
+from iact.core.gate.writes import paths_written
+from iact.core.language.actions import ActionSpec, Registry
+from iact.core.language.grammar import Bound
+from iact.core.plan.forms import read_plan
+from iact.core.plan.model import Plan
+from iact.core.plan.modes.auto import choose_for
+from iact.core.plan.modes.registry import make_mode
+from iact.core.plan.seams import FunctionInfo
+from iact.core.plan.validate import check
+from iact.core.ports import JSON
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.tree import Tree
 
 DEFAULT_MODE: Final = "static"
 

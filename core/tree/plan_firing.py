@@ -10,23 +10,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from core.gate.provenance import PICKED
-from core.language.actions import CALL, ActionSpec
-from core.language.grammar import Bound
-from core.language.variables import Value, text_value
-from core.models.roles import FAST
-from core.modules.whose import of_step
-from core.plan.model import Node
-from core.plan.refs import MissingField, resolve
-from core.plan.seams import Failure, Firing
-from core.plan.validate import parameter_faults
-from core.ports import JSON
-from core.records.plans import Fire
-from core.tree import origin
-from core.tree.agent import Agent, Pending
-from core.tree.plan_run import Owed, PlanRun
-from core.tree.plan_telling import task_of
-from core.tree.tree import Tree
+from iact.core.gate.provenance import PICKED
+from iact.core.language.actions import CALL, ActionSpec
+from iact.core.language.grammar import Bound
+from iact.core.language.variables import Value, text_value
+from iact.core.models.roles import FAST
+from iact.core.modules.whose import of_step
+from iact.core.plan.model import Node
+from iact.core.plan.refs import MissingField, resolve
+from iact.core.plan.seams import Failure, Firing
+from iact.core.plan.validate import parameter_faults
+from iact.core.ports import JSON
+from iact.core.records.plans import Fire
+from iact.core.tree import origin
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.plan_run import Owed, PlanRun
+from iact.core.tree.plan_telling import task_of
+from iact.core.tree.tree import Tree
 
 
 def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending, Owed] | Failure:

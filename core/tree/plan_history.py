@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
-from core.plan.forms import version_from_json
-from core.plan.model import PlanError, PlanVersion
-from core.plan.seams import QuestionKind, Success
-from core.plan.state import NodeChange, PlanState
-from core.plan.states import IllegalTransition
-from core.records.plans import Ask, Node
-from core.records.record import Record
-from core.tree.mismatch import mismatch
+from iact.core.plan.forms import version_from_json
+from iact.core.plan.model import PlanError, PlanVersion
+from iact.core.plan.seams import QuestionKind, Success
+from iact.core.plan.state import NodeChange, PlanState
+from iact.core.plan.states import IllegalTransition
+from iact.core.records.plans import Ask, Node
+from iact.core.records.record import Record
+from iact.core.tree.mismatch import mismatch
 
 
 @dataclass(slots=True)

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from core.language import labels
-from core.plan.contracts import as_text
-from core.plan.model import WORK
-from core.plan.result import PlanResult, node_json, versions_json
-from core.plan.state import NodeRecord
-from core.plan.states import Cause
-from core.ports import JSON
-from core.records.dialogue import Reply
-from core.records.parts import Diagnosis
-from core.tree.agent import Agent
-from core.tree.plan_run import Ending, PlanRun, variable_of
-from core.tree.tree import Tree
+from iact.core.language import labels
+from iact.core.plan.contracts import as_text
+from iact.core.plan.model import WORK
+from iact.core.plan.result import PlanResult, node_json, versions_json
+from iact.core.plan.state import NodeRecord
+from iact.core.plan.states import Cause
+from iact.core.ports import JSON
+from iact.core.records.dialogue import Reply
+from iact.core.records.parts import Diagnosis
+from iact.core.tree.agent import Agent
+from iact.core.tree.plan_run import Ending, PlanRun, variable_of
+from iact.core.tree.tree import Tree
 
 _SHOWN: Final = 4000
 """Characters of one result in the message to the caller; the variable holds all of it."""

@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from core.gate.provenance import NOTHING, Labels
-from core.language.variables import Value
-from core.plan.machine import PlanMachine
-from core.plan.model import WORK
-from core.plan.model import Plan as Steps
-from core.plan.result import Status
-from core.plan.seams import Outcome, Question
-from core.plan.state import NodeRecord, PlanState
-from core.ports import JSON
-from core.records.parts import PlanTerms
-from core.records.plans import Extend, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
-from core.records.session import Notice
-from core.tree.mail import Incoming
-from core.tree.plan_history import History
+from iact.core.gate.provenance import NOTHING, Labels
+from iact.core.language.variables import Value
+from iact.core.plan.machine import PlanMachine
+from iact.core.plan.model import WORK
+from iact.core.plan.model import Plan as Steps
+from iact.core.plan.result import Status
+from iact.core.plan.seams import Outcome, Question
+from iact.core.plan.state import NodeRecord, PlanState
+from iact.core.ports import JSON
+from iact.core.records.parts import PlanTerms
+from iact.core.records.plans import Extend, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
+from iact.core.records.session import Notice
+from iact.core.tree.mail import Incoming
+from iact.core.tree.plan_history import History
 
 BUG: Final = "An internal error ended this agent's work; the log has it."
 """What is said of work that a bug of ours ended."""

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from core.gate.provenance import Labels, join
-from core.language.grammar import Bound
-from core.language.labels import clean, describe
-from core.language.variables import Value, text_value
-from core.plan import questions
-from core.plan.briefing import SHORT, Briefing, Known
-from core.plan.contracts import as_text
-from core.plan.model import Node
-from core.ports import JSON
-from core.tree import origin
-from core.tree.agent import Agent
-from core.tree.plan_run import PlanRun, variable_of
-from core.tree.tree import Tree
+from iact.core.gate.provenance import Labels, join
+from iact.core.language.grammar import Bound
+from iact.core.language.labels import clean, describe
+from iact.core.language.variables import Value, text_value
+from iact.core.plan import questions
+from iact.core.plan.briefing import SHORT, Briefing, Known
+from iact.core.plan.contracts import as_text
+from iact.core.plan.model import Node
+from iact.core.ports import JSON
+from iact.core.tree import origin
+from iact.core.tree.agent import Agent
+from iact.core.tree.plan_run import PlanRun, variable_of
+from iact.core.tree.tree import Tree
 
 _BYTES_PER_SIGN: Final = 4
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.language.scanner import Scan
-from core.language.variables import Table
-from core.ports import ChatMessage, Part
-from core.records.dialogue import LastTurn
-from core.records.parts import Seen
+from iact.core.language.scanner import Scan
+from iact.core.language.variables import Table
+from iact.core.ports import ChatMessage, Part
+from iact.core.records.dialogue import LastTurn
+from iact.core.records.parts import Seen
 
 
 @dataclass(frozen=True, slots=True)

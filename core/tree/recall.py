@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from core.language import labels
-from core.ports import Recalled
-from core.records.parts import Memory
+from iact.core.language import labels
+from iact.core.ports import Recalled
+from iact.core.records.parts import Memory
 
 _LINE: Final = 700
 """Characters of one line."""

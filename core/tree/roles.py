@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core.context.history import prompt_digest
-from core.context.prompt import STANDARD
-from core.ports import ChatMessage, Medium, ModelProfile, StaticPrompt
-from core.records.parts import Example, OwnPrompt, RoleTerms
+from iact.core.context.history import prompt_digest
+from iact.core.context.prompt import STANDARD
+from iact.core.ports import ChatMessage, Medium, ModelProfile, StaticPrompt
+from iact.core.records.parts import Example, OwnPrompt, RoleTerms
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from core.gate.wording import could_have, wrote
+from iact.core.gate.wording import could_have, wrote
 
 
 class Said:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.errors import IactError, JournalCorrupt
-from core.records.record import Record
+from iact.core.errors import IactError, JournalCorrupt
+from iact.core.records.record import Record
 
 STUMBLES: Final = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.gate.provenance import NOTHING, Labels
+from iact.core.gate.provenance import NOTHING, Labels
 
 Holder = tuple[str, str]
 """What keeps what it is given: a module, and the agent whose alone that is (empty: all agents')."""

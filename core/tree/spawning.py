@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.language.grammar import Bound
-from core.records.codec import decode
-from core.records.dialogue import Spawn
-from core.records.record import Record
-from core.tree.agent import Agent, Pending
-from core.tree.checking import expect, expect_content
-from core.tree.interpret import argument_text
-from core.tree.plan_aim import patterns_of, plan_fields
-from core.tree.tree import Tree
+from iact.core.language.grammar import Bound
+from iact.core.records.codec import decode
+from iact.core.records.dialogue import Spawn
+from iact.core.records.record import Record
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.checking import expect, expect_content
+from iact.core.tree.interpret import argument_text
+from iact.core.tree.plan_aim import patterns_of, plan_fields
+from iact.core.tree.tree import Tree
 
 
 def child_spawn(caller: Agent, bound: Bound) -> Spawn:

@@ -34,12 +34,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Result, Select
-from core.records.control import Inject, Pause, RaiseBudget, Resume, StartPlan
-from core.records.dialogue import Choose, Reply, Say, Turn
-from core.records.record import Record
-from core.tree.agent import Agent, AgentState
-from core.tree.tree import Tree
+from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Result, Select
+from iact.core.records.control import Inject, Pause, RaiseBudget, Resume, StartPlan
+from iact.core.records.dialogue import Choose, Reply, Say, Turn
+from iact.core.records.record import Record
+from iact.core.tree.agent import Agent, AgentState
+from iact.core.tree.tree import Tree
 
 Event = Literal[
     "message",

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from core.context.tail import Layout
-from core.context.tokens import Calibration, weight
-from core.gate.clearance import Remembered
-from core.gate.grant import Grant
-from core.gate.hosts import Hosts
-from core.gate.policy import Policy
-from core.gate.rate import Tally
-from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
-from core.modules.registry import Loaded, specs_of
-from core.ports import ChatMessage, Usage
-from core.records.kinds import FORMAT
-from core.records.parts import Bounds
-from core.tree.agent import Act, Agent, AgentState, ChooseWay, End, Execute, Pending, Relay, Step, Think
-from core.tree.pending import LiveFolder, PendingChange
-from core.tree.prepared import Foreseen, Stamp
-from core.tree.roles import Role
-from core.tree.said import Said
-from core.tree.shared import Shared
+from iact.core.context.tail import Layout
+from iact.core.context.tokens import Calibration, weight
+from iact.core.gate.clearance import Remembered
+from iact.core.gate.grant import Grant
+from iact.core.gate.hosts import Hosts
+from iact.core.gate.policy import Policy
+from iact.core.gate.rate import Tally
+from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
+from iact.core.modules.registry import Loaded, specs_of
+from iact.core.ports import ChatMessage, Usage
+from iact.core.records.kinds import FORMAT
+from iact.core.records.parts import Bounds
+from iact.core.tree.agent import Act, Agent, AgentState, ChooseWay, End, Execute, Pending, Relay, Step, Think
+from iact.core.tree.pending import LiveFolder, PendingChange
+from iact.core.tree.prepared import Foreseen, Stamp
+from iact.core.tree.roles import Role
+from iact.core.tree.said import Said
+from iact.core.tree.shared import Shared
 
 
 class Tree:

@@ -10,16 +10,16 @@ import hashlib
 import re
 from typing import Final
 
-from core.errors import UsageError
-from core.language.variables import Table, Value
-from core.records.dialogue import Upload
-from core.records.parts import Blob
-from core.records.record import Record
-from core.tree import origin
-from core.tree.agent import Agent
-from core.tree.checking import expect
-from core.tree.mail import Incoming
-from core.tree.tree import Tree
+from iact.core.errors import UsageError
+from iact.core.language.variables import Table, Value
+from iact.core.records.dialogue import Upload
+from iact.core.records.parts import Blob
+from iact.core.records.record import Record
+from iact.core.tree import origin
+from iact.core.tree.agent import Agent
+from iact.core.tree.checking import expect
+from iact.core.tree.mail import Incoming
+from iact.core.tree.tree import Tree
 
 LARGEST: Final = 32 << 20
 """Bytes of one file."""

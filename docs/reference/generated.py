@@ -20,8 +20,8 @@ from pydantic_core import PydanticUndefined
 import iact.settings
 import web.commands
 import web.messages
-from core.language.actions import CORE_ACTIONS, ActionSpec
 from iact.cli import build_parser
+from iact.core.language.actions import CORE_ACTIONS, ActionSpec
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal, Union, get_args, get_origin
 
-from core.ports import JSON
-from core.records import calls, control, dialogue, plans, session
-from core.records.codec import Field, Layout, layout_of, members_of
-from core.records.content import Content
-from core.records.kinds import CLASSES, FORMAT
+from iact.core.ports import JSON
+from iact.core.records import calls, control, dialogue, plans, session
+from iact.core.records.codec import Field, Layout, layout_of, members_of
+from iact.core.records.content import Content
+from iact.core.records.kinds import CLASSES, FORMAT
 
 PAGE: Final = Path(__file__).with_suffix(".md")
 TYPES: Final = PAGE.parents[2] / "web" / "static" / "js" / "records.js"

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from core.tree.states import LATCHES, TRANSITIONS, Transition
+from iact.core.tree.states import LATCHES, TRANSITIONS, Transition
 
 PAGE: Final = Path(__file__).with_suffix(".md")
 

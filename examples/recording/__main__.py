@@ -1,4 +1,4 @@
-"""Records the examples anew: `python -m examples.recording [NAME…]`, or `make examples`.
+"""Records the examples anew: `python -m iact.examples.recording [NAME…]`, or `make examples`.
 
 Every scene is played on the running product (`iact serve`, real containers) with the scripted endpoint of the tests
 in place of a model. A journal holds every context's digest, so a change of a prompt, a label or a rule means that
@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from core.session.journals import JOURNAL
-from examples import EXAMPLES, HERE
-from examples.recording import (
+from iact.core.session.journals import JOURNAL
+from iact.examples import EXAMPLES, HERE
+from iact.examples.recording import (
     analysis,
     bugfix,
     cleaned,
@@ -70,7 +70,7 @@ def record(name: str) -> None:
 
 def main() -> int:
     """Record those that are named, or all."""
-    parser = argparse.ArgumentParser(prog="python -m examples.recording", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m iact.examples.recording", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SCENES))
     for name in parser.parse_args().names or [one.name for one in EXAMPLES]:
         record(name)

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 
 MODULES: Final = Path(__file__).parent / "modules"
 

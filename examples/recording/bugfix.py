@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 
 QUESTION: Final = '''\
 Customers pay in instalments, and at times a cent is missing. Here is the code, and the test that somebody wrote for it.

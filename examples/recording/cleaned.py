@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 
 QUESTION: Final = (
     "Three of us wrote down the temperature in our greenhouse, each in their own way. Can you make one clean table of it, "

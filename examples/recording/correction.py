@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import PATIENCE, performed
+from iact.examples.recording.stage import PATIENCE, performed
 from tests.endpoint import Gate, Reply, Script
 
 QUESTION: Final = """\

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 
 QUESTION: Final = '''\
 People are logged out after a minute, though a session should last an hour. Here is the code with its test, and the page

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 from tests.endpoint import Gate, Reply, Script
 
 MODULES: Final = Path(__file__).parent / "modules"

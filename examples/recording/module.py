@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 
 QUESTION: Final = (
     "Suppliers send us lists of article numbers (EAN-13), and often a digit is wrong. I need something that "

@@ -11,7 +11,7 @@ import random
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 
 STORE: Final = """\
 ```files.write path=sensor.csv content=$sensor_csv

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 
 FILES: Final = """\
 I put the files where they belong.

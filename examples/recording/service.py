@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from examples.recording.stage import performed
+from iact.examples.recording.stage import performed
 from tests.endpoint import Request
 
 QUESTION: Final = (

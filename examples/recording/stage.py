@@ -9,7 +9,7 @@ from pathlib import Path
 
 from websockets.sync.client import ClientConnection
 
-from core.records.calls import ClearanceAsk
+from iact.core.records.calls import ClearanceAsk
 from tests.acceptance.product import Product, Server, acknowledged, until
 from tests.acceptance.test_scenes import Spoken, served
 from tests.endpoint import Endpoint, Reply, Script

@@ -11,10 +11,10 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from core.errors import IactError, UsageError, lone
 from iact import terminal
 from iact.cli.options import Command
 from iact.cli.parser import build_parser
+from iact.core.errors import IactError, UsageError, lone
 
 __all__ = ["build_parser", "main"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from core.errors import UsageError
-from core.ports import JSON
-from core.records.ways import WAYS
 from iact.cli.options import PLAN_FIRST, WAY, Command, Commands, message
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+from iact.core.records.ways import WAYS
 
 if TYPE_CHECKING:
     from iact.settings import Settings

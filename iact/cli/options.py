@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from core.errors import UsageError
+from iact.core.errors import UsageError
 
 if TYPE_CHECKING:
     from iact.settings import Settings

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from core.records.ways import WAYS
 from iact.cli.controls import add_controls
 from iact.cli.gate import add_gate
 from iact.cli.journals import add_journals
@@ -17,6 +16,7 @@ from iact.cli.modules import add_modules
 from iact.cli.options import INTENTS, PLAN_FIRST, SCOPE, WAY, Commands, count, message
 from iact.cli.plans import add_plans
 from iact.cli.sessions import add_sessions
+from iact.core.records.ways import WAYS
 
 if TYPE_CHECKING:
     from iact.settings import Settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from core.records.ways import PLAN_WAYS
 from iact.cli.options import INTENTS, SCOPE, Command, Commands, Group, count
+from iact.core.records.ways import PLAN_WAYS
 
 if TYPE_CHECKING:
     from iact.settings import Settings

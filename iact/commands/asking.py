@@ -13,14 +13,14 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from core.characters import escaped
-from core.errors import UsageError
-from core.ports import JSON
-from core.records.calls import ClearanceAnswer, ClearanceAsk, Result
-from core.records.hosts import HostAnswer, HostAsk, rule_of
-from core.records.record import Record
-from core.session.hosts import Lasts
-from core.session.session import Session
+from iact.core.characters import escaped
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Result
+from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
+from iact.core.records.record import Record
+from iact.core.session.hosts import Lasts
+from iact.core.session.session import Session
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways for exactly this call, [N]o: "
 _START: Final = "Start this plan? [y]es, [N]o (cancels it): "

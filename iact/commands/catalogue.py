@@ -14,15 +14,15 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from core.errors import IactError, ModuleLost, UsageError
-from core.ports import JSON
-from core.session.catalogue import Known, ModuleCatalogue
-from core.session.source import names_image, source_of
 from iact.commands import remote
+from iact.core.errors import IactError, ModuleLost, UsageError
+from iact.core.ports import JSON
+from iact.core.session.catalogue import Known, ModuleCatalogue
+from iact.core.session.source import names_image, source_of
 from iact.doctor import checks
+from iact.sandbox import open_host
 from iact.settings import Settings
 from iact.wiring import make_data_directory
-from sandbox import open_host
 
 
 def list_modules(settings: Settings, *, as_json: bool) -> int:

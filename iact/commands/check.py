@@ -19,12 +19,12 @@ from typing import Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from core.errors import IactError, ModuleFault, ModuleLost, SandboxUnavailable, UsageError
-from core.session.catalogue import check_manifest
-from core.session.source import read_source
+from iact.core.errors import IactError, ModuleFault, ModuleLost, SandboxUnavailable, UsageError
+from iact.core.session.catalogue import check_manifest
+from iact.core.session.source import read_source
+from iact.sandbox import BubblewrapHost, DockerHost
+from iact.sandbox.module_versions import ModuleVersions
 from iact.settings import Settings
-from sandbox import BubblewrapHost, DockerHost
-from sandbox.module_versions import ModuleVersions
 
 Make = Callable[..., DockerHost | BubblewrapHost]
 """Makes a host on a data directory."""

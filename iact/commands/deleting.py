@@ -12,12 +12,12 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
-from core.errors import UsageError
-from core.ports import JSON
-from core.session.clock import SystemClock
-from core.session.deletion import Deletion, Done
-from core.session.store import SessionStore
 from iact.commands.remote import ask_server
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+from iact.core.session.clock import SystemClock
+from iact.core.session.deletion import Deletion, Done
+from iact.core.session.store import SessionStore
 from iact.settings import Settings
 
 

@@ -13,16 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
 
-from core.errors import SandboxError, UsageError
-from core.ports import JSON
-from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
-from core.records.record import Record
-from core.session.catalogue import Known, ModuleCatalogue
-from core.session.journals import read_records
-from core.session.policy import read_policies
-from core.session.verdict import CallVerdict, module_of, verdict_on
+from iact.core.errors import SandboxError, UsageError
+from iact.core.ports import JSON
+from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
+from iact.core.records.record import Record
+from iact.core.session.catalogue import Known, ModuleCatalogue
+from iact.core.session.journals import read_records
+from iact.core.session.policy import read_policies
+from iact.core.session.verdict import CallVerdict, module_of, verdict_on
+from iact.sandbox import open_host
 from iact.settings import Settings
-from sandbox import open_host
 
 _ASKED: Final = ("to", "rule", "reason", "provenance", "read")
 """What `explain` repeats of a question."""

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.errors import UsageError
-from core.session.hosts import keep_hosts, kept_hosts
-from core.session.policy import read_policies
+from iact.core.errors import UsageError
+from iact.core.session.hosts import keep_hosts, kept_hosts
+from iact.core.session.policy import read_policies
+from iact.sandbox.catalogue import Catalogue
 from iact.settings import Settings
 from iact.wiring import make_data_directory
-from sandbox.catalogue import Catalogue
 
 Row = dict[str, str]
 

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from core.errors import UsageError
+from iact.core.errors import UsageError
+from iact.sandbox import build
+from iact.sandbox.images import workshop
+from iact.sandbox.images.workshop import PROFILES, Profile
 from iact.settings import Settings
 from iact.wiring import make_data_directory
-from sandbox import build
-from sandbox.images import workshop
-from sandbox.images.workshop import PROFILES, Profile
 
 _ANSWERS: Final[dict[str, tuple[Profile, ...]]] = {
     "": (),

@@ -9,25 +9,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import examples
-from core.errors import UsageError
-from core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
-from core.records.control import Inject, Lockdown, SetIntent
-from core.records.dialogue import Discard, Draw, Reply, Spawn
-from core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
-from core.records.plans import Ask, Extend, Fire, Node, Plan
-from core.records.record import Record
-from core.records.session import Epoch, Fork, Module, Open
-from core.session.journals import Integrity, Tail, check_integrity, journal_file
-from core.session.plans import PlanView
-from core.session.replay import context as read_context
-from core.session.replay import replay as read_replay
-from core.session.store import SessionStore
-from core.session.view import NodeView
-from core.session.waterfall import waterfall
+from iact import examples
+from iact.core.errors import UsageError
+from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
+from iact.core.records.control import Inject, Lockdown, SetIntent
+from iact.core.records.dialogue import Discard, Draw, Reply, Spawn
+from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
+from iact.core.records.plans import Ask, Extend, Fire, Node, Plan
+from iact.core.records.record import Record
+from iact.core.records.session import Epoch, Fork, Module, Open
+from iact.core.session.journals import Integrity, Tail, check_integrity, journal_file
+from iact.core.session.plans import PlanView
+from iact.core.session.replay import context as read_context
+from iact.core.session.replay import replay as read_replay
+from iact.core.session.store import SessionStore
+from iact.core.session.view import NodeView
+from iact.core.session.waterfall import waterfall
 from iact.settings import Settings
-from web.timeline import timeline_fields
-from web.visible import visible, without_escapes
+from iact.web.timeline import timeline_fields
+from iact.web.visible import visible, without_escapes
 
 _WIDTH: Final = 160
 """Characters of what a record says, in a line about it."""

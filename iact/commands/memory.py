@@ -11,9 +11,9 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from core.errors import UsageError
-from core.ports import JSON, Memory
 from iact.commands.remote import ask_server
+from iact.core.errors import UsageError
+from iact.core.ports import JSON, Memory
 from iact.memory import USER, open_memory
 from iact.settings import Settings
 

@@ -13,19 +13,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from core.errors import IactError, SandboxError, UsageError
-from core.ports import JSON
-from core.session.catalogue import Known
-from core.session.journals import journal_file, names_journal
-from core.session.plans import StepView, WrittenPlan
-from core.session.policy import read_policies
-from core.session.replay import replay
-from core.session.templates import Templates
 from iact.commands import catalogue, journals, remote
 from iact.commands.asking import Asking
 from iact.commands.plan_drawing import draw, edges_of, layers_of
 from iact.commands.plan_drawing import explain as in_words
 from iact.commands.run import show_progress
+from iact.core.errors import IactError, SandboxError, UsageError
+from iact.core.ports import JSON
+from iact.core.session.catalogue import Known
+from iact.core.session.journals import journal_file, names_journal
+from iact.core.session.plans import StepView, WrittenPlan
+from iact.core.session.policy import read_policies
+from iact.core.session.replay import replay
+from iact.core.session.templates import Templates
 from iact.settings import Settings
 from iact.wiring import open_runtime
 

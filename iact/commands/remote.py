@@ -19,14 +19,14 @@ from typing import Final, TypeAlias
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from core.errors import IactError, UsageError
-from core.ports import JSON
-from core.records.control import Reword
-from core.session.journals import read_records
-from core.session.store import SessionStore
 from iact import address
+from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
+from iact.core.records.control import Reword
+from iact.core.session.journals import read_records
+from iact.core.session.store import SessionStore
 from iact.settings import Settings
-from web.limits import MAX_MESSAGE
+from iact.web.limits import MAX_MESSAGE
 
 Frame: TypeAlias = Mapping[str, JSON]
 """One message of the protocol."""

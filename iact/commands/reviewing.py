@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from core.errors import IactError
-from core.session.effects import Settled
-from core.session.review import Row
-from core.session.session import Session
 from iact.commands.reviews import count_all, how, listing
+from iact.core.errors import IactError
+from iact.core.session.effects import Settled
+from iact.core.session.review import Row
+from iact.core.session.session import Session
 
 _MOST: Final = 40
 """So many paths are listed; the rest is counted."""

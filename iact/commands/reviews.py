@@ -11,17 +11,17 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from core.errors import UsageError
-from core.ports import JSON
-from core.session.effects import Effects
-from core.session.review import Row, counts
-from core.session.store import SessionStore
 from iact.address import NoServer
 from iact.commands import remote
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+from iact.core.session.effects import Effects
+from iact.core.session.review import Row, counts
+from iact.core.session.store import SessionStore
+from iact.sandbox.live import open_live
 from iact.settings import Settings
 from iact.terminal import print_exactly
-from sandbox.live import open_live
-from web.records import Fields
+from iact.web.records import Fields
 
 _Result = TypeVar("_Result")
 

@@ -10,20 +10,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from core.errors import IactError, UsageError
-from core.ports import Usage
-from core.records.calls import Call, ClearanceAsk, Result
-from core.records.dialogue import Choose, Reply, Say
-from core.records.hosts import HostAsk, HostReach, rule_of
-from core.records.plans import Node
-from core.records.record import Record
-from core.records.session import Notice as PeopleNotice
-from core.records.ways import Way
-from core.session.events import Activity, Notice, RecordAppended
-from core.session.session import Session
-from core.session.watch import Lagging
 from iact.commands.asking import Asking
 from iact.commands.reviewing import review
+from iact.core.errors import IactError, UsageError
+from iact.core.ports import Usage
+from iact.core.records.calls import Call, ClearanceAsk, Result
+from iact.core.records.dialogue import Choose, Reply, Say
+from iact.core.records.hosts import HostAsk, HostReach, rule_of
+from iact.core.records.plans import Node
+from iact.core.records.record import Record
+from iact.core.records.session import Notice as PeopleNotice
+from iact.core.records.ways import Way
+from iact.core.session.events import Activity, Notice, RecordAppended
+from iact.core.session.session import Session
+from iact.core.session.watch import Lagging
 from iact.settings import Settings
 from iact.wiring import open_runtime
 

@@ -6,8 +6,8 @@ import getpass
 import json
 import sys
 
+from iact.sandbox.secrets import Secrets
 from iact.settings import Settings
-from sandbox.secrets import Secrets
 
 
 def store(settings: Settings, name: str) -> int:

@@ -9,14 +9,14 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.session.policy import read_policies
 from iact import address
 from iact.around import Around
 from iact.choices import Choices
+from iact.core.session.policy import read_policies
 from iact.opening import open_page
 from iact.settings import Settings
+from iact.web.server import WebServer
 from iact.wiring import make_data_directory, open_runtime
-from web.server import WebServer
 
 
 def serve(

@@ -9,15 +9,15 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from core.errors import UsageError
-from core.session.archive import archive_name
-from core.session.listing import SessionInfo
-from core.session.policy import read_policies
-from core.session.store import SessionStore
 from iact.commands.journals import find
 from iact.commands.remote import ask_server
+from iact.core.errors import UsageError
+from iact.core.session.archive import archive_name
+from iact.core.session.listing import SessionInfo
+from iact.core.session.policy import read_policies
+from iact.core.session.store import SessionStore
 from iact.settings import Settings
-from web.visible import visible, without_escapes
+from iact.web.visible import visible, without_escapes
 
 
 def list_sessions(settings: Settings, *, as_json: bool) -> int:
@@ -194,8 +194,8 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
         UsageError: there is no such session, record, scope or level of intent.
         JournalError: it can't be read, or the new one not be stored.
     """
-    from core.session.adopt import Terms
-    from core.session.models import open_models
+    from iact.core.session.adopt import Terms
+    from iact.core.session.models import open_models
     from iact.wiring import endpoint_of, make_data_directory, open_store, options_of
 
     path = find(settings, source)

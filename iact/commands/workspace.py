@@ -7,10 +7,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from core.errors import UsageError
-from core.session.store import SessionStore
 from iact.address import NoServer
 from iact.commands import remote
+from iact.core.errors import UsageError
+from iact.core.session.store import SessionStore
 from iact.settings import Settings
 from iact.terminal import print_exactly
 from iact.wiring import open_store

@@ -25,7 +25,7 @@ def ensure() -> Missing | None:
     if not shutil.which("mmdebstrap"):
         # Without it an image can still come from a registry, so a failure here is not the end.
         packages.install(["mmdebstrap"], why="the sandbox's image is built from Debian packages")
-    command = [str(PYTHON), "-m", "sandbox"]
+    command = [str(PYTHON), "-m", "iact.sandbox"]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT, text=True, check=False
     )

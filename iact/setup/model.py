@@ -37,7 +37,7 @@ def _fetched() -> Missing | None:
     wanted = digest([_SOURCE])
     if _STAMP.exists() and _STAMP.read_text(encoding="ascii") == wanted and any(cache().rglob("*.gguf")):
         return None
-    command = [str(PYTHON), "-m", "core.models.embedded", "fetch"]
+    command = [str(PYTHON), "-m", "iact.core.models.embedded", "fetch"]
     if run(command, folder=ROOT):
         _STAMP.write_text(wanted, encoding="ascii")
         return None

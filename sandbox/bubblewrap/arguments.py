@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from sandbox.limits import (
+from iact.sandbox.limits import (
     EGRESS_FOLDER,
     INSIDE,
     LOOK_FOLDER,

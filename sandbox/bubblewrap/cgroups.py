@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox import owner
-from sandbox.limits import Limits
+from iact.sandbox import owner
+from iact.sandbox.limits import Limits
 
 _ROOT: Final = Path("/sys/fs/cgroup")
 _OURS: Final = "iact"

@@ -17,20 +17,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.errors import SandboxUnavailable, UsageError
-from core.ports import CatalogueEntry, ModuleSource, Origin, Report
-from sandbox import limits, reaper, socket_folder
-from sandbox.bubblewrap import arguments, cgroups, syscalls, system_folder
-from sandbox.bubblewrap.processes import stop_all
-from sandbox.catalogue import Module
-from sandbox.egress import EgressProxy
-from sandbox.health import LOG_SIZE, last_words
-from sandbox.host import Granted, Host, Ways
-from sandbox.images import payload
-from sandbox.instance import APPS, Instance
-from sandbox.owner import Key
-from sandbox.temporary_files import Temporary
-from sandbox.threads import from_thread, in_thread
+from iact.core.errors import SandboxUnavailable, UsageError
+from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Report
+from iact.sandbox import limits, reaper, socket_folder
+from iact.sandbox.bubblewrap import arguments, cgroups, syscalls, system_folder
+from iact.sandbox.bubblewrap.processes import stop_all
+from iact.sandbox.catalogue import Module
+from iact.sandbox.egress import EgressProxy
+from iact.sandbox.health import LOG_SIZE, last_words
+from iact.sandbox.host import Granted, Host, Ways
+from iact.sandbox.images import payload
+from iact.sandbox.instance import APPS, Instance
+from iact.sandbox.owner import Key
+from iact.sandbox.temporary_files import Temporary
+from iact.sandbox.threads import from_thread, in_thread
 
 WEAKER = "tools run under bubblewrap, whose isolation is weaker than a Docker engine's"
 MISSING = "There is no bubblewrap, so tools can't run in it; run `sudo apt-get install bubblewrap`."

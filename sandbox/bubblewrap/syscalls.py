@@ -12,8 +12,8 @@ import os
 from functools import cache
 from typing import Final, TypedDict
 
-from core.errors import SandboxUnavailable
-from sandbox.docker import options
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox.docker import options
 
 _ALLOW: Final = 0x7FFF0000
 _ERRNO: Final = 0x00050000

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 from typing import Final
 
-from core.errors import SandboxUnavailable
-from core.ports import Report
-from sandbox.images import cache, debian_root, payload
-from sandbox.images.recipe import BASE, Recipe
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import Report
+from iact.sandbox.images import cache, debian_root, payload
+from iact.sandbox.images.recipe import BASE, Recipe
 
 _MOUNTS: Final = ("proc", "dev", "run/egress", "run/site", "run/program", "run/look")
 """Where something is mounted later, in what can't be written to by then."""

@@ -12,8 +12,8 @@ import docker
 from docker.errors import DockerException
 from requests.exceptions import RequestException
 
-from core.errors import SandboxUnavailable
-from sandbox.threads import MOST
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox.threads import MOST
 
 NO_ENGINE = (
     "No Docker engine answers, so tools can't run; install and start one with "

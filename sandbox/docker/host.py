@@ -21,23 +21,23 @@ import docker
 from docker.errors import NotFound
 from docker.models.containers import Container
 
-from core.errors import SandboxUnavailable
-from core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
-from sandbox import limits, owner, socket_folder
-from sandbox.catalogue import Module
-from sandbox.docker import image, isolation, options, user_image
-from sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
-from sandbox.docker.reaper import reap
-from sandbox.docker.removal import freeze, remove, remove_volume
-from sandbox.docker.state import kernel_status, printed, why_ended
-from sandbox.docker.stdio import Stdio
-from sandbox.docker.stdio import possible as stdio_possible
-from sandbox.egress import EgressProxy, Outside
-from sandbox.host import Granted, Host, Ways
-from sandbox.instance import APPS, Instance
-from sandbox.owner import Key
-from sandbox.temporary_files import Temporary
-from sandbox.threads import from_thread, in_thread
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
+from iact.sandbox import limits, owner, socket_folder
+from iact.sandbox.catalogue import Module
+from iact.sandbox.docker import image, isolation, options, user_image
+from iact.sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
+from iact.sandbox.docker.reaper import reap
+from iact.sandbox.docker.removal import freeze, remove, remove_volume
+from iact.sandbox.docker.state import kernel_status, printed, why_ended
+from iact.sandbox.docker.stdio import Stdio
+from iact.sandbox.docker.stdio import possible as stdio_possible
+from iact.sandbox.egress import EgressProxy, Outside
+from iact.sandbox.host import Granted, Host, Ways
+from iact.sandbox.instance import APPS, Instance
+from iact.sandbox.owner import Key
+from iact.sandbox.temporary_files import Temporary
+from iact.sandbox.threads import from_thread, in_thread
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,12 +19,12 @@ from typing import Final, Literal
 import docker
 from docker.errors import APIError, ImageNotFound
 
-from core.errors import SandboxUnavailable
-from core.ports import Report
-from sandbox.docker.engine import EngineFailure, connect
-from sandbox.images import cache, debian_root, payload
-from sandbox.images.recipe import BASE as PLAIN
-from sandbox.images.recipe import Kind, Recipe
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import Report
+from iact.sandbox.docker.engine import EngineFailure, connect
+from iact.sandbox.images import cache, debian_root, payload
+from iact.sandbox.images.recipe import BASE as PLAIN
+from iact.sandbox.images.recipe import Kind, Recipe
 
 Source = Literal["registry", "debian"]
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from core.errors import SandboxUnavailable
-from core.ports import JSON
-from sandbox.limits import Limits, Place
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import JSON
+from iact.sandbox.limits import Limits, Place
 
 AUTO: Final = "auto"
 """The choice of a runtime that leaves it to us."""

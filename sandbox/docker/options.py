@@ -15,7 +15,7 @@ from typing import Any, Final, TypedDict
 
 from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
-from sandbox.limits import (
+from iact.sandbox.limits import (
     EGRESS_FOLDER,
     INSIDE,
     LOOK_FOLDER,

@@ -13,8 +13,8 @@ from pathlib import Path
 import docker
 from docker.errors import APIError, NotFound
 
-from sandbox import owner
-from sandbox.reaper import reap_folders
+from iact.sandbox import owner
+from iact.sandbox.reaper import reap_folders
 
 
 def reap(client: docker.DockerClient, data: Path) -> list[str]:

@@ -10,10 +10,10 @@ import docker
 from docker.errors import APIError
 from docker.models.containers import Container
 
-from core.errors import SandboxUnavailable
-from sandbox import socket_folder
-from sandbox.docker.engine import EngineFailure, knock
-from sandbox.threads import begin
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox import socket_folder
+from iact.sandbox.docker.engine import EngineFailure, knock
+from iact.sandbox.threads import begin
 
 _GRACE = 1
 """Seconds between SIGTERM and SIGKILL."""

@@ -9,9 +9,9 @@ from typing import Final
 from docker.errors import NotFound
 from docker.models.containers import Container
 
-from core.errors import SandboxUnavailable
-from sandbox.docker.engine import EngineFailure, knock
-from sandbox.health import LOG_LINES, LOG_SIZE, last_words
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox.docker.engine import EngineFailure, knock
+from iact.sandbox.health import LOG_LINES, LOG_SIZE, last_words
 
 _KILLED: Final = 128 + signal.SIGKILL
 """The exit status of a container whose first process somebody killed."""

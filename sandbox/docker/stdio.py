@@ -21,11 +21,11 @@ from urllib.parse import urlsplit
 import docker
 from docker.models.containers import Container
 
-from core.errors import SandboxUnavailable
-from sandbox.docker.engine import DEFAULT, EngineFailure
-from sandbox.limits import SOCKET_FOLDER
-from sandbox.socket_folder import SOCKET
-from sandbox.threads import in_thread
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox.docker.engine import DEFAULT, EngineFailure
+from iact.sandbox.limits import SOCKET_FOLDER
+from iact.sandbox.socket_folder import SOCKET
+from iact.sandbox.threads import in_thread
 
 _CHUNK: Final = 64 * 1024
 _CONNECTIONS: Final = 8

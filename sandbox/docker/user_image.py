@@ -13,8 +13,8 @@ import docker
 from docker.errors import ImageNotFound
 from docker.models.images import Image
 
-from core.errors import SandboxUnavailable, UsageError
-from core.ports import ModuleSource
+from iact.core.errors import SandboxUnavailable, UsageError
+from iact.core.ports import ModuleSource
 
 
 def pinned(client: docker.DockerClient, source: ModuleSource) -> ModuleSource:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from core.errors import SandboxUnavailable
-from core.ports import Report
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import Report
 
 
 def folder() -> Path:

@@ -21,9 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
-from core.errors import SandboxUnavailable
-from core.ports import Report
-from sandbox.images.recipe import BASE, Recipe
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import Report
+from iact.sandbox.images.recipe import BASE, Recipe
 
 PACKAGES: Final = (
     "python3", "bash", "dash", "coreutils", "grep", "sed", "findutils", "mawk", "diffutils", "patch",

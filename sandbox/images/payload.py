@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from core.errors import PackagesUnavailable, SandboxUnavailable
+from iact.core.errors import PackagesUnavailable, SandboxUnavailable
 
 WHEELS = ("grpcio", "grpcio-health-checking", "grpcio-reflection", "protobuf", "typing-extensions")
 """What the SDK needs. Versions are those that are installed beside us, so that both ends speak alike."""

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from core.errors import UsageError
-from sandbox.images.recipe import Recipe
+from iact.core.errors import UsageError
+from iact.sandbox.images.recipe import Recipe
 
 Profile = Literal["data", "dev"]
 

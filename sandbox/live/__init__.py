@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sandbox.live.mounting import collect
-from sandbox.live.overlay import Overlay
+from iact.sandbox.live.mounting import collect
+from iact.sandbox.live.overlay import Overlay
 
 __all__ = ["collect", "open_live"]
 

@@ -18,12 +18,12 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from core.ports import AppliedAs
-from sandbox.live import copying, steps
-from sandbox.live.base import NOTHING, Base, Print, print_of, stamp_of
-from sandbox.live.compare import Found
-from sandbox.live.digests import plain
-from sandbox.live.drafts import clean, forget, name_of, write_down
+from iact.core.ports import AppliedAs
+from iact.sandbox.live import copying, steps
+from iact.sandbox.live.base import NOTHING, Base, Print, print_of, stamp_of
+from iact.sandbox.live.compare import Found
+from iact.sandbox.live.digests import plain
+from iact.sandbox.live.drafts import clean, forget, name_of, write_down
 
 _GROUP: Final = 128
 """Files that are written before the first of them is renamed: the disk is waited for once and not for each."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from core import path_names
-from core.errors import WorkspaceError
-from sandbox.live import steps
+from iact.core import path_names
+from iact.core.errors import WorkspaceError
+from iact.sandbox.live import steps
 
 Print = tuple[int | str, ...]
 """Of a folder its type and mode; of anything else also inode, size and times. Empty: nothing is there."""

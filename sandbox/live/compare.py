@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from core import path_names
-from core.errors import WorkspaceError
-from core.ports import FileState
-from sandbox.live import steps
-from sandbox.live.base import Print, is_whiteout, print_of, stamp_of
-from sandbox.live.digests import Digests
+from iact.core import path_names
+from iact.core.errors import WorkspaceError
+from iact.core.ports import FileState
+from iact.sandbox.live import steps
+from iact.sandbox.live.base import Print, is_whiteout, print_of, stamp_of
+from iact.sandbox.live.digests import Digests
 
 MOST: Final = 100_000
 """Changes that are told; with more there is no telling what a call did."""

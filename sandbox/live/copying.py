@@ -7,7 +7,7 @@ import hashlib
 import os
 from typing import Final
 
-from sandbox.live.digests import LARGEST
+from iact.sandbox.live.digests import LARGEST
 
 _PIECE: Final = 1 << 20
 _NOT_COPIED: Final = ("user.overlay.", "security.capability", "security.ima", "security.evm")

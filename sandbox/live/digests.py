@@ -15,9 +15,9 @@ import stat
 import time
 from typing import Final
 
-from core.errors import WorkspaceError
-from core.ports import FileState
-from sandbox.live import steps
+from iact.core.errors import WorkspaceError
+from iact.core.ports import FileState
+from iact.sandbox.live import steps
 
 _MOST: Final = 250_000
 """Digests that are remembered."""

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from core import path_names
-from core.errors import WorkspaceError
-from sandbox.live import steps
+from iact.core import path_names
+from iact.core.errors import WorkspaceError
+from iact.sandbox.live import steps
 
 
 def name_of(token: str, number: int) -> str:

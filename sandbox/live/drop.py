@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core import path_names
-from sandbox.live import copying, steps
-from sandbox.live.base import is_whiteout
-from sandbox.live.compare import OPAQUE
-from sandbox.live.holders import Held
-from sandbox.live.mounting import Layers
+from iact.core import path_names
+from iact.sandbox.live import copying, steps
+from iact.sandbox.live.base import is_whiteout
+from iact.sandbox.live.compare import OPAQUE
+from iact.sandbox.live.holders import Held
+from iact.sandbox.live.mounting import Layers
 
 _NOTE: Final = "dropping"
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from sandbox.live.compare import ancestors
+from iact.sandbox.live.compare import ancestors
 
 _SETTLES: Final = 5.0
 """Seconds in which a process that starts in our own name space may still move to another."""

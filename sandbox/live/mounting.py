@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.errors import WorkspaceError
-from sandbox.live import steps
+from iact.core.errors import WorkspaceError
+from iact.sandbox.live import steps
 
 _MS_NOSUID, _MS_NODEV, _MS_REMOUNT = 0x2, 0x4, 0x20
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 0x2, 0x8

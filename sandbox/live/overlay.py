@@ -18,16 +18,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from core import path_names
-from core.errors import WorkspaceError
-from core.ports import AppliedAs, AppliedChange, ChangeKind, FileChange
-from sandbox.live import digests, drafts, mounting, steps
-from sandbox.live.apply import Applying
-from sandbox.live.base import Base, First, Print, print_of, stamp_of
-from sandbox.live.compare import OPAQUE, Comparison, Found, ancestors, compare, copied
-from sandbox.live.drop import Dropping, finish
-from sandbox.live.holders import Held, Holders
-from sandbox.live.patch import Patch
+from iact.core import path_names
+from iact.core.errors import WorkspaceError
+from iact.core.ports import AppliedAs, AppliedChange, ChangeKind, FileChange
+from iact.sandbox.live import digests, drafts, mounting, steps
+from iact.sandbox.live.apply import Applying
+from iact.sandbox.live.base import Base, First, Print, print_of, stamp_of
+from iact.sandbox.live.compare import OPAQUE, Comparison, Found, ancestors, compare, copied
+from iact.sandbox.live.drop import Dropping, finish
+from iact.sandbox.live.holders import Held, Holders
+from iact.sandbox.live.patch import Patch
 
 _COARSE: Final = 5
 """`CLOCK_REALTIME_COARSE` of Linux, which Python doesn't name."""

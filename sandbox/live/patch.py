@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from core import path_names
-from core.ports import FileState
-from sandbox.live import lines, steps
-from sandbox.live.base import stamp_of
-from sandbox.live.compare import Found
+from iact.core import path_names
+from iact.core.ports import FileState
+from iact.sandbox.live import lines, steps
+from iact.sandbox.live.base import stamp_of
+from iact.sandbox.live.compare import Found
 
 LARGEST: Final = 1 << 20
 """Bytes of a file that is shown line by line."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Final
 
-from core.ports import FileType
+from iact.core.ports import FileType
 
 _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOREPLACE, _EXCHANGE = 1, 2

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from core.errors import WorkspaceError
-from sandbox.workspace.git import FOLDER, LOOSE, OBJECTS, PACK
+from iact.core.errors import WorkspaceError
+from iact.sandbox.workspace.git import FOLDER, LOOSE, OBJECTS, PACK
 
 LARGEST: Final = 64 << 20
 """Bytes of one object: as much as a version holds of a file."""

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from core.errors import WorkspaceError
+from iact.core.errors import WorkspaceError
 
 OBJECTS: Final = "objects"
 """The one folder of a store."""

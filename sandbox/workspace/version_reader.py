@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from core import path_names
-from core.errors import WorkspaceError
-from core.ports import ChangeKind, FileType, KeptFile, PathStep
-from sandbox.live import lines
-from sandbox.live.patch import LARGEST, lines_of, text_of
-from sandbox.workspace.git import check_objects, run_git
+from iact.core import path_names
+from iact.core.errors import WorkspaceError
+from iact.core.ports import ChangeKind, FileType, KeptFile, PathStep
+from iact.sandbox.live import lines
+from iact.sandbox.live.patch import LARGEST, lines_of, text_of
+from iact.sandbox.workspace.git import check_objects, run_git
 
 EMPTY: Final = b"%empty"
 """Stands in a folder that holds nothing; a real name never holds a bare percent sign."""

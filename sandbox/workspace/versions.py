@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from core.errors import WorkspaceError
-from core.ports import KeptFile, PathStep, Taken
-from sandbox.workspace import version_reader
-from sandbox.workspace.foreign_store import bring
-from sandbox.workspace.git import OBJECTS, OUTPUT, check_objects, run_git
+from iact.core.errors import WorkspaceError
+from iact.core.ports import KeptFile, PathStep, Taken
+from iact.sandbox.workspace import version_reader
+from iact.sandbox.workspace.foreign_store import bring
+from iact.sandbox.workspace.git import OBJECTS, OUTPUT, check_objects, run_git
 
 LARGEST: Final = 64 << 20
 """Bytes of one file; larger ones are left out, and stay as they are when a version is restored."""

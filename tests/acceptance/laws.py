@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from core.journal import read_journal
-from core.language.scanner import scan
-from core.records.record import Record
-from core.session.replay import replay
-from core.tree.agent import Agent
-from core.tree.tree import Tree
+from iact.core.journal import read_journal
+from iact.core.language.scanner import scan
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.tree.agent import Agent
+from iact.core.tree.tree import Tree
 from tests import prefix
 from tests.endpoint import Request
 

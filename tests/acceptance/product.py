@@ -21,10 +21,10 @@ from pathlib import Path
 import docker
 from websockets.sync.client import ClientConnection, connect
 
-from core.journal import read_journal
-from core.records.record import Record
-from sandbox import owner
-from sandbox.docker import reaper
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
+from iact.sandbox import owner
+from iact.sandbox.docker import reaper
 from tests.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[2]

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import JournalCorrupt
-from core.journal import Journal, Parser, encode, read_journal
-from core.records.kinds import FORMAT
-from core.records.record import Record
-from core.tree.apply import read_tree
+from iact.core.errors import JournalCorrupt
+from iact.core.journal import Journal, Parser, encode, read_journal
+from iact.core.records.kinds import FORMAT
+from iact.core.records.record import Record
+from iact.core.tree.apply import read_tree
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
 from tests.acceptance.product import NO_MODULES, Product, Ran

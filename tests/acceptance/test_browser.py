@@ -18,7 +18,7 @@ from typing import Final
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from core.journal import read_journal
+from iact.core.journal import read_journal
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import ROOT, Product, Server, reap, until
 from tests.acceptance.test_modules import SCOUT, of, reach

@@ -28,7 +28,7 @@ import pytest
 from playwright.sync_api import expect
 from websockets.sync.client import ClientConnection
 
-from core.records.record import Record
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server
 from tests.acceptance.test_browser import SLOW, page_of

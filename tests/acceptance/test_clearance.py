@@ -20,8 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from websockets.sync.client import ClientConnection
 
-from core.journal import read_journal
-from core.records.record import Record
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, acknowledged, kill, until
 

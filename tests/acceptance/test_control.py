@@ -15,13 +15,13 @@ from contextlib import asynccontextmanager
 import docker
 import pytest
 
-from core import Runtime, Session
-from core.records.control import InjectMode
-from core.records.record import Record
-from core.session.events import RecordAppended
+from iact.core import Runtime, Session
+from iact.core.records.control import InjectMode
+from iact.core.records.record import Record
+from iact.core.session.events import RecordAppended
+from iact.sandbox import owner
 from iact.settings import load
 from iact.wiring import open_runtime
-from sandbox import owner
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product
 from tests.endpoint import Gate, Reply, Request

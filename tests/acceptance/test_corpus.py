@@ -17,8 +17,8 @@ from typing import Final
 
 import pytest
 
-from sandbox.docker import isolation
-from sandbox.docker.engine import connect
+from iact.sandbox.docker import isolation
+from iact.sandbox.docker.engine import connect
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product
 from tests.acceptance.test_live import ask, pending

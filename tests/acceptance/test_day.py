@@ -28,7 +28,7 @@ from zipfile import ZipFile
 import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
-from core.journal import read_journal
+from iact.core.journal import read_journal
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, until
 from tests.acceptance.test_browser import SLOW, connected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from core.ports import JSON
+from iact.core.ports import JSON
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES
 from tests.endpoint import Reply

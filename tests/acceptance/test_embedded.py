@@ -10,10 +10,10 @@ import asyncio
 import re
 from dataclasses import dataclass
 
-from core import Session
-from core.language.scanner import scan
-from core.models.steering import STATIC
-from core.records.record import Record
+from iact.core import Session
+from iact.core.language.scanner import scan
+from iact.core.models.steering import STATIC
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
 from tests.acceptance.test_control import opened

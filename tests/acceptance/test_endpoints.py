@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.journal import read_journal
-from core.session.replay import replay
+from iact.core.journal import read_journal
+from iact.core.session.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES
 from tests.endpoint import Reply

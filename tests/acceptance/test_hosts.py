@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import ClientConnection
 
-from core.records.record import Record
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product
 from tests.acceptance.test_clearance import comes, records, serving, tell

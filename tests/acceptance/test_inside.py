@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.records.record import Record
+from iact.core.records.record import Record
 from tests.acceptance.laws import journal_law, prefix_law
 from tests.acceptance.product import Answer, Product, containers_of
 from tests.endpoint import Endpoint
@@ -38,7 +38,7 @@ END""",
     "engine": "ls -l /var/run/docker.sock /run/docker.sock /run/containerd; find / -xdev -name '*.sock' -type s 2>/dev/null; true",
     "core": """\
 python3 - <<'END'
-for name in ("core", "core.session", "iact", "sandbox"):
+for name in ("core", "iact.core.session", "iact", "sandbox"):
     try:
         __import__(name)
         print("IMPORTED", name)

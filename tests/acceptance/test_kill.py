@@ -19,8 +19,8 @@ from typing import Literal
 
 import pytest
 
-from core.journal import read_journal
-from core.records.record import Record
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, acknowledged, kill, until
 from tests.endpoint import Endpoint, Reply, Request

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ReplayMismatch
-from core.journal import encode, read_journal
-from core.records.record import Record
+from iact.core.errors import ReplayMismatch
+from iact.core.journal import encode, read_journal
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law, prefix_law
 from tests.acceptance.product import NO_MODULES

@@ -12,8 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.journal import read_journal
-from core.ports import JSON
+from iact.core.journal import read_journal
+from iact.core.ports import JSON
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, acknowledged, kill, until
 from tests.acceptance.test_scenes import served, shell

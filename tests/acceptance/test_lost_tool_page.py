@@ -7,8 +7,8 @@ import re
 import docker
 from playwright.sync_api import expect
 
-from core.session.replay import replay
-from sandbox import owner
+from iact.core.session.replay import replay
+from iact.sandbox import owner
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product
 from tests.acceptance.test_browser import SLOW, page_of

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from core import Runtime
-from core.errors import MemoryUnavailable
-from core.journal import read_journal
-from core.ports import Memory
-from core.records.record import Record
-from hippocampus.ranking import tokens
+from iact.core import Runtime
+from iact.core.errors import MemoryUnavailable
+from iact.core.journal import read_journal
+from iact.core.ports import Memory
+from iact.core.records.record import Record
+from iact.hippocampus.ranking import tokens
 from iact.settings import load
 from iact.wiring import open_runtime
 from tests.acceptance.conftest import Stage

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from core.records.record import Record
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, acknowledged, until
 from tests.acceptance.test_scenes import Spoken, call, served, shell, speak

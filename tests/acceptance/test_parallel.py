@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from core.journal import read_journal
-from core.records.calls import Call, Result
+from iact.core.journal import read_journal
+from iact.core.records.calls import Call, Result
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product
 from tests.acceptance.test_scenes import served, speak

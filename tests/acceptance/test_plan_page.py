@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from core.journal import read_journal
+from iact.core.journal import read_journal
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Ran, until
 from tests.acceptance.test_browser import page_of

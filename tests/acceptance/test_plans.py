@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.records.ways import PLAN_MODES
+from iact.core.records.ways import PLAN_MODES
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product, acknowledged, kill, until
 from tests.acceptance.test_scenes import Spoken, served, speak

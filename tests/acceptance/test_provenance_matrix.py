@@ -18,8 +18,8 @@ from typing import Final, Literal
 
 import pytest
 
-from core import Session
-from core.records.record import Record
+from iact.core import Session
+from iact.core.records.record import Record
 from iact.settings import load
 from iact.wiring import open_runtime
 from tests.acceptance.conftest import Stage

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from core.journal import read_journal
-from core.records.record import Record
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import kill, until
 from tests.acceptance.test_browser import page_of

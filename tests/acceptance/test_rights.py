@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from core.records.record import Record
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import acknowledged, until
 from tests.acceptance.test_scenes import Spoken, call, served, speak

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from core.journal import read_journal
-from core.records.record import Record
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product, Server, acknowledged, kill, until
 from tests.endpoint import Gate, Reply, Request

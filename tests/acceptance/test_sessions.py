@@ -7,7 +7,7 @@ from pathlib import Path
 
 import docker
 
-from sandbox import owner
+from iact.sandbox import owner
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product, acknowledged, until
 from tests.acceptance.test_scenes import shell

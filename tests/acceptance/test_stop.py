@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from core.journal import read_journal
-from core.session.events import Output
+from iact.core.journal import read_journal
+from iact.core.session.events import Output
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import until
 from tests.acceptance.test_control import opened, play, shell, sleepers

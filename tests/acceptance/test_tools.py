@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from core.records.record import Record
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.test_plans import plan, replayed, states
 from tests.endpoint import Request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from core.records.record import Record
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Answer
 from tests.endpoint import Request

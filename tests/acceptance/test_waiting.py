@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from websockets.sync.client import ClientConnection
 
-from core.records.dialogue import Generation, Reply, Turn
-from core.session.replay import replay
+from iact.core.records.dialogue import Generation, Reply, Turn
+from iact.core.session.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Answer, acknowledged
 from tests.endpoint import HttpError

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from core.journal import read_journal
-from core.records.record import Record
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import acknowledged
 from tests.acceptance.test_plans import replayed

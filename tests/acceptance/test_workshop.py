@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from iact.commands.images import build_image
+from iact.sandbox import build
+from iact.sandbox.images import workshop
 from iact.settings import Settings
-from sandbox import build
-from sandbox.images import workshop
 from tests.acceptance.conftest import Stage
 from tests.acceptance.test_scenes import shell
 from tests.sandbox.calling import need_bubblewrap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from core.records.record import Record
+from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.test_scenes import Spoken, served, shell, speak
 

@@ -17,12 +17,12 @@ from typing import TypedDict
 import pytest
 
 from benchmarks.agentdojo.__main__ import HERE, RECORDED, check_frozen
-from core.gate.gate import CallRequest, Question, Ticket, arguments_digest, consider
-from core.gate.grant import Grant
-from core.gate.policy import Policy
-from core.gate.policy_file import Policies
-from core.gate.provenance import Provenance
-from core.ports import JSON
+from iact.core.gate.gate import CallRequest, Question, Ticket, arguments_digest, consider
+from iact.core.gate.grant import Grant
+from iact.core.gate.policy import Policy
+from iact.core.gate.policy_file import Policies
+from iact.core.gate.provenance import Provenance
+from iact.core.ports import JSON
 
 SUITES = ("workspace", "travel", "banking", "slack")
 

@@ -24,7 +24,7 @@ from benchmarks.peers.endpoint import (
     task_of,
 )
 from benchmarks.tree.measure import DONE
-from core.language.scanner import scan
+from iact.core.language.scanner import scan
 
 TOOLS = {"read": "text", "call": "input", "final_answer": "answer"}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from moto.server import ThreadedMotoServer
 
-from cluster.objects import open_objects
-from core.errors import StoreUnavailable, UsageError
-from core.ports import ObjectStore
+from iact.cluster.objects import open_objects
+from iact.core.errors import StoreUnavailable, UsageError
+from iact.core.ports import ObjectStore
 from tests.objects import Objects as Fake
 
 KINDS = ("fake", "directory", "s3")

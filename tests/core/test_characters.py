@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.characters import (
+from iact.core.characters import (
     DECEPTIVE,
     HIDDEN,
     ODD,
@@ -22,10 +22,10 @@ from core.characters import (
     named,
     without_sequences,
 )
-from core.journal.record import encode
-from core.language.labels import clean
-from core.models.failures import words as endpoint_words
-from core.modules.schema import clean as checked
+from iact.core.journal.record import encode
+from iact.core.language.labels import clean
+from iact.core.models.failures import words as endpoint_words
+from iact.core.modules.schema import clean as checked
 from tests.records import raw_record
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.objects import objects
-from core.ports import JSON
+from iact.core.objects import objects
+from iact.core.ports import JSON
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES: st.SearchStrategy[JSON] = st.recursive(

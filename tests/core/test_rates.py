@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.rates import Rate, TokenBucket
+from iact.core.rates import Rate, TokenBucket
 
 
 def test_a_bucket_gives_a_burst_and_then_what_it_gains() -> None:

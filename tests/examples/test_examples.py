@@ -11,11 +11,11 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.errors import IactError
-from core.journal import read_journal
-from core.records.record import Record, blobs_of
-from core.session.replay import replay
-from examples import EXAMPLES, HERE, Example
+from iact.core.errors import IactError
+from iact.core.journal import read_journal
+from iact.core.records.record import Record, blobs_of
+from iact.core.session.replay import replay
+from iact.examples import EXAMPLES, HERE, Example
 from tests.acceptance.conftest import Stage, stage
 from tests.acceptance.product import NO_MODULES, acknowledged
 from tests.acceptance.test_browser import page_of

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.modules.manifest import Manifest
 from ext_modules.files import edits, place
 from ext_modules.files.edits import Change, EditProblem
 from ext_modules.files.module import module
@@ -19,6 +18,7 @@ from ext_modules.sdk import wire
 from ext_modules.sdk.loading import load
 from ext_modules.sdk.testing import Bench, Done
 from ext_modules.sdk.values import JSON, Value
+from iact.core.modules.manifest import Manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.modules.manifest import Function
-from core.modules.schema import check_schema
 from ext_modules.mcp.results import delivery_of
 from ext_modules.mcp.schema import allowed
 from ext_modules.mcp.tools import tools_of
 from ext_modules.sdk.given import GivenParameters
 from ext_modules.sdk.parameters import BadArguments
 from ext_modules.sdk.values import JSON, Value
+from iact.core.modules.manifest import Function
+from iact.core.modules.schema import check_schema
 
 
 def tool(name: str, schema: JSON = None, **more: JSON) -> dict[str, JSON]:

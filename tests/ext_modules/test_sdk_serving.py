@@ -18,7 +18,7 @@ import grpc.aio
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from core.modules.client import (
+from iact.core.modules.client import (
     Artifact,
     ArtifactChunk,
     Attached,
@@ -31,7 +31,7 @@ from core.modules.client import (
     StateChange,
     TimedOut,
 )
-from core.ports import JSON
+from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as stubs
 

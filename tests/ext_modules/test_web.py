@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from core.modules.manifest import Manifest
 from ext_modules.sdk import wire
 from ext_modules.sdk.loading import load
 from ext_modules.sdk.testing import Bench, Done
@@ -19,6 +18,7 @@ from ext_modules.sdk.values import JSON
 from ext_modules.web import http
 from ext_modules.web.module import module
 from ext_modules.web.pages import Pages
+from iact.core.modules.manifest import Manifest
 from tests.ext_modules.website import Site, certificate, website
 
 ROOT = Path(__file__).resolve().parents[2]

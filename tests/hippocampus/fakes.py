@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from core.ports import Ask, FragmentKind, Happening, Occasion
-from hippocampus.fragment import Fragment, Scope
-from hippocampus.ranking import dot
-from hippocampus.store import Hit, Shelf
+from iact.core.ports import Ask, FragmentKind, Happening, Occasion
+from iact.hippocampus.fragment import Fragment, Scope
+from iact.hippocampus.ranking import dot
+from iact.hippocampus.store import Hit, Shelf
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from core.ports import Happening
-from hippocampus import Hippocampus, WordEmbedder, open_hippocampus
+from iact.core.ports import Happening
+from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import StandingClock
 
 GOAL = "Migrate the billing service of our shop from MySQL to Postgres without downtime"

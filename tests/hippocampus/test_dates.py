@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from hippocampus.dates import Span, asks_when, day_of, leaning, spans, tells_when
+from iact.hippocampus.dates import Span, asks_when, day_of, leaning, spans, tells_when
 
 SAID = datetime(2024, 5, 15, 18, 30, tzinfo=UTC)
 """A Wednesday."""

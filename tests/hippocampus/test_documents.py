@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MemoryUnavailable
-from hippocampus import WordEmbedder, open_hippocampus
-from hippocampus.documents import Documents
+from iact.core.errors import MemoryUnavailable
+from iact.hippocampus import WordEmbedder, open_hippocampus
+from iact.hippocampus.documents import Documents
 from tests.hippocampus.fakes import DictStore, StandingClock, opener
 
 FUNCTIONS = {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MemoryUnavailable
-from core.ports import Memory
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Memory
 from tests.hippocampus.fakes import say, told
 from tests.hippocampus.scene import contents, run
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from openai import AsyncOpenAI
 
-from core.errors import MemoryUnavailable
-from core.ports import Embedder
-from hippocampus import OpenAIEmbedder, WordEmbedder
-from hippocampus.embedding import noise_floor
-from hippocampus.ranking import dot
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Embedder
+from iact.hippocampus import OpenAIEmbedder, WordEmbedder
+from iact.hippocampus.embedding import noise_floor
+from iact.hippocampus.ranking import dot
 
 
 def test_the_embedded_model_gives_what_its_own_package_gives() -> None:

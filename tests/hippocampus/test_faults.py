@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MemoryUnavailable
-from core.ports import Happening, Recollection
-from hippocampus import Hippocampus, WordEmbedder, open_hippocampus
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Happening, Recollection
+from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import DictStore, StandingClock, ask, opener, say
 
 FACT = say("s1", 2, "The office closes at six on weekdays.")
@@ -238,7 +238,7 @@ def test_an_error_of_the_caller_comes_out_as_it_is(tmp_path: Path) -> None:
 def test_closing_does_not_wait_for_a_store_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hippocampus.memory._PATIENCE", 0.05)
+    monkeypatch.setattr("iact.hippocampus.memory._PATIENCE", 0.05)
 
     async def scene() -> None:
         store = DictStore()

@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
-from core.errors import MemoryUnavailable, UsageError
-from core.journal.file import read_blob, read_journal
-from core.ports import Happening
-from core.tree.happenings import happenings
 from iact.commands import memory
+from iact.core.errors import MemoryUnavailable, UsageError
+from iact.core.journal.file import read_blob, read_journal
+from iact.core.ports import Happening
+from iact.core.tree.happenings import happenings
 from iact.settings import Settings
 from tests.core.session.fakes import FakeHost, replies, runtime
 from tests.core.session.memories import FakeMemory

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MemoryUnavailable
-from core.ports import Ask, Memory
-from hippocampus import WordEmbedder, open_hippocampus
-from hippocampus.ranking import tokens
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import Ask, Memory
+from iact.hippocampus import WordEmbedder, open_hippocampus
+from iact.hippocampus.ranking import tokens
 from tests.hippocampus.fakes import NOW, StandingClock, ask, say, told
 from tests.hippocampus.scene import GOAL, run
 

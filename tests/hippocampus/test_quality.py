@@ -10,7 +10,7 @@ import pytest
 from benchmarks.memory import quality, quiet
 from benchmarks.memory.__main__ import compare
 from benchmarks.memory.locomo import read
-from core.errors import UsageError
+from iact.core.errors import UsageError
 
 _FILE = Path(quality.__file__).parent / "conversations.json"
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from hippocampus import ranking
-from hippocampus.lexical import LexicalIndex
-from hippocampus.ranking import Candidate, Query, Weights, choose, rank
-from hippocampus.words import terms
+from iact.hippocampus import ranking
+from iact.hippocampus.lexical import LexicalIndex
+from iact.hippocampus.ranking import Candidate, Query, Weights, choose, rank
+from iact.hippocampus.words import terms
 from tests.hippocampus.fakes import NOW, ask, fragment
 
 W = Weights()

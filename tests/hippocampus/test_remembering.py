@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.ports import Happening
-from hippocampus.remembering import PASSAGE, fragments_of, is_preference, passages
+from iact.core.ports import Happening
+from iact.hippocampus.remembering import PASSAGE, fragments_of, is_preference, passages
 from tests.hippocampus.fakes import say, told
 
 

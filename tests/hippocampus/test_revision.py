@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from core.ports import FragmentKind
-from hippocampus import WordEmbedder
-from hippocampus.ranking import dot
-from hippocampus.revision import Relation, comparable, relation, slot
-from hippocampus.writing import settle
+from iact.core.ports import FragmentKind
+from iact.hippocampus import WordEmbedder
+from iact.hippocampus.ranking import dot
+from iact.hippocampus.revision import Relation, comparable, relation, slot
+from iact.hippocampus.writing import settle
 from tests.hippocampus.fakes import fragment
 
 

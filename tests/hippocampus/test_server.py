@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MemoryUnavailable
-from hippocampus import WordEmbedder, open_hippocampus
+from iact.core.errors import MemoryUnavailable
+from iact.hippocampus import WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import StandingClock, ask, say
 from tests.hippocampus.servers import chroma, free_port
 

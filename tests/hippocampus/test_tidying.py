@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MemoryUnavailable
-from core.ports import FragmentKind
-from hippocampus import UserMemory, WordEmbedder, open_hippocampus
-from hippocampus.ranking import Weights
-from hippocampus.tidying import faded, tidy_at_rest
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import FragmentKind
+from iact.hippocampus import UserMemory, WordEmbedder, open_hippocampus
+from iact.hippocampus.ranking import Weights
+from iact.hippocampus.tidying import faded, tidy_at_rest
 from tests.hippocampus.fakes import NOW, StandingClock, fragment, told
 
 

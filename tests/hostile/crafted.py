@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.journal.record import trailer
-from core.ports import JSON
-from core.records.record import GENESIS, Record
+from iact.core.journal.record import trailer
+from iact.core.ports import JSON
+from iact.core.records.record import GENESIS, Record
 
 PLACES: Final = tuple(
     sorted(

@@ -19,10 +19,10 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Final
 
-from core.errors import IactError
-from core.journal.file import FILE, read_journal
-from core.ports import JSON
-from core.records.record import Record
+from iact.core.errors import IactError
+from iact.core.journal.file import FILE, read_journal
+from iact.core.ports import JSON
+from iact.core.records.record import Record
 from tests.hostile.crafted import chain, changes, crafted, header_of
 
 SECRET: Final = "only-for-the-owner-of-this-host-5e1f"

@@ -10,23 +10,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from core.errors import IactError
-from core.gate.policy import OPEN
-from core.journal.file import read_blob, read_journal
-from core.models.roles import Models
-from core.records.parts import Bounds
-from core.session import adopt as adopting
-from core.session.fork import new_session
-from core.session.replay import replay
-from core.session.timeline import Timeline
-from core.tree.happenings import happenings
 from iact import export
 from iact.commands import gate, journals
+from iact.core.errors import IactError
+from iact.core.gate.policy import OPEN
+from iact.core.journal.file import read_blob, read_journal
+from iact.core.models.roles import Models
+from iact.core.records.parts import Bounds
+from iact.core.session import adopt as adopting
+from iact.core.session.fork import new_session
+from iact.core.session.replay import replay
+from iact.core.session.timeline import Timeline
+from iact.core.tree.happenings import happenings
+from iact.sandbox.workspace.versions import GitVersions
 from iact.settings import Settings
-from sandbox.workspace.versions import GitVersions
+from iact.web.records import record_message
 from tests.core.session.fakes import ScriptedModel
 from tests.sealing import SEALER
-from web.records import record_message
 
 TERMS: Final = adopting.Terms.of(
     OPEN, 1, Bounds(), Models({"smart": ScriptedModel(lambda asked: "Ready.", context=1_000_000)})

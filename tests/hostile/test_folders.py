@@ -19,12 +19,12 @@ from types import FrameType
 
 import pytest
 
-from core.errors import ForeignSession
-from core.journal.file import FILE, read_journal
-from core.session.replay import replay
 from iact.commands import journals, sessions, workspace
+from iact.core.errors import ForeignSession
+from iact.core.journal.file import FILE, read_journal
+from iact.core.session.replay import replay
+from iact.sandbox.workspace.versions import GitVersions
 from iact.settings import Settings, load
-from sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.hostile.crafted import chain
 from tests.hostile.folders import ATTACKS, SECRET, Bait, make, old_store, version_in

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
 from iact.around import Around
 from iact.choices import Choices
+from iact.core.errors import UsageError
 from iact.settings import ModelSettings, Settings, load
-from web.ports import Prices
+from iact.web.ports import Prices
 
 
 def around(settings: Settings) -> Around:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.ports import JSON
-from core.records.calls import ClearanceAsk
-from core.records.hosts import HostAsk
 from iact.commands.asking import host_words, words
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAsk
+from iact.core.records.hosts import HostAsk
 
 
 def shown_for(params: Mapping[str, JSON], provenance: Mapping[str, tuple[str, ...]] | None = None) -> str:

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from core.errors import StructuredFailed
-from core.models.openai import OpenAIModel
-from core.models.roles import Models
-from core.ports import ModelProfile
+from iact.core.errors import StructuredFailed
+from iact.core.models.openai import OpenAIModel
+from iact.core.models.roles import Models
+from iact.core.ports import ModelProfile
 from iact.distilling import distiller
 from tests.core.session.fakes import ScriptedModel, TickingClock, replies
 from tests.endpoint import Endpoint

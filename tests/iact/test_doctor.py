@@ -16,13 +16,13 @@ from typing import Final, NoReturn
 
 import pytest
 
-from core.errors import SandboxUnavailable
-from core.models import weights
 from iact import doctor
+from iact.core.errors import SandboxUnavailable
+from iact.core.models import weights
 from iact.doctor import Check
+from iact.sandbox.bubblewrap.host import MISSING as NO_BUBBLEWRAP
+from iact.sandbox.docker import engine, image
 from iact.settings import Settings
-from sandbox.bubblewrap.host import MISSING as NO_BUBBLEWRAP
-from sandbox.docker import engine, image
 from tests.endpoint import Endpoint
 
 Patch = pytest.MonkeyPatch
@@ -92,7 +92,7 @@ MISSING: Final[list[tuple[str, Callable[[Patch], None], str]]] = [
     ("isolation", no_engine, "fix engine first"),
     ("image", no_image, "iact image build"),
     ("bubblewrap", no_bubblewrap, "sudo apt-get install bubblewrap"),
-    ("model", no_model, "core.models.embedded fetch"),
+    ("model", no_model, "iact.core.models.embedded fetch"),
     ("model", no_model_package, "set OPENAI_BASE_URL"),
     ("model", no_model_library, "sudo apt-get install libgomp1"),
     ("versions", no_git, "apt-get install git"),

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page, sync_playwright
 
-from core.journal import encode, read_journal
-from core.ports import JSON
 from iact import export
+from iact.core.journal import encode, read_journal
+from iact.core.ports import JSON
 from tests.acceptance.product import NO_MODULES, Product
 from tests.iact.recorded import record
 from tests.records import opening_fields, raw_record

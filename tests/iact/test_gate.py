@@ -9,10 +9,10 @@ from typing import Literal
 
 import pytest
 
-from core.errors import UsageError
-from core.gate import policy_file
-from core.journal import read_journal
 from iact.commands import gate
+from iact.core.errors import UsageError
+from iact.core.gate import policy_file
+from iact.core.journal import read_journal
 from iact.settings import Settings, load
 from tests.core.session.fakes import replies, runtime
 from tests.core.session.test_clearance import question

@@ -11,9 +11,9 @@ from typing import IO
 
 import pytest
 
-from core.journal import encode, read_journal
-from core.records.record import Record
 from iact.commands.journals import line
+from iact.core.journal import encode, read_journal
+from iact.core.records.record import Record
 from tests.acceptance.product import NO_MODULES, Product
 from tests.endpoint import Endpoint
 from tests.iact.recorded import record

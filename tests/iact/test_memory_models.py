@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hippocampus import OpenAIEmbedder, WordEmbedder
+from iact.hippocampus import OpenAIEmbedder, WordEmbedder
 from iact.memory import choose_embedder
 from iact.settings import load
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import IactError
-from core.journal import read_journal
-from core.records.record import Record
 from iact.commands.remote import Answer, Frame, Wire, _wait
+from iact.core.errors import IactError
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
 from tests.acceptance.product import NO_MODULES, Product, Ran, Server, kill, until
 from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request
 

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.characters import DECEPTIVE
-from core.journal import encode, read_journal
-from core.ports import JSON
-from core.records.content import Unknown
-from core.records.record import GENESIS
+from iact.core.characters import DECEPTIVE
+from iact.core.journal import encode, read_journal
+from iact.core.ports import JSON
+from iact.core.records.content import Unknown
+from iact.core.records.record import GENESIS
 from iact.terminal import as_json, readable
 from tests.acceptance.product import NO_MODULES, Product
 from tests.endpoint import Endpoint, HttpError, Reply

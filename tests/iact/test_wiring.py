@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.ports import ChatMessage
-from core.rates import Rate
-from core.records.parts import PlanBounds, RateTerms
-from core.session.models import open_models
+from iact.core.errors import UsageError
+from iact.core.ports import ChatMessage
+from iact.core.rates import Rate
+from iact.core.records.parts import PlanBounds, RateTerms
+from iact.core.session.models import open_models
 from iact.settings import Settings, load
 from iact.wiring import endpoint_of, endpoint_rates, options_of, roles_of
 from tests.endpoint import Endpoint

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
-from core.journal.file import FILE
-from core.language.labels import SUMMARIZE
-from core.records.kinds import FORMAT
-from core.records.parts import Bounds
-from core.session.session import Session
+from iact.core.journal.file import FILE
+from iact.core.language.labels import SUMMARIZE
+from iact.core.records.kinds import FORMAT
+from iact.core.records.parts import Bounds
+from iact.core.session.session import Session
 from tests.core.session.fakes import Asked, Script, ScriptedModel, World, replies, runtime
 from tests.core.session.plan_scenes import Answers, Thinker
 from tests.core.session.simulation import play

@@ -20,7 +20,7 @@ from typing import Final
 
 import pytest
 
-from core.journal import read_journal
+from iact.core.journal import read_journal
 from tests.acceptance.product import ROOT, containers_of, reap
 from tests.endpoint import Endpoint
 

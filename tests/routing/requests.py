@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.plan.modes.auto import Choice, Features
+from iact.core.plan.modes.auto import Choice, Features
 
 FILE: Final = Path(__file__).parent / "requests.tsv"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from core.plan.modes.auto import choose, choose_by_form
+from iact.core.plan.modes.auto import choose, choose_by_form
 from tests.routing.requests import WRONG, is_right, requests
 
 

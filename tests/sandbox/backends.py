@@ -25,14 +25,14 @@ from typing import Final, Literal
 import docker
 import pytest
 
-from core.errors import SandboxUnavailable
-from core.ports import Right
-from sandbox import BubblewrapHost, DockerHost
-from sandbox.bubblewrap.host import BubblewrapInstance
-from sandbox.docker import image
-from sandbox.docker.engine import connect
-from sandbox.docker.host import DockerInstance
-from sandbox.egress import Outside
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import Right
+from iact.sandbox import BubblewrapHost, DockerHost
+from iact.sandbox.bubblewrap.host import BubblewrapInstance
+from iact.sandbox.docker import image
+from iact.sandbox.docker.engine import connect
+from iact.sandbox.docker.host import DockerInstance
+from iact.sandbox.egress import Outside
 from tests.sandbox import workshops
 from tests.sandbox.calling import need_bubblewrap
 

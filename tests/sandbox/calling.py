@@ -12,12 +12,12 @@ from pathlib import Path
 import grpc
 import pytest
 
-from core.errors import SandboxUnavailable
-from core.ports import ModuleInstance
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import ModuleInstance
+from iact.sandbox.bubblewrap import system_folder
+from iact.sandbox.bubblewrap.host import check as check_bubblewrap
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as rpc
-from sandbox.bubblewrap import system_folder
-from sandbox.bubblewrap.host import check as check_bubblewrap
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ import docker
 import pytest
 from docker.errors import APIError
 
-from core.errors import SandboxUnavailable
-from sandbox import owner, reaper, socket_folder
-from sandbox.docker.engine import connect
-from sandbox.live import collect
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox import owner, reaper, socket_folder
+from iact.sandbox.docker.engine import connect
+from iact.sandbox.live import collect
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, OwnEngine, present
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from core.modules.client import (
+from iact.core.modules.client import (
     ArtifactChunk,
     Attached,
     Completed,
@@ -16,9 +16,9 @@ from core.modules.client import (
     Outcome,
     Raised,
 )
-from core.ports import JSON, ModuleInstance
-from sandbox import DockerHost
-from sandbox.egress import Outside
+from iact.core.ports import JSON, ModuleInstance
+from iact.sandbox import DockerHost
+from iact.sandbox.egress import Outside
 from tests.sandbox.backends import AnyHost, Backend
 
 _NUMBERS = itertools.count(1)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import async_playwright, expect
 
-from core.errors import ModuleLost
-from core.modules.client import Completed, ModuleClient, StateChange
-from sandbox.docker.host import DockerInstance
+from iact.core.errors import ModuleLost
+from iact.core.modules.client import Completed, ModuleClient, StateChange
+from iact.sandbox.docker.host import DockerInstance
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.inside import Caller
 from tests.web.browser import ARGUMENTS, PATIENCE, chromium

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.apps import app_of, joined, split
+from iact.sandbox.apps import app_of, joined, split
 
 NAME = "0123456789abcdef"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from core.modules.client import Completed, ModuleClient, StateChange
-from core.modules.manifest import Manifest
-from sandbox import DockerHost
-from sandbox.docker.host import DockerInstance
-from sandbox.images.payload import package_folder
+from iact.core.modules.client import Completed, ModuleClient, StateChange
+from iact.core.modules.manifest import Manifest
+from iact.sandbox import DockerHost
+from iact.sandbox.docker.host import DockerInstance
+from iact.sandbox.images.payload import package_folder
 from tests.sandbox.backends import ALL
 from tests.sandbox.calling import need_bubblewrap, until
 from tests.sandbox.inside import Caller, called, hosting, hosting_on

@@ -12,12 +12,12 @@ from pathlib import Path
 import grpc
 import pytest
 
-from core.errors import ModuleLost, SandboxUnavailable
+from iact.core.errors import ModuleLost, SandboxUnavailable
+from iact.sandbox import BubblewrapHost, DisabledHost, open_host
+from iact.sandbox.bubblewrap.host import WEAKER, BubblewrapInstance
+from iact.sandbox.secrets import Secrets
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as rpc
-from sandbox import BubblewrapHost, DisabledHost, open_host
-from sandbox.bubblewrap.host import WEAKER, BubblewrapInstance
-from sandbox.secrets import Secrets
 from tests.sandbox.calling import need_bubblewrap, python, shell, until, write_module
 from tests.sandbox.inside import called
 from tests.sandbox.outside import PUBLIC, echo, internet
@@ -171,7 +171,7 @@ def test_a_module_that_fails_to_start_says_why(loop: asyncio.Runner, tmp_path: P
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from sandbox import BubblewrapHost
+from iact.sandbox import BubblewrapHost
 
 async def main():
     host = BubblewrapHost(Path(sys.argv[1]))

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import SandboxUnavailable, UsageError
-from core.modules.manifest import Manifest
-from sandbox import catalogue
-from sandbox.catalogue import MANIFEST, Catalogue
-from sandbox.images import payload
+from iact.core.errors import SandboxUnavailable, UsageError
+from iact.core.modules.manifest import Manifest
+from iact.sandbox import catalogue
+from iact.sandbox.catalogue import MANIFEST, Catalogue
+from iact.sandbox.images import payload
 from tests.sandbox.calling import write_module
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.modules.client import Completed, Raised
+from iact.core.modules.client import Completed, Raised
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.documents import HOSTILE, TABLE, paragraph, pdf, ruled, said, word, word_table, workbook
 from tests.sandbox.inside import called

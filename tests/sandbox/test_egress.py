@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.egress import (
+from iact.sandbox.egress import (
     SOCKET,
     EgressBounds,
     EgressLine,

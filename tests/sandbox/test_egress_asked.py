@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.egress import SOCKET, EgressBounds, EgressProxy, inside
+from iact.sandbox.egress import SOCKET, EgressBounds, EgressProxy, inside
 from tests.sandbox.outside import PUBLIC, Internet, echo, internet
 
 INNER = (

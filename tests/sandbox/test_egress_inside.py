@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import DockerHost
+from iact.sandbox import DockerHost
 from tests.sandbox.backends import Backend, each_backend
 from tests.sandbox.calling import write_module
 from tests.sandbox.inside import Caller, called

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import SandboxUnavailable
-from core.ports import JSON
-from sandbox import DockerHost
-from sandbox.docker import isolation, options
-from sandbox.docker.isolation import Isolation, UserMap
-from sandbox.limits import Limits, Place
+from iact.core.errors import SandboxUnavailable
+from iact.core.ports import JSON
+from iact.sandbox import DockerHost
+from iact.sandbox.docker import isolation, options
+from iact.sandbox.docker.isolation import Isolation, UserMap
+from iact.sandbox.limits import Limits, Place
 from tests.sandbox.backends import Backend
 from tests.sandbox.inside import hosting_on
 from tests.sandbox.test_lifecycle import folders

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import DockerHost
-from sandbox.docker.host import DockerInstance
+from iact.sandbox import DockerHost
+from iact.sandbox.docker.host import DockerInstance
 from tests.sandbox.calling import shell
 from tests.sandbox.inside import called
 

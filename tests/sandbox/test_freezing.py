@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import owner
-from sandbox.bubblewrap import cgroups
-from sandbox.bubblewrap.processes import stop_all
-from sandbox.limits import Limits
+from iact.sandbox import owner
+from iact.sandbox.bubblewrap import cgroups
+from iact.sandbox.bubblewrap.processes import stop_all
+from iact.sandbox.limits import Limits
 
 TREE = """
 import os, subprocess, sys
@@ -78,8 +78,8 @@ def test_a_control_group_stands_still_and_dies(tree: list[int]) -> None:
 
 FROZEN = """
 import subprocess, sys
-from sandbox.bubblewrap import cgroups
-from sandbox.limits import Limits
+from iact.sandbox.bubblewrap import cgroups
+from iact.sandbox.limits import Limits
 
 group = cgroups.make(Limits())
 child = subprocess.Popen([sys.executable, "-c", "while True: pass"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

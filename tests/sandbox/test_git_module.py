@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from core.modules.client import Completed
+from iact.core.modules.client import Completed
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.inside import called, hosting_on
 from tests.sandbox.outside import PUBLIC, Serve, internet

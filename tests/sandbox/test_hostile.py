@@ -19,10 +19,10 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from core.errors import ModuleFault, ModuleLost
-from core.modules.client import ModuleClient, TimedOut
-from sandbox.docker.host import DockerInstance
-from sandbox.health import LOG_SIZE
+from iact.core.errors import ModuleFault, ModuleLost
+from iact.core.modules.client import ModuleClient, TimedOut
+from iact.sandbox.docker.host import DockerInstance
+from iact.sandbox.health import LOG_SIZE
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, each_backend
 from tests.sandbox.calling import python, shell, write_module
 from tests.sandbox.inside import Caller, called, hosting_on

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from core.modules.client import Attached, Completed
-from sandbox import DockerHost
-from sandbox.images.payload import package_folder
+from iact.core.modules.client import Attached, Completed
+from iact.sandbox import DockerHost
+from iact.sandbox.images.payload import package_folder
 from tests.sandbox.backends import AnyInstance, Backend, each_backend
 from tests.sandbox.calling import python, write_module
 from tests.sandbox.inside import called, hosting_on

@@ -9,9 +9,9 @@ import time
 import docker
 import pytest
 
-from core.errors import SandboxUnavailable
-from sandbox.docker import image
-from sandbox.images import debian_root, payload
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox.docker import image
+from iact.sandbox.images import debian_root, payload
 
 
 def test_it_is_small_and_found_again_at_once(engine: docker.DockerClient) -> None:

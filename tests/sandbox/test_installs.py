@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.workspace.versions import GitVersions
+from iact.sandbox.workspace.versions import GitVersions
 from tests.ext_modules.website import certificate
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.calling import shell

@@ -12,13 +12,13 @@ from typing import Final
 
 import pytest
 
-from core.errors import ModuleLost
-from core.gate.gate import Denial, decide
-from core.gate.grant import Grant, Scope
-from core.modules.client import ArtifactChunk, Completed, Outcome, Raised
-from core.modules.door import Door, FunctionCall
-from core.modules.registry import Start
-from core.ports import JSON
+from iact.core.errors import ModuleLost
+from iact.core.gate.gate import Denial, decide
+from iact.core.gate.grant import Grant, Scope
+from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
+from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.registry import Start
+from iact.core.ports import JSON
 from tests.sandbox.backends import Backend, either_backend
 from tests.sandbox.calling import until
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from core.gate.gate import Denial, decide
-from core.gate.grant import Grant, Scope
-from core.modules.client import Completed
-from core.modules.door import Door, FunctionCall
-from core.ports import JSON
-from sandbox.docker.engine import connect
-from sandbox.owner import SESSION
+from iact.core.gate.gate import Denial, decide
+from iact.core.gate.grant import Grant, Scope
+from iact.core.modules.client import Completed
+from iact.core.modules.door import Door, FunctionCall
+from iact.core.ports import JSON
+from iact.sandbox.docker.engine import connect
+from iact.sandbox.owner import SESSION
 from tests.core.modules.clock import HeldClock
 from tests.sandbox.calling import until
 from tests.sandbox.test_rest import IDLE, Starts, _drop

@@ -17,9 +17,9 @@ import pytest
 from docker.errors import APIError
 from docker.models.containers import Container
 
-from core.errors import ModuleLost, SandboxUnavailable
-from sandbox import DisabledHost, DockerHost, open_host, owner, reaper
-from sandbox.docker.host import DockerInstance
+from iact.core.errors import ModuleLost, SandboxUnavailable
+from iact.sandbox import DisabledHost, DockerHost, open_host, owner, reaper
+from iact.sandbox.docker.host import DockerInstance
 from tests.sandbox.calling import shell, until, write_module
 from tests.sandbox.conftest import sweep
 from tests.sandbox.inside import hosting
@@ -274,7 +274,7 @@ def test_what_the_engine_can_t_freeze_is_killed(
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from sandbox import DockerHost
+from iact.sandbox import DockerHost
 
 async def main():
     host = DockerHost(Path(sys.argv[1]))

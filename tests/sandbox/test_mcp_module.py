@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from core.modules.client import Completed, Invocation, ModuleClient, Progress
-from core.ports import ModuleInstance
-from sandbox.images.payload import locked, package_folder
+from iact.core.modules.client import Completed, Invocation, ModuleClient, Progress
+from iact.core.ports import ModuleInstance
+from iact.sandbox.images.payload import locked, package_folder
 from tests.sandbox.backends import DOCKER, AnyHost, Backend, either_backend
 from tests.sandbox.calling import until
 from tests.sandbox.inside import Caller, called

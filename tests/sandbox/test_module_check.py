@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import SandboxError, UsageError
 from iact.commands.check import check_module
+from iact.core.errors import SandboxError, UsageError
+from iact.sandbox.images.payload import package_folder
 from iact.settings import Settings
-from sandbox.images.payload import package_folder
 from tests.sandbox.calling import need_bubblewrap, write_module
 from tests.sandbox.foreign import FOREIGN
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import SandboxUnavailable, UsageError
-from core.ports import ModuleSource
-from sandbox.catalogue import Catalogue
+from iact.core.errors import SandboxUnavailable, UsageError
+from iact.core.ports import ModuleSource
+from iact.sandbox.catalogue import Catalogue
 from tests.sandbox.calling import write_module
 
 

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 import pytest
 
-from core.ports import Right
+from iact.core.ports import Right
 from tests.core.gate.hostile import COMMANDS, FAMILIES, SETUP
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, each_backend
 from tests.sandbox.calling import python, shell

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import ModuleLost
-from sandbox import limits, owner, socket_folder
-from sandbox.bubblewrap import arguments
-from sandbox.docker import options
-from sandbox.limits import Limits, Place
-from sandbox.owner import Process
-from sandbox.workspace import mounts
+from iact.core.errors import ModuleLost
+from iact.sandbox import limits, owner, socket_folder
+from iact.sandbox.bubblewrap import arguments
+from iact.sandbox.docker import options
+from iact.sandbox.limits import Limits, Place
+from iact.sandbox.owner import Process
+from iact.sandbox.workspace import mounts
 
 PLACE = Place(code=Path("/code"), sockets=Path("/sockets"), workspace=Path("/files"), user="1000:1000")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import system_folder
+from iact.sandbox.bubblewrap import system_folder
 from tests.sandbox.calling import need_bubblewrap
 
 USER = 4711

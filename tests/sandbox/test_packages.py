@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import SandboxUnavailable
-from sandbox import DockerHost, catalogue, packages
-from sandbox.images.payload import package_folder
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox import DockerHost, catalogue, packages
+from iact.sandbox.images.payload import package_folder
 from tests.sandbox.calling import write_module
 from tests.sandbox.inside import called
 

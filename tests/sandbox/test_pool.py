@@ -13,10 +13,10 @@ from pathlib import Path
 import docker
 import pytest
 
-from core.ports import Right
-from sandbox import BubblewrapHost, DockerHost, reaper
-from sandbox.docker.host import DockerInstance
-from sandbox.pool import MEMBERS
+from iact.core.ports import Right
+from iact.sandbox import BubblewrapHost, DockerHost, reaper
+from iact.sandbox.docker.host import DockerInstance
+from iact.sandbox.pool import MEMBERS
 from tests.sandbox.backends import Backend
 from tests.sandbox.calling import need_bubblewrap, shell, until
 from tests.sandbox.conftest import sweep
@@ -244,7 +244,7 @@ def test_without_an_engine_it_is_the_same(loop: asyncio.Runner, tmp_path: Path) 
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from sandbox import DockerHost
+from iact.sandbox import DockerHost
 
 async def main():
     host = DockerHost(Path(sys.argv[1]), pool=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.modules.client import Completed, ModuleClient, StateChange
+from iact.core.modules.client import Completed, ModuleClient, StateChange
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.inside import Caller, called
 

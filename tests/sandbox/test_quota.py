@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from core.gate.gate import Denial, decide
-from core.gate.grant import DEFAULT_SCOPE, Grant
-from core.modules.client import ArtifactChunk, Completed, Outcome, Raised
-from core.modules.door import Door, FunctionCall
-from core.modules.quota import Room
-from sandbox import DockerHost
+from iact.core.gate.gate import Denial, decide
+from iact.core.gate.grant import DEFAULT_SCOPE, Grant
+from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
+from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.quota import Room
+from iact.sandbox import DockerHost
 from tests.sandbox.inside import hosting
 
 MIB = 1 << 20

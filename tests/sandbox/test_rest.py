@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.gate.gate import Denial, decide
-from core.gate.grant import Grant, Scope
-from core.modules.client import ArtifactChunk, Completed
-from core.modules.door import HELD, Door, FunctionCall
-from core.modules.pulse import EVERY
-from core.ports import Permit, Report, Right
-from sandbox import DockerHost
-from sandbox.docker.host import DockerInstance
+from iact.core.gate.gate import Denial, decide
+from iact.core.gate.grant import Grant, Scope
+from iact.core.modules.client import ArtifactChunk, Completed
+from iact.core.modules.door import HELD, Door, FunctionCall
+from iact.core.modules.pulse import EVERY
+from iact.core.ports import Permit, Report, Right
+from iact.sandbox import DockerHost
+from iact.sandbox.docker.host import DockerInstance
 from tests.core.modules.clock import HeldClock
 from tests.sandbox.calling import until, write_module
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import ModuleLost
-from sandbox import DockerHost
-from sandbox.restarts import MOST, PAUSES, SERVED, Restarts
+from iact.core.errors import ModuleLost
+from iact.sandbox import DockerHost
+from iact.sandbox.restarts import MOST, PAUSES, SERVED, Restarts
 from tests.sandbox.calling import shell, write_module
 from tests.sandbox.inside import hosting
 

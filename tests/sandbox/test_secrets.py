@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ModuleLost, UsageError
-from sandbox.secrets import FILE, Secrets
+from iact.core.errors import ModuleLost, UsageError
+from iact.sandbox.secrets import FILE, Secrets
 from tests.sandbox.calling import write_module
 from tests.sandbox.inside import called, hosting
 from tests.sandbox.outside import PUBLIC, internet

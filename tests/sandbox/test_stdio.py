@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ModuleLost, SandboxUnavailable
-from core.modules.client import Attached, Completed
-from sandbox.docker import isolation, relay, stdio
+from iact.core.errors import ModuleLost, SandboxUnavailable
+from iact.core.modules.client import Attached, Completed
+from iact.sandbox.docker import isolation, relay, stdio
 from tests.sandbox.calling import shell, write_module
 from tests.sandbox.inside import called, hosting
 from tests.sandbox.test_hostile_more import ARCHIVES

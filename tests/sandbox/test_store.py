@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import WorkspaceError
-from sandbox.workspace import foreign_store, git
-from sandbox.workspace.versions import GitVersions
+from iact.core.errors import WorkspaceError
+from iact.sandbox.workspace import foreign_store, git
+from iact.sandbox.workspace.versions import GitVersions
 from tests.hostile.folders import Bait, commit_of, loose, old_store
 
 
@@ -109,7 +109,7 @@ def test_what_a_killed_git_leaves_is_no_reason_to_stop(tmp_path: Path) -> None:
 
 def test_no_version_is_lost_when_a_store_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those from before the session was opened again, which no branch leads to."""
-    monkeypatch.setattr("sandbox.workspace.versions._TIDY", 2)
+    monkeypatch.setattr("iact.sandbox.workspace.versions._TIDY", 2)
     workspace, store, versions = tmp_path / "workspace", tmp_path / "versions", []
     workspace.mkdir()
     for life in range(3):

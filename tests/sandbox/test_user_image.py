@@ -13,12 +13,12 @@ import docker
 import pytest
 from docker.errors import ImageNotFound
 
-from core.errors import SandboxUnavailable, UsageError
-from core.modules.client import Completed, Invocation, ModuleClient
-from core.ports import ModuleSource
-from core.session.source import source_of
-from sandbox import BubblewrapHost, DockerHost
-from sandbox.docker import image
+from iact.core.errors import SandboxUnavailable, UsageError
+from iact.core.modules.client import Completed, Invocation, ModuleClient
+from iact.core.ports import ModuleSource
+from iact.core.session.source import source_of
+from iact.sandbox import BubblewrapHost, DockerHost
+from iact.sandbox.docker import image
 from tests.sandbox.foreign import FOREIGN
 
 TAG = "iact-test-foreign:1"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import WorkspaceError
-from core.ports import Taken
-from sandbox.workspace.versions import GitVersions
+from iact.core.errors import WorkspaceError
+from iact.core.ports import Taken
+from iact.sandbox.workspace.versions import GitVersions
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_file_that_somebody_deleted_meanwhile_is_no_less_a_conflict(apart: Apa
 
 
 def test_no_copy_lacks_something(apart: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.workspace.versions.LARGEST", 10)
+    monkeypatch.setattr("iact.sandbox.workspace.versions.LARGEST", 10)
     with pytest.raises(WorkspaceError, match="No version holds 'large'"):
         apart.part(large="0123456789 and more", small="1")
     assert apart.versions.keep(apart.workspace, apart.store), "a version may"

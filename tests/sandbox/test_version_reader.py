@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import path_names
-from core.errors import WorkspaceError
-from sandbox.workspace.versions import GitVersions
+from iact.core import path_names
+from iact.core.errors import WorkspaceError
+from iact.sandbox.workspace.versions import GitVersions
 
 NAMES = st.sampled_from(
     [

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import WorkspaceError
-from sandbox.workspace import versions
-from sandbox.workspace.versions import LARGEST, GitVersions
+from iact.core.errors import WorkspaceError
+from iact.sandbox.workspace import versions
+from iact.sandbox.workspace.versions import LARGEST, GitVersions
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from core.ports import Right
+from iact.core.ports import Right
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, each_backend
 from tests.sandbox.calling import python, shell, until, write_module
 from tests.sandbox.inside import called, hosting_on

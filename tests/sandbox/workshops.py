@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from sandbox import build
-from sandbox.images import workshop
+from iact.sandbox import build
+from iact.sandbox.images import workshop
 from tests.sandbox.outside import Serve
 
 DEV = ("--profile", "dev", "--wheels", "idna==3.10")

@@ -12,8 +12,8 @@ from typing import Final, Literal
 from playwright import sync_api
 from playwright.async_api import Browser, Page, Playwright, async_playwright, expect
 
-from web.ports import Runtime, Surroundings
-from web.server import WebServer
+from iact.web.ports import Runtime, Surroundings
+from iact.web.server import WebServer
 
 PATIENCE: Final = 60_000
 """Milliseconds that anything in a page may take: these tests run on small machines that do much else."""

@@ -11,7 +11,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from web.server import WebServer
+from iact.web.server import WebServer
 
 PATIENCE = 60.0
 Message = dict[str, Any]

@@ -14,29 +14,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from core.errors import IactError, JournalLocked, UsageError
-from core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
-from core.records.control import InjectMode
-from core.records.kinds import BY_NAME
-from core.records.record import Record
-from core.records.ways import Way
-from core.session.catalogue import Known
-from core.session.deletion import Done
-from core.session.effects import Settled
-from core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
-from core.session.index import Hit
-from core.session.models import Tried
-from core.session.review import Row, rows
-from core.session.standing import SessionState, Standing
-from core.session.standings import StandingsWatcher
-from core.session.store import SessionStore
-from core.session.view import NodeView, View
-from core.tree.agent import AgentState
-from core.tree.pending import PendingChange
-from core.tree.tree import Tree
-from examples import EXAMPLES
+from iact.core.errors import IactError, JournalLocked, UsageError
+from iact.core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
+from iact.core.records.control import InjectMode
+from iact.core.records.kinds import BY_NAME
+from iact.core.records.record import Record
+from iact.core.records.ways import Way
+from iact.core.session.catalogue import Known
+from iact.core.session.deletion import Done
+from iact.core.session.effects import Settled
+from iact.core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
+from iact.core.session.index import Hit
+from iact.core.session.models import Tried
+from iact.core.session.review import Row, rows
+from iact.core.session.standing import SessionState, Standing
+from iact.core.session.standings import StandingsWatcher
+from iact.core.session.store import SessionStore
+from iact.core.session.view import NodeView, View
+from iact.core.tree.agent import AgentState
+from iact.core.tree.pending import PendingChange
+from iact.core.tree.tree import Tree
+from iact.examples import EXAMPLES
+from iact.web.ports import Finding, FirstMessage, Prices, Recorded, RoleChoice, RoleView
 from tests.records import least, raw_record
-from web.ports import Finding, FirstMessage, Prices, Recorded, RoleChoice, RoleView
 
 LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from core.journal.file import FILE
-from core.journal.record import encode
-from core.journal.seal import Sealer, open_sealer
-from core.ports import JSON
-from core.records.codec import encode_part
-from core.records.parts import Bounds
-from core.records.record import GENESIS, timestamp
+from iact.core.journal.file import FILE
+from iact.core.journal.record import encode
+from iact.core.journal.seal import Sealer, open_sealer
+from iact.core.ports import JSON
+from iact.core.records.codec import encode_part
+from iact.core.records.parts import Bounds
+from iact.core.records.record import GENESIS, timestamp
 from tests.core.session.fakes import MANIFEST
 from tests.records import least, raw_record
 

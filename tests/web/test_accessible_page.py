@@ -11,8 +11,8 @@ from typing import Final, Literal
 import pytest
 from playwright.async_api import Page, expect
 
-from core.ports import CatalogueEntry
-from core.session.catalogue import Known
+from iact.core.ports import CatalogueEntry
+from iact.core.session.catalogue import Known
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import browsing
 from tests.web.fake import FakeSession, node

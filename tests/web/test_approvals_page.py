@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 from playwright.async_api import expect
 
-from core.errors import UsageError
-from core.records.record import Record
+from iact.core.errors import UsageError
+from iact.core.records.record import Record
 from tests.web.fake import FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_page import run, stage

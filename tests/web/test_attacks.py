@@ -13,12 +13,12 @@ import pytest
 from playwright.async_api import expect
 from websockets.exceptions import InvalidStatus
 
+from iact.web.commands import COMMANDS
+from iact.web.server import WebServer
 from tests.web.browser import SHARED
 from tests.web.dialling import cookie, dial, get, http, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_page import stage
-from web.commands import COMMANDS
-from web.server import WebServer
 
 
 def test_every_route_asks_who_it_is_before_anything_else() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.records.calls import ClearanceAsk
-from web.audit import question_html
+from iact.core.records.calls import ClearanceAsk
+from iact.web.audit import question_html
 
 
 def test_the_middle_of_a_very_long_argument_is_shown() -> None:

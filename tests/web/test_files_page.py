@@ -9,10 +9,10 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from core.session.runtime import Runtime
-from core.session.session import Session
 from iact.around import Around
 from iact.choices import Choices
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from iact.settings import Settings
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import Browsing, browsing

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.ports import JSON
+from iact.core.ports import JSON
+from iact.web.server import WebServer
 from tests.web.dialling import (
     PATIENCE,
     cookie,
@@ -20,7 +21,6 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import FakeRuntime, FakeSession
-from web.server import WebServer
 
 
 def test_a_long_result_is_shown_from_its_blob(tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_a_long_result_is_shown_from_its_blob(tmp_path: Path) -> None:
 
 
 def test_a_file_comes_in_pieces_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.uploads.LARGEST_UPLOAD", 1000)
-    monkeypatch.setattr("web.uploads.AT_ONCE", 1)
+    monkeypatch.setattr("iact.web.uploads.LARGEST_UPLOAD", 1000)
+    monkeypatch.setattr("iact.web.uploads.AT_ONCE", 1)
 
     async def test() -> None:
         session = FakeSession("s")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from iact.web.server import WebServer
 from tests.web.dialling import run
 from tests.web.fake import FakeAround
 from tests.web.firefox import opened
 from tests.web.test_workspace_wire import worked
-from web.server import WebServer
 
 
 def test_the_main_way_in_firefox(tmp_path: Path) -> None:

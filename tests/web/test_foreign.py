@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from core.errors import ForeignSession
-from core.journal import read_journal
-from core.journal.seal import KEY
-from core.session.replay import replay
-from examples import EXAMPLES
+from iact.core.errors import ForeignSession
+from iact.core.journal import read_journal
+from iact.core.journal.seal import KEY
+from iact.core.session.replay import replay
+from iact.examples import EXAMPLES
+from iact.web.server import WebServer
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.sealing import SEALER
 from tests.web.dialling import dial, run, send, until
 from tests.web.fake import FakeAround
-from web.server import WebServer
 
 
 def put_foreign(tmp_path: Path, data: Path) -> Path:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import expect
 
-from core.ports import CatalogueEntry
-from core.session.catalogue import Known
+from iact.core.ports import CatalogueEntry
+from iact.core.session.catalogue import Known
 from tests.core.session.fakes import WEB
 from tests.web.fake import FakeSession
 from tests.web.scene import busy_session

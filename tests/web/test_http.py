@@ -9,7 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from core.errors import UsageError
+from iact.core.errors import UsageError
+from iact.web.server import WebServer
 from tests.web.dialling import (
     PATIENCE,
     cookie,
@@ -21,7 +22,6 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import FakeRuntime
-from web.server import WebServer
 
 
 def test_signing_in_and_reading_the_page() -> None:
@@ -219,7 +219,7 @@ def test_a_client_that_trickles_its_request_is_dropped() -> None:
 def test_beyond_the_limit_the_oldest_stranger_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("web.server.MAX_CONNECTIONS", 5)
+    monkeypatch.setattr("iact.web.server.MAX_CONNECTIONS", 5)
 
     async def test() -> None:
         async with WebServer(FakeRuntime(), open_timeout=PATIENCE) as server:

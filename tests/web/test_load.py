@@ -11,10 +11,10 @@ from typing import Final
 
 import pytest
 
-from core.records.record import Record
+from iact.core.records.record import Record
+from iact.web.server import MAX_CONNECTIONS, WebServer
 from tests.web.dialling import PATIENCE, Message, cookie, dial, get, http, numbers, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
-from web.server import MAX_CONNECTIONS, WebServer
 
 ROOT: Final = Path(__file__).parents[2]
 AT_ONCE: Final = 300
@@ -63,7 +63,7 @@ async def attack(server: WebServer, first: bytes) -> Streams | None:
 
 def test_slow_strangers_cost_a_bounded_number_of_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     # Both ends are in this process, which may not have many descriptors.
-    monkeypatch.setattr("web.server.MAX_CONNECTIONS", LIMIT)
+    monkeypatch.setattr("iact.web.server.MAX_CONNECTIONS", LIMIT)
 
     async def test() -> None:
         session = FakeSession("s")

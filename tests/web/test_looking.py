@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from core.session.replay import SeenContext, SeenMessage
-from core.session.view import Variable
-from web.looking import content_fields, context_fields, table_fields
-from web.records import Fields
+from iact.core.session.replay import SeenContext, SeenMessage
+from iact.core.session.view import Variable
+from iact.web.looking import content_fields, context_fields, table_fields
+from iact.web.records import Fields
 
 
 def shown(*contents: str) -> list[Fields]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from playwright.async_api import expect
 
-from core.ports import Recalled
+from iact.core.ports import Recalled
 from tests.core.session.memories import FakeMemory
 from tests.web.browser import browsing
 from tests.web.fake import FakeRuntime

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
+from iact.web.server import WebServer
 from tests.core.session.memories import WISH, FakeMemory
 from tests.web.fake import FakeRuntime
-from web.server import WebServer
 
 
 def ask(message: dict[str, object], memory: FakeMemory | None) -> dict[str, Any]:

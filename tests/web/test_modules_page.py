@@ -6,8 +6,8 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from core.ports import CatalogueEntry
-from core.session.catalogue import Known
+from iact.core.ports import CatalogueEntry
+from iact.core.session.catalogue import Known
 from tests.core.session.fakes import MANIFEST
 from tests.web.test_page import run, stage
 

@@ -12,17 +12,17 @@ from playwright.async_api import expect
 
 import core.session.runtime
 import core.session.store
-from core.journal.ends import sealed_end
-from core.journal.file import read_journal
-from core.journal.seal import open_sealer
-from core.session.store import SessionStore
+from iact.core.journal.ends import sealed_end
+from iact.core.journal.file import read_journal
+from iact.core.journal.seal import open_sealer
+from iact.core.session.store import SessionStore
+from iact.web.server import WebServer
 from tests.core.session.fakes import Asked, runtime
 from tests.web.browser import browsing
 from tests.web.dialling import dial, run, send, take, until
 from tests.web.long import long_journal
 from tests.web.test_page import run as in_browser
 from tests.web.test_server import earlier, until_all
-from web.server import WebServer
 
 LENGTH = 6_000
 SAID = "Go on, please."

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 from playwright.async_api import Locator, Page, expect
 
+from iact.web.follower import Follower
 from tests.web.fake import FakeSession, node
 from tests.web.test_page import run, stage
-from web.follower import Follower
 
 LENGTH = 3_000
 EARLIER = """(before) => {

@@ -15,14 +15,14 @@ from typing import Literal
 import pytest
 from playwright.async_api import expect
 
-from core.errors import JournalUnwritable, UsageError
-from core.ports import JSON
-from core.session.events import Notice
+from iact.core.errors import JournalUnwritable, UsageError
+from iact.core.ports import JSON
+from iact.core.session.events import Notice
+from iact.web.server import WebServer
 from tests.web.browser import SHARED, Browsing, browsing
 from tests.web.fake import LABEL, FakeAround, FakeRuntime, FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_render import HOSTILE
-from web.server import WebServer
 
 
 @dataclass

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from core.journal import read_journal
-from core.ports import ChatMessage
-from core.session.replay import context, replay
-from core.session.runtime import Runtime
-from core.session.session import Session
-from core.session.timeline import Timeline
+from iact.core.journal import read_journal
+from iact.core.ports import ChatMessage
+from iact.core.session.replay import context, replay
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.core.session.timeline import Timeline
+from iact.web.server import WebServer
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.web.dialling import Message, dial, numbers, run, send, until
 from tests.web.long import long_journal
-from web.server import WebServer
 
 SCRIPT = {
     "/": [
@@ -289,7 +289,7 @@ def test_a_session_that_stopped_says_why_to_everyone(tmp_path: Path, monkeypatch
     async def test(stage: Stage) -> None:
         async with stage.looking() as client:
             monkeypatch.setattr("os.pwrite", full)
-            monkeypatch.setattr("core.session.runtime._writable", lambda folder: False)
+            monkeypatch.setattr("iact.core.session.runtime._writable", lambda folder: False)
             await send(client, type="pause", path="/", id=1)
             said = (await until(client, type="notice"))[-1]
             assert "No space left on device" in said["text"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from playwright.async_api import expect
 
-from core.ports import JSON
+from iact.core.ports import JSON
 from tests.web.fake import FakeSession, node
 from tests.web.test_page import run, stage
 

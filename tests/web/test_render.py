@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.language.variables import text_value
-from core.ports import JSON
-from core.records.codec import Misfit, decode, layout_of
-from core.records.kinds import BY_NAME
+from iact.core.language.variables import text_value
+from iact.core.ports import JSON
+from iact.core.records.codec import Misfit, decode, layout_of
+from iact.core.records.kinds import BY_NAME
+from iact.web.parser import bounded, in_spare_time
+from iact.web.records import record_html, record_message
+from iact.web.render import code_block, markdown, output, reply_with_actions, typed
+from iact.web.visible import visible, without_escapes
 from tests.records import least, raw_record
-from web.parser import bounded, in_spare_time
-from web.records import record_html, record_message
-from web.render import code_block, markdown, output, reply_with_actions, typed
-from web.visible import visible, without_escapes
 
 OURS = (
     ("button", [("class", "chip")]),

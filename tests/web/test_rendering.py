@@ -19,19 +19,19 @@ from markdown_it import MarkdownIt, helpers
 from markdown_it.renderer import RendererHTML
 
 from benchmarks.rendering.pathological import PATTERNS, pathological
-from core.ports import JSON
-from core.records.record import Record
-from core.session.text import looks_like_action
+from iact.core.ports import JSON
+from iact.core.records.record import Record
+from iact.core.session.text import looks_like_action
+from iact.web import parser, render
+from iact.web.records import content_fields, record_message
+from iact.web.render import UNFORMATTED, markdown
+from iact.web.render_pool import RenderPool
+from iact.web.render_process import RenderProcess
+from iact.web.rendering import SHORT, Question, answer, is_short, question
+from iact.web.server import WebServer
 from tests.records import least, raw_record
 from tests.web.dialling import dial, numbers, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
-from web import parser, render
-from web.records import content_fields, record_message
-from web.render import UNFORMATTED, markdown
-from web.render_pool import RenderPool
-from web.render_process import RenderProcess
-from web.rendering import SHORT, Question, answer, is_short, question
-from web.server import WebServer
 
 HERE = Path("/nonexistent")
 TURN = """\
@@ -260,7 +260,7 @@ def test_many_who_want_one_text_cost_one(monkeypatch: pytest.MonkeyPatch) -> Non
             questions.append(question.record.n)
             return await super().render(question)
 
-    monkeypatch.setattr("web.rendered.RenderPool", Counting)
+    monkeypatch.setattr("iact.web.rendered.RenderPool", Counting)
 
     async def test() -> None:
         session = FakeSession("s")
@@ -286,7 +286,7 @@ def test_while_a_text_takes_for_ever_others_get_their_answers_and_their_texts(
         pools.append(RenderPool(patience=60))
         return pools[-1]
 
-    monkeypatch.setattr("web.rendered.RenderPool", pool)
+    monkeypatch.setattr("iact.web.rendered.RenderPool", pool)
 
     async def test() -> None:
         one, other = FakeSession("one"), FakeSession("other")

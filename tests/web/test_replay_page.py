@@ -11,9 +11,9 @@ from typing import Literal
 import pytest
 from playwright.async_api import Page, expect
 
-from core.journal import read_journal
-from core.session.runtime import Runtime
-from core.session.session import Session
+from iact.core.journal import read_journal
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import Browsing, browsing
 from tests.web.long import long_journal

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from core.gate.effects import Effect
-from core.ports import AppliedChange, FileChange, FileState
-from core.tree.pending import PendingChange
+from iact.core.gate.effects import Effect
+from iact.core.ports import AppliedChange, FileChange, FileState
+from iact.core.tree.pending import PendingChange
+from iact.web.server import WebServer
 from tests.web.dialling import dial, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
-from web.server import WebServer
 
 FILE = FileState("file", 0o644, 5, "a" * 64)
 PATCH = "--- a/b\n+++ b/b\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from web.safety import (
+from iact.web.safety import (
     Asked,
     Policy,
     Refused,

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from core.records.record import Record
+from iact.core.records.record import Record
+from iact.web.follower import ENOUGH, NEWEST
+from iact.web.records import record_message
+from iact.web.server import WebServer
 from tests.web.dialling import (
     closed,
     dial,
@@ -22,9 +25,6 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import LABEL, FakeRuntime, FakeSession, node
-from web.follower import ENOUGH, NEWEST
-from web.records import record_message
-from web.server import WebServer
 
 
 def test_records_come_in_order_without_gap_or_doubling() -> None:
@@ -186,7 +186,7 @@ def test_what_many_watch_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> No
         rendered.append(record.n)
         return record_message(record, *rest)
 
-    monkeypatch.setattr("web.rendered.record_message", counting)
+    monkeypatch.setattr("iact.web.rendered.record_message", counting)
 
     async def test() -> None:
         session = FakeSession("s")

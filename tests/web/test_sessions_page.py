@@ -12,9 +12,9 @@ from random import Random
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from core.session.runtime import Runtime
-from core.session.session import Session
-from core.session.standing import Standing
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.core.session.standing import Standing
 from tests.core.session.fakes import Asked, runtime
 from tests.web.browser import SHARED, Browsing, browsing
 from tests.web.fake import FakeAround, FakeRuntime, FakeSession, node
@@ -317,7 +317,7 @@ def test_a_session_larger_than_any_upload_goes_out_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its archive is made and taken in on disk: what bounds a file in memory does not bound it."""
-    monkeypatch.setattr("web.uploads.LARGEST_UPLOAD", 10_000)
+    monkeypatch.setattr("iact.web.uploads.LARGEST_UPLOAD", 10_000)
     told_here = "Heard: " + "".join(Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=400_000))
 
     async def test() -> None:

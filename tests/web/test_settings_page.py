@@ -7,17 +7,17 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from core.records.control import SetModels
-from core.session.replay import replay
 from iact.around import Around
 from iact.choices import Choices
+from iact.core.records.control import SetModels
+from iact.core.session.replay import replay
+from iact.sandbox.secrets import Secrets
 from iact.settings import load
-from sandbox.secrets import Secrets
+from iact.web.ports import Finding
 from tests.core.session.fakes import replies, runtime
 from tests.endpoint import Endpoint, Request
 from tests.web.browser import SHARED, browsing
 from tests.web.fake import FakeAround, FakeRuntime
-from web.ports import Finding
 
 run = SHARED.run
 

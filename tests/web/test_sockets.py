@@ -7,6 +7,8 @@ import asyncio
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from iact.web.limits import MAX_MESSAGE
+from iact.web.server import MAX_SOCKETS, WebServer
 from tests.web.dialling import (
     PATIENCE,
     closed,
@@ -20,8 +22,6 @@ from tests.web.dialling import (
     until,
 )
 from tests.web.fake import LABEL, FakeRuntime, FakeSession
-from web.limits import MAX_MESSAGE
-from web.server import MAX_SOCKETS, WebServer
 
 
 @pytest.mark.parametrize("origin", ["http://evil.test", "null", "http://127.0.0.1:1", None])
@@ -85,7 +85,7 @@ def test_an_oversized_message_closes_the_socket_and_harms_nothing() -> None:
 
 def test_a_flood_is_refused_and_then_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     # However slow the machine is, this is a flood.
-    monkeypatch.setattr("web.connection.MESSAGES_PER_SECOND", 0.0)
+    monkeypatch.setattr("iact.web.connection.MESSAGES_PER_SECOND", 0.0)
 
     async def test() -> None:
         session = FakeSession("s")
@@ -103,7 +103,7 @@ def test_a_flood_is_refused_and_then_cut_off(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_one_refused_message_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.connection.MESSAGES_PER_SECOND", 0.0)
+    monkeypatch.setattr("iact.web.connection.MESSAGES_PER_SECOND", 0.0)
 
     async def test() -> None:
         async with WebServer(FakeRuntime()) as server, dial(server) as client:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.async_api import Locator, Page, expect
 
-from core.session.session import Session
+from iact.core.session.session import Session
 from tests.core.session.fakes import Asked, ScriptedModel, World, runtime
 from tests.core.session.test_control import until
 from tests.web.browser import browsing

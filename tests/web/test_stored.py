@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from core.session.store import SessionStore
+from iact.core.session.store import SessionStore
+from iact.web.stored import StoredSessions
 from tests.web.fake import FakeRuntime
 from tests.web.long import long_journal
-from web.stored import StoredSessions
 
 
 def test_a_session_is_read_again_only_when_its_journal_changed(tmp_path: Path) -> None:

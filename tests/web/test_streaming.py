@@ -9,11 +9,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from core.errors import WorkspaceError
+from iact.core.errors import WorkspaceError
+from iact.web.server import WebServer
+from iact.web.zipped import zipped
 from tests.web.dialling import PATIENCE, cookie, get, http, run
 from tests.web.fake import FakeRuntime
-from web.server import WebServer
-from web.zipped import zipped
 
 
 def unchunked(body: bytes) -> tuple[bytes, bool]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from examples import EXAMPLES
+from iact.examples import EXAMPLES
 from tests.web.browser import SHARED, browsing
 from tests.web.fake import FakeAround, FakeRuntime, FakeSession
 from tests.web.test_accessible_page import check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from web.tokens import GRACE, LIFE, MOST, Tokens
+from iact.web.tokens import GRACE, LIFE, MOST, Tokens
 
 
 @dataclass

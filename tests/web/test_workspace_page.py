@@ -10,8 +10,8 @@ from zipfile import ZipFile
 
 from playwright.async_api import expect
 
-from core.session.fork import STORE
-from sandbox.workspace.versions import GitVersions
+from iact.core.session.fork import STORE
+from iact.sandbox.workspace.versions import GitVersions
 from tests.web.browser import SHARED, browsing
 from tests.web.test_accessible_page import check
 from tests.web.test_files_page import saved

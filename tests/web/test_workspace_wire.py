@@ -6,13 +6,13 @@ import io
 from pathlib import Path
 from zipfile import ZipFile
 
-from core.session.fork import STORE
-from core.session.store import SessionStore
-from sandbox.workspace.versions import GitVersions
+from iact.core.session.fork import STORE
+from iact.core.session.store import SessionStore
+from iact.sandbox.workspace.versions import GitVersions
+from iact.web.server import WebServer
 from tests.web.dialling import Message, cookie, dial, get, http, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_streaming import unchunked
-from web.server import WebServer
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 

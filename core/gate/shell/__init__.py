@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.gate.shell.effects import Effect, Finding, Judgement
-from core.gate.shell.walk import Walk
+from iact.core.gate.shell.effects import Effect, Finding, Judgement
+from iact.core.gate.shell.walk import Walk
 
 __all__ = ["Effect", "Finding", "Judgement", "judge_script"]
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from tree_sitter import Node
 
-from core.gate.shell.syntax import text_of
-from core.gate.shell.variables import number_like
-from core.gate.shell.words import names
+from iact.core.gate.shell.syntax import text_of
+from iact.core.gate.shell.variables import number_like
+from iact.core.gate.shell.words import names
 
 _KNOWN: Final = re.compile(r"\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\}")
 _INSIDE: Final = names(

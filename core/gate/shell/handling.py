@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from core.gate.shell.effects import Effect
-from core.gate.shell.words import GAP, GLOB, Word, names
+from iact.core.gate.shell.effects import Effect
+from iact.core.gate.shell.words import GAP, GLOB, Word, names
 
 IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FREE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*|LC_[A-Z]+")

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-from core.gate.shell.words import Word
+from iact.core.gate.shell.words import Word
 
 _NUMBER: Final = re.compile(r"-\d+")
 
@@ -145,7 +145,7 @@ class Tables:
 @cache
 def tables() -> Tables:
     """The table, read once."""
-    text = resources.files("core.gate.shell").joinpath("programs.toml").read_text(encoding="utf-8")
+    text = resources.files("iact.core.gate.shell").joinpath("programs.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
     return Tables(
         {name: parse(entry) for name, entry in data["observe"].items()},

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from core.gate.shell.words import GAP, GLOB
+from iact.core.gate.shell.words import GAP, GLOB
 
 _SECRET: Final = re.compile(
     r"(?:^|/)\.(?:ssh|gnupg|aws|azure|kube|docker|password-store|mozilla|config/(?:gcloud|gh|op|rclone|chromium))(?:/|$)"

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.gate.shell import filters, paths, repository, running, writing
-from core.gate.shell.handling import IDENTIFIER, Handler, Runner, assignable, shown
-from core.gate.shell.options import parse, tables
-from core.gate.shell.words import Word, names
+from iact.core.gate.shell import filters, paths, repository, running, writing
+from iact.core.gate.shell.handling import IDENTIFIER, Handler, Runner, assignable, shown
+from iact.core.gate.shell.options import parse, tables
+from iact.core.gate.shell.words import Word, names
 
 _STRONG: Final = frozenset({"base64", "base32", "basenc", "xxd", "rev", "openssl", "uudecode", "gpg"})
 WEAK_DECODERS: Final = frozenset(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from core.gate.shell.quoting import Misread, Quoting, Shape, Span
+from iact.core.gate.shell.quoting import Misread, Quoting, Shape, Span
 
 _BLANKS: Final = re.compile(r"(?:[ \t]|\\\n)*")
 _COMMENT: Final = re.compile(r"#[^\n]*")

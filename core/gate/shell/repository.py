@@ -14,10 +14,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.gate.shell.effects import Effect
-from core.gate.shell.handling import Runner, shown
-from core.gate.shell.options import parse, tables
-from core.gate.shell.words import Word
+from iact.core.gate.shell.effects import Effect
+from iact.core.gate.shell.handling import Runner, shown
+from iact.core.gate.shell.options import parse, tables
+from iact.core.gate.shell.words import Word
 
 _GIT_EFFECTS: Final[Mapping[str, Effect]] = {
     **dict.fromkeys(("push", "fetch", "pull", "clone", "ls-remote", "send-email", "request-pull", "svn", "archive"), "send"),

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.gate.shell import paths, repository
-from core.gate.shell.handling import Runner, assignable, shown
-from core.gate.shell.options import Options, parse, tables
-from core.gate.shell.words import GAP, GLOB, Word, names
+from iact.core.gate.shell import paths, repository
+from iact.core.gate.shell.handling import Runner, assignable, shown
+from iact.core.gate.shell.options import Options, parse, tables
+from iact.core.gate.shell.words import GAP, GLOB, Word, names
 
 WRAPPERS: Final[Mapping[str, tuple[Options, int]]] = {
     "nohup": (Options(), 0),

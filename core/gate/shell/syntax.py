@@ -8,7 +8,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from core.gate.shell.words import names
+from iact.core.gate.shell.words import names
 
 Span = tuple[int, int]
 

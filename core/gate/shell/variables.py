@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 from tree_sitter import Node
 
-from core.gate.shell.syntax import text_of
-from core.gate.shell.words import read_word
+from iact.core.gate.shell.syntax import text_of
+from iact.core.gate.shell.words import read_word
 
 _RANGE = re.compile(r"\{\d+\.\.\d+\}")
 _INTEGER = re.compile(r"-?\d+")

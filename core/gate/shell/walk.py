@@ -16,11 +16,11 @@ from typing import Final
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from core.gate.shell import paths
-from core.gate.shell.arithmetic import doubts, plain_index
-from core.gate.shell.effects import Effect, Finding
-from core.gate.shell.handling import IDENTIFIER, assignable, shown
-from core.gate.shell.programs import (
+from iact.core.gate.shell import paths
+from iact.core.gate.shell.arithmetic import doubts, plain_index
+from iact.core.gate.shell.effects import Effect, Finding
+from iact.core.gate.shell.handling import IDENTIFIER, assignable, shown
+from iact.core.gate.shell.programs import (
     LISTING,
     NOT_READING,
     WEAK_DECODERS,
@@ -28,10 +28,10 @@ from core.gate.shell.programs import (
     judge_command,
     known_program,
 )
-from core.gate.shell.quoting import Misread, Shape
-from core.gate.shell.reader import read
-from core.gate.shell.repository import CLOSED
-from core.gate.shell.syntax import (
+from iact.core.gate.shell.quoting import Misread, Shape
+from iact.core.gate.shell.reader import read
+from iact.core.gate.shell.repository import CLOSED
+from iact.core.gate.shell.syntax import (
     EXPRESSIONS,
     WORDS,
     behind,
@@ -44,9 +44,9 @@ from core.gate.shell.syntax import (
     uncovered,
     within,
 )
-from core.gate.shell.variables import Variables, number_like
-from core.gate.shell.words import GAP, Word, names, read_word
-from core.gate.shell.writing import write
+from iact.core.gate.shell.variables import Variables, number_like
+from iact.core.gate.shell.words import GAP, Word, names, read_word
+from iact.core.gate.shell.writing import write
 
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _DEEPEST, _DEEPEST_TREE = 6, 150

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.gate.shell import paths
-from core.gate.shell.effects import Effect
-from core.gate.shell.handling import Runner, shown
-from core.gate.shell.options import parse
-from core.gate.shell.words import Word
+from iact.core.gate.shell import paths
+from iact.core.gate.shell.effects import Effect
+from iact.core.gate.shell.handling import Runner, shown
+from iact.core.gate.shell.options import parse
+from iact.core.gate.shell.words import Word
 
 
 def written(runner: Runner, what: str, targets: Sequence[Word], effect: Effect) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.plan.answers import Analysis, Verdict
-from core.plan.modes.base import Ask, Mode, fresh_work
-from core.plan.state import PlanState
+from iact.core.plan.answers import Analysis, Verdict
+from iact.core.plan.modes.base import Ask, Mode, fresh_work
+from iact.core.plan.state import PlanState
 
 CONFIDENT: Final = 0.8
 """From here on a judgement stands, whatever it says: planning anew is unlikely to change it."""

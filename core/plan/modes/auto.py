@@ -18,8 +18,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from core.plan.model import Node
-from core.records.ways import PlanMode, Way
+from iact.core.plan.model import Node
+from iact.core.records.ways import PlanMode, Way
 
 _FEW: Final = 2
 """So many steps cost no more in a dialogue than what a plan for them costs."""

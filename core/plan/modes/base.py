@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.plan.answers import Analysis, Verdict
-from core.plan.commands import Assessed
-from core.plan.model import WORK, Node
-from core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
-from core.plan.state import PlanState
-from core.plan.validate import levels
-from core.ports import JSON
+from iact.core.plan.answers import Analysis, Verdict
+from iact.core.plan.commands import Assessed
+from iact.core.plan.model import WORK, Node
+from iact.core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
+from iact.core.plan.state import PlanState
+from iact.core.plan.validate import levels
+from iact.core.ports import JSON
 
 
 @dataclass(frozen=True, slots=True)

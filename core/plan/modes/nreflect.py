@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from core.plan.answers import Verdict
-from core.plan.model import WORK
-from core.plan.modes.base import Ask, Mode, fresh_work, open_work
-from core.plan.state import PlanState
+from iact.core.plan.answers import Verdict
+from iact.core.plan.model import WORK
+from iact.core.plan.modes.base import Ask, Mode, fresh_work, open_work
+from iact.core.plan.state import PlanState
 
 
 class NReflect(Mode):

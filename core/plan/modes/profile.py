@@ -24,20 +24,20 @@ from typing import Annotated, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from core.plan import answers, questions
-from core.plan.answers import Analysis, Verdict
-from core.plan.commands import Assessed, Risk, RuleFired, Trust
-from core.plan.contracts import is_empty
-from core.plan.expression import Expression, Store
-from core.plan.forms import StepForm, node_of, node_to_json
-from core.plan.model import WORK, Node, PlanError, Ref, make_plan
-from core.plan.modes.analyze import Analyze
-from core.plan.modes.base import Ask, LeaveOut, Mode
-from core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
-from core.plan.state import PlanState
-from core.plan.validate import PlanInvalid, check
-from core.ports import JSON
-from core.records.parts import PlanBounds
+from iact.core.plan import answers, questions
+from iact.core.plan.answers import Analysis, Verdict
+from iact.core.plan.commands import Assessed, Risk, RuleFired, Trust
+from iact.core.plan.contracts import is_empty
+from iact.core.plan.expression import Expression, Store
+from iact.core.plan.forms import StepForm, node_of, node_to_json
+from iact.core.plan.model import WORK, Node, PlanError, Ref, make_plan
+from iact.core.plan.modes.analyze import Analyze
+from iact.core.plan.modes.base import Ask, LeaveOut, Mode
+from iact.core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
+from iact.core.plan.state import PlanState
+from iact.core.plan.validate import PlanInvalid, check
+from iact.core.ports import JSON
+from iact.core.records.parts import PlanBounds
 
 Route = Literal["pure", "guarded", "repair_eligible"]
 

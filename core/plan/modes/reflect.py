@@ -6,10 +6,10 @@ graph, and steps that a replan adds lie deeper than what they stand on.
 
 from __future__ import annotations
 
-from core.plan.answers import Verdict
-from core.plan.model import WORK
-from core.plan.modes.base import Ask, Mode, fresh_work, open_work, work_levels
-from core.plan.state import PlanState
+from iact.core.plan.answers import Verdict
+from iact.core.plan.model import WORK
+from iact.core.plan.modes.base import Ask, Mode, fresh_work, open_work, work_levels
+from iact.core.plan.state import PlanState
 
 
 class Reflect(Mode):

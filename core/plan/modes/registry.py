@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.errors import UsageError
-from core.plan.modes.analyze import Analyze
-from core.plan.modes.base import Mode
-from core.plan.modes.nreflect import NReflect
-from core.plan.modes.orchestrator import Orchestrator
-from core.plan.modes.profile import Profile
-from core.plan.modes.reflect import Reflect
-from core.plan.modes.static import Static
-from core.records.parts import PlanBounds
-from core.records.ways import PLAN_WAYS
+from iact.core.errors import UsageError
+from iact.core.plan.modes.analyze import Analyze
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.modes.nreflect import NReflect
+from iact.core.plan.modes.orchestrator import Orchestrator
+from iact.core.plan.modes.profile import Profile
+from iact.core.plan.modes.reflect import Reflect
+from iact.core.plan.modes.static import Static
+from iact.core.records.parts import PlanBounds
+from iact.core.records.ways import PLAN_WAYS
 
 
 def make_mode(

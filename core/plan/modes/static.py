@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.plan.modes.base import Mode
+from iact.core.plan.modes.base import Mode
 
 
 class Static(Mode):

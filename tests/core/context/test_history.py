@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context.history import History, prompt_digest
-from core.context.prompt import STANDARD
-from core.context.tokens import estimate
-from core.ports import ChatMessage, StaticPrompt
+from iact.core.context.history import History, prompt_digest
+from iact.core.context.prompt import STANDARD
+from iact.core.context.tokens import estimate
+from iact.core.ports import ChatMessage, StaticPrompt
 
 speakers = st.sampled_from(["system", "user", "assistant"])
 messages = st.builds(ChatMessage, speakers, st.text(max_size=40))

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.context.tail import BUDGET, Told, changes, tail
-from core.language import labels
-from core.language.variables import Table, text_value
-from core.records.parts import Seen
+from iact.core.context.tail import BUDGET, Told, changes, tail
+from iact.core.language import labels
+from iact.core.language.variables import Table, text_value
+from iact.core.records.parts import Seen
 
 NOON = Seen("2026-11-21 12:00 UTC", "/workspace", ("a",))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context.tokens import Calibration, estimate, estimate_messages
-from core.ports import ChatMessage
+from iact.core.context.tokens import Calibration, estimate, estimate_messages
+from iact.core.ports import ChatMessage
 
 # Real counts of OpenAI's o200k_base and of SmolLM2's tokenizer lie between these bounds.
 SAMPLES = [

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.gate.shell import judge_script
-from core.gate.shell.programs import known_program
+from iact.core.gate.shell import judge_script
+from iact.core.gate.shell.programs import known_program
 from tests.core.gate.hostile import COMMANDS
 from tests.core.gate.jail import Jail, folder_for_jail, need_bubblewrap
 from tests.core.gate.mutation import mutant, smaller

@@ -10,7 +10,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from core.gate.clearance import (
+from iact.core.gate.clearance import (
     ClearanceRequest,
     HttpClearance,
     Remembered,
@@ -18,7 +18,7 @@ from core.gate.clearance import (
     RememberedRule,
     read_answer,
 )
-from core.gate.gate import Answer, CallRequest, Question
+from iact.core.gate.gate import Answer, CallRequest, Question
 
 REQUEST = ClearanceRequest(
     Question(CallRequest("/a", "mail.send", "digest"), 2, "clearance", "why"), {"to": "bob"}, "ann", "s1", {}

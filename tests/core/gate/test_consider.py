@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.gate.gate import (
+from iact.core.gate.gate import (
     Answer,
     CallRequest,
     Denial,
@@ -21,11 +21,11 @@ from core.gate.gate import (
     consider,
     settle,
 )
-from core.gate.grant import Grant, Scope
-from core.gate.policy import ImpactRule, Policy, Rate, Require, merged
-from core.gate.policy_file import policy_from_json, policy_json
-from core.gate.provenance import Provenance
-from core.ports import JSON
+from iact.core.gate.grant import Grant, Scope
+from iact.core.gate.policy import ImpactRule, Policy, Rate, Require, merged
+from iact.core.gate.policy_file import policy_from_json, policy_json
+from iact.core.gate.provenance import Provenance
+from iact.core.ports import JSON
 
 USER = Provenance({"to": frozenset({"user"})})
 CLEAN_MODEL = Provenance({"to": frozenset({"model"})})

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import UsageError
-from core.gate.effects import Effect, highest, leads_out, rate
-from core.gate.policy import EffectRule, Policy
-from core.gate.policy_file import Policies, policy_from_json, policy_json
-from core.ports import ChangeKind, FileChange, FileState
+from iact.core.errors import UsageError
+from iact.core.gate.effects import Effect, highest, leads_out, rate
+from iact.core.gate.policy import EffectRule, Policy
+from iact.core.gate.policy_file import Policies, policy_from_json, policy_json
+from iact.core.ports import ChangeKind, FileChange, FileState
 
 FILE = FileState("file", 0o644, 5, "a" * 64)
 OTHER = FileState("file", 0o644, 5, "b" * 64)

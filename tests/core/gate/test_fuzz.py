@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.gate.shell.walk import Walk
+from iact.core.gate.shell.walk import Walk
 from tests.core.gate.fuzz import Fuzzer, is_look, kept
 from tests.core.gate.jail import folder_for_jail, need_bubblewrap
 

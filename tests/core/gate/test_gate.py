@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.gate import CallRequest, Denial, Grant, Scope, Ticket, TicketError, arguments_digest, decide
-from core.ports import JSON
+from iact.core.gate import CallRequest, Denial, Grant, Scope, Ticket, TicketError, arguments_digest, decide
+from iact.core.ports import JSON
 
 FUNCTIONS = ["files.read", "files.write", "shell.run", "web.fetch", "x.files.read"]
 PATTERNS = [

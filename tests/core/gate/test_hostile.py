@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.gate.shell import judge_script
+from iact.core.gate.shell import judge_script
 from tests.core.gate.hostile import COMMANDS, FAMILIES, IDLE, SETUP
 from tests.core.gate.jail import Jail, folder_for_jail, need_bubblewrap
 from tests.snapshot import differences, snapshot

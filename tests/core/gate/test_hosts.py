@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import UsageError
-from core.gate.hosts import allows, covers, host_rule, lists_of, rules_of
-from core.gate.policy_file import Policies, policy_from_json, policy_json
+from iact.core.errors import UsageError
+from iact.core.gate.hosts import allows, covers, host_rule, lists_of, rules_of
+from iact.core.gate.policy_file import Policies, policy_from_json, policy_json
 
 
 @pytest.mark.parametrize(

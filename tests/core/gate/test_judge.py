@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.gate.judge import Impact, judge_call
-from core.gate.policy import ImpactRule, Policy
-from core.ports import JSON
+from iact.core.gate.judge import Impact, judge_call
+from iact.core.gate.policy import ImpactRule, Policy
+from iact.core.ports import JSON
 
 
 @pytest.mark.parametrize(("declared", "live", "level"), [

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import UsageError
-from core.gate import CallRequest, Denial, Grant, Scope, decide
-from core.gate.level import NAMED, level
-from core.gate.policy_file import Policies, policy_from_json, policy_json
+from iact.core.errors import UsageError
+from iact.core.gate import CallRequest, Denial, Grant, Scope, decide
+from iact.core.gate.level import NAMED, level
+from iact.core.gate.policy_file import Policies, policy_from_json, policy_json
 
 LEVELS = (0, 0.25, 0.5, 1, 1.4, 1.5, 1.75, 2)
 TEXT = """

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import UsageError
-from core.gate.delay import Delays
-from core.gate.policy import ImpactRule, Policy, Rate
-from core.gate.policy_file import Policies
-from core.gate.provenance import Provenance, declassify, join, untrusted
-from core.gate.rate import Tally
-from core.gate.rules import call_impact, host_allowed, inside, sql_impact
-from core.ports import JSON
+from iact.core.errors import UsageError
+from iact.core.gate.delay import Delays
+from iact.core.gate.policy import ImpactRule, Policy, Rate
+from iact.core.gate.policy_file import Policies
+from iact.core.gate.provenance import Provenance, declassify, join, untrusted
+from iact.core.gate.rate import Tally
+from iact.core.gate.rules import call_impact, host_allowed, inside, sql_impact
+from iact.core.ports import JSON
 
 TEXT = """
 [scope.office]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.gate.shell import judge_script
+from iact.core.gate.shell import judge_script
 from tests.core.gate.jail import Jail, folder_for_jail, need_bubblewrap
 from tests.snapshot import differences
 

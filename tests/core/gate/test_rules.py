@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.gate.policy import ImpactRule, Policy, RuleKind
-from core.gate.rules import call_impact, host_of, inside, method_impact, sql_impact, texts_of
-from core.ports import JSON
+from iact.core.gate.policy import ImpactRule, Policy, RuleKind
+from iact.core.gate.rules import call_impact, host_of, inside, method_impact, sql_impact, texts_of
+from iact.core.ports import JSON
 
 
 @pytest.mark.parametrize(

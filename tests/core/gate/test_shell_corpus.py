@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.gate.shell import judge_script
+from iact.core.gate.shell import judge_script
 
 CORPUS = tomllib.loads((Path(__file__).parent / "corpus" / "shell.toml").read_text(encoding="utf-8"))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from core.journal.fence import Answer, Fence, Found, Request, Stamp
+from iact.core.journal.fence import Answer, Fence, Found, Request, Stamp
 
 SEGMENTS = 3
 """How far the journal grows: claims and writes together."""

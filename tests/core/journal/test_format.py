@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.errors import UsageError
-from core.journal import record as format_of
-from core.journal.parser import Parser
-from core.journal.record import encode
-from core.ports import JSON
-from core.records.record import Record, timestamp
+from iact.core.errors import UsageError
+from iact.core.journal import record as format_of
+from iact.core.journal.parser import Parser
+from iact.core.journal.record import encode
+from iact.core.ports import JSON
+from iact.core.records.record import Record, timestamp
 from tests.records import raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import JournalCorrupt, JournalError, JournalLocked, JournalUnwritable, UsageError
-from core.journal.file import FILE, Journal, read_blob, read_journal
-from core.journal.reader import Reader
-from core.journal.record import encode
-from core.records.content import Unknown
-from core.records.dialogue import Say
-from core.records.record import Record
+from iact.core.errors import JournalCorrupt, JournalError, JournalLocked, JournalUnwritable, UsageError
+from iact.core.journal.file import FILE, Journal, read_blob, read_journal
+from iact.core.journal.reader import Reader
+from iact.core.journal.record import encode
+from iact.core.records.content import Unknown
+from iact.core.records.dialogue import Say
+from iact.core.records.record import Record
 from tests.records import opening, opening_fields, raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import JournalCorrupt, JournalError, JournalTooNew
-from core.journal import encode, read_journal
-from core.journal.file import last_number
-from core.journal.reader import Reader
-from core.ports import JSON
-from core.records.record import GENESIS, blobs_of
+from iact.core.errors import JournalCorrupt, JournalError, JournalTooNew
+from iact.core.journal import encode, read_journal
+from iact.core.journal.file import last_number
+from iact.core.journal.reader import Reader
+from iact.core.ports import JSON
+from iact.core.records.record import GENESIS, blobs_of
 from tests.records import NOTICE, opening_fields, raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"

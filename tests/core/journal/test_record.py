@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.errors import JournalCorrupt, UsageError
-from core.journal.parser import Parser
-from core.journal.record import encode, unbalanced
-from core.ports import JSON
-from core.records.record import GENESIS, Record
+from iact.core.errors import JournalCorrupt, UsageError
+from iact.core.journal.parser import Parser
+from iact.core.journal.record import encode, unbalanced
+from iact.core.ports import JSON
+from iact.core.records.record import GENESIS, Record
 from tests.records import raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"

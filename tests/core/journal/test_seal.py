@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import ForeignSession, JournalCorrupt, JournalError
-from core.journal import Journal, Parser, encode, read_journal
-from core.journal.ends import Ends
-from core.journal.file import FILE
-from core.journal.reader import Reader
-from core.journal.seal import KEY, Sealer, open_sealer, read_sealer
-from core.ports import JSON
-from core.records.record import GENESIS
-from core.records.session import Notice
+from iact.core.errors import ForeignSession, JournalCorrupt, JournalError
+from iact.core.journal import Journal, Parser, encode, read_journal
+from iact.core.journal.ends import Ends
+from iact.core.journal.file import FILE
+from iact.core.journal.reader import Reader
+from iact.core.journal.seal import KEY, Sealer, open_sealer, read_sealer
+from iact.core.ports import JSON
+from iact.core.records.record import GENESIS
+from iact.core.records.session import Notice
 from tests.records import NOTICE, opening, opening_fields, raw_record
 
 AT = "2026-01-01T00:00:00.000000Z"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import JournalCorrupt, JournalError, JournalUnwritable, StoreUnavailable, Superseded
-from core.journal.file import FILE, Contents, Journal, read_journal
-from core.journal.segments import SegmentWriter, read_segments
-from core.journal.shared import take_over
-from core.records.dialogue import Say
-from core.records.record import Record
+from iact.core.errors import JournalCorrupt, JournalError, JournalUnwritable, StoreUnavailable, Superseded
+from iact.core.journal.file import FILE, Contents, Journal, read_journal
+from iact.core.journal.segments import SegmentWriter, read_segments
+from iact.core.journal.shared import take_over
+from iact.core.records.dialogue import Say
+from iact.core.records.record import Record
 from tests.objects import Objects
 from tests.records import opening
 

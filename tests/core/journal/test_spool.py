@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.journal.spool import Kept, Spool
+from iact.core.journal.spool import Kept, Spool
 
 
 @pytest.fixture

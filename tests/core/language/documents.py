@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.language.scanner import Block, scan
+from iact.core.language.scanner import Block, scan
 
 _PARSER = MarkdownIt("commonmark").disable(["inline"], ignoreInvalid=True)
 

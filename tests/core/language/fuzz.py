@@ -24,11 +24,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from core.language import labels
-from core.language.actions import CORE_ACTIONS, Registry
-from core.language.grammar import Mistake, bind, split
-from core.language.scanner import Block, ScanEvent, Scanner, scan
-from core.language.variables import Table, mentions, rename, text_value
+from iact.core.language import labels
+from iact.core.language.actions import CORE_ACTIONS, Registry
+from iact.core.language.grammar import Mistake, bind, split
+from iact.core.language.scanner import Block, ScanEvent, Scanner, scan
+from iact.core.language.variables import Table, mentions, rename, text_value
 from tests.core.language.documents import ours, theirs
 
 CORPUS: Final = Path(__file__).parent / "corpus"
@@ -46,7 +46,7 @@ _REGISTRY: Final = Registry(CORE_ACTIONS.values())
 _ALONE: Final = """\
 import sys
 import atheris
-with atheris.instrument_imports(include=["core.language"]):
+with atheris.instrument_imports(include=["iact.core.language"]):
     from tests.core.language.fuzz import check, decoded
 atheris.Setup(sys.argv, lambda data: check(decoded(data)))
 atheris.Fuzz()

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from core.language.actions import CORE_ACTIONS, ActionSpec, Registry
-from core.language.grammar import Mistake, bind, split
-from core.language.scanner import Block, Cut, Opened, ScanEvent, Scanner
-from core.language.variables import Value, text_value
+from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
+from iact.core.language.grammar import Mistake, bind, split
+from iact.core.language.scanner import Block, Cut, Opened, ScanEvent, Scanner
+from iact.core.language.variables import Value, text_value
 
 from .fixture import Case, cases
 

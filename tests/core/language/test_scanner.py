@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from core.language.containers import Containers
-from core.language.scanner import Block, Cut, Opened, ScanEvent, Scanner, scan
+from iact.core.language.containers import Containers
+from iact.core.language.scanner import Block, Cut, Opened, ScanEvent, Scanner, scan
 
 from .documents import documents, ours, theirs
 from .fixture import FOLDER

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.language.actions import CORE_ACTIONS, ActionSpec, Registry, Unknown
-from core.language.grammar import Argument, Bound, Mistake, bind, split
-from core.language.variables import Table, Value, mentions, rename, text_value
+from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry, Unknown
+from iact.core.language.grammar import Argument, Bound, Mistake, bind, split
+from iact.core.language.variables import Table, Value, mentions, rename, text_value
 
 names = st.sampled_from(["a", "a_2", "a_3", "run_1", "data", "ab"])
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from core.ports import ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
+from iact.core.ports import ChatMessage, Model, StreamEnd, StreamRestart, TextDelta, Usage, UsageReport
 
 
 @dataclass(slots=True)

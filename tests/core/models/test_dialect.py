@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import ModelGarbled
-from core.language.actions import ActionSpec
-from core.language.grammar import Bound, Mistake, bind, split
-from core.language.scanner import Block, scan
-from core.language.variables import Table, text_value
-from core.models.dialect import ACT, FEEDBACK, ActionWriter, Fragment
-from core.models.openai import OpenAIModel
-from core.ports import JSON, ChatMessage, ModelProfile
+from iact.core.errors import ModelGarbled
+from iact.core.language.actions import ActionSpec
+from iact.core.language.grammar import Bound, Mistake, bind, split
+from iact.core.language.scanner import Block, scan
+from iact.core.language.variables import Table, text_value
+from iact.core.models.dialect import ACT, FEEDBACK, ActionWriter, Fragment
+from iact.core.models.openai import OpenAIModel
+from iact.core.ports import JSON, ChatMessage, ModelProfile
 from tests.core.models.clock import VirtualClock
 from tests.core.models.conformance import Collected, collect
 from tests.endpoint import Endpoint, Reply, Request

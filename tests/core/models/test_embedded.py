@@ -23,13 +23,13 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from core.errors import ModelUnreachable
-from core.language import labels
-from core.models import weights
-from core.models.embedded import PROFILE, EmbeddedModel
-from core.models.steering import STATIC
-from core.models.structured import structured
-from core.ports import ChatMessage
+from iact.core.errors import ModelUnreachable
+from iact.core.language import labels
+from iact.core.models import weights
+from iact.core.models.embedded import PROFILE, EmbeddedModel
+from iact.core.models.steering import STATIC
+from iact.core.models.structured import structured
+from iact.core.ports import ChatMessage
 from tests.core.models import conformance
 from tests.core.models.conformance import collect
 

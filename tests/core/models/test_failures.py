@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import ModelOverloaded, ModelRefused
-from core.models.failures import (
+from iact.core.errors import ModelOverloaded, ModelRefused
+from iact.core.models.failures import (
     Retries,
     endpoint_name,
     from_status,

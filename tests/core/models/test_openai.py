@@ -11,10 +11,17 @@ from typing import TypeVar
 
 import pytest
 
-from core.errors import ModelError, ModelGarbled, ModelOverloaded, ModelRefused, ModelUnreachable, UsageError
-from core.models.failures import ContextTooLong, Retries
-from core.models.openai import OpenAIModel, Timeouts
-from core.ports import JSON, ChatMessage, ModelProfile, StreamEnd, TextDelta, Usage
+from iact.core.errors import (
+    ModelError,
+    ModelGarbled,
+    ModelOverloaded,
+    ModelRefused,
+    ModelUnreachable,
+    UsageError,
+)
+from iact.core.models.failures import ContextTooLong, Retries
+from iact.core.models.openai import OpenAIModel, Timeouts
+from iact.core.ports import JSON, ChatMessage, ModelProfile, StreamEnd, TextDelta, Usage
 from tests.core.models import conformance
 from tests.core.models.clock import VirtualClock
 from tests.core.models.conformance import Collected, collect

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.characters import paired
-from core.models.reading import Pairs, Thoughts
+from iact.core.characters import paired
+from iact.core.models.reading import Pairs, Thoughts
 
 
 def cut(text: str, sizes: Sequence[int]) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
-from core.errors import UsageError
-from core.models.roles import Models
-from core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd
+from iact.core.errors import UsageError
+from iact.core.models.roles import Models
+from iact.core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd
 
 
 class Silent:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.language import labels
-from core.models.steering import (
+from iact.core.language import labels
+from iact.core.models.steering import (
     LEAD,
     MENU,
     STATIC,
@@ -19,7 +19,7 @@ from core.models.steering import (
     phrase_of,
     read,
 )
-from core.ports import ChatMessage
+from iact.core.ports import ChatMessage
 
 OPENING = labels.opening("/", "user", "", [("shell.run", "BASH", "Run a script.")])
 STATE = "\n\n(state) time: 2026-11-21 02:31 UTC"

@@ -11,11 +11,11 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from core.errors import ModelError, ModelGarbled, ModelRefused, StructuredFailed
-from core.models.failures import ContextTooLong
-from core.models.openai import OpenAIModel
-from core.models.structured import FORMS, Form, Formed, Ladder, Structured, schema_of, structured
-from core.ports import JSON, ChatMessage, Model, ModelProfile
+from iact.core.errors import ModelError, ModelGarbled, ModelRefused, StructuredFailed
+from iact.core.models.failures import ContextTooLong
+from iact.core.models.openai import OpenAIModel
+from iact.core.models.structured import FORMS, Form, Formed, Ladder, Structured, schema_of, structured
+from iact.core.ports import JSON, ChatMessage, Model, ModelProfile
 from tests.core.models.clock import VirtualClock
 from tests.core.session.fakes import ScriptedModel
 from tests.endpoint import Endpoint, HttpError, Reply, Request

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.tail.layouts import CHILDREN, LAYOUTS, STATIC, conversation
 from benchmarks.tail.product import play
-from core.ports import ChatMessage
+from iact.core.ports import ChatMessage
 
 TURNS = [replace(turn, reply=f"Reply {number}.") for number, turn in enumerate(conversation(12))]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 
-from core.models.openai import OpenAIModel
-from core.models.throttle import Throttle, ThrottledModel
-from core.ports import ChatMessage, ModelProfile, StreamRestart
-from core.rates import Rate
+from iact.core.models.openai import OpenAIModel
+from iact.core.models.throttle import Throttle, ThrottledModel
+from iact.core.ports import ChatMessage, ModelProfile, StreamRestart
+from iact.core.rates import Rate
 from tests.core.models.clock import VirtualClock
 
 

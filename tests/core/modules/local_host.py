@@ -9,11 +9,11 @@ from typing import Literal
 
 import grpc.aio
 
-from core.errors import SandboxError
-from core.modules.registry import Start
-from core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
 from ext_modules.sdk import Module
 from ext_modules.sdk.server import start
+from iact.core.errors import SandboxError
+from iact.core.modules.registry import Start
+from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
 
 
 class LocalInstance:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.modules.approval import FILE, Approvals
+from iact.core.errors import UsageError
+from iact.core.modules.approval import FILE, Approvals
 
 A, B = "a" * 64, "b" * 64
 

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from core.modules.background import Background, Job
+from iact.core.modules.background import Background, Job
 
 
 async def _fails() -> None:

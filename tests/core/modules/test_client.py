@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import pytest
 
-from core.errors import ModuleFault, ModuleLost
-from core.modules.client import (
+from iact.core.errors import ModuleFault, ModuleLost
+from iact.core.modules.client import (
     ArtifactChunk,
     Attached,
     Completed,
@@ -27,7 +27,7 @@ from core.modules.client import (
     Raised,
     TimedOut,
 )
-from core.modules.manifest import Manifest
+from iact.core.modules.manifest import Manifest
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from tests.core.modules.hostile import Hostile
 

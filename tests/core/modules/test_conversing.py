@@ -12,9 +12,9 @@ import grpc
 import grpc.aio
 import pytest
 
-from core.errors import ModuleFault, ModuleLost
-from core.modules import conversing
-from core.modules.client import Completed, Invocation, ModuleClient, TimedOut
+from iact.core.errors import ModuleFault, ModuleLost
+from iact.core.modules import conversing
+from iact.core.modules.client import Completed, Invocation, ModuleClient, TimedOut
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 T = TypeVar("T")

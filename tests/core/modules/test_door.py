@@ -11,19 +11,19 @@ from pathlib import Path
 import grpc
 import pytest
 
-from core.errors import ModuleLost, SandboxError
-from core.gate.gate import CallRequest, Denial, Ticket, TicketError, decide
-from core.gate.grant import Grant, Scope
-from core.language.variables import text_value
-from core.modules.client import ArtifactChunk, Completed, Outcome, Raised
-from core.modules.door import Door, FunctionCall
-from core.modules.instances import Key
-from core.modules.observer import OnState
-from core.modules.outcome import StateChange
-from core.modules.quota import Room
-from core.modules.registry import Start
-from core.ports import JSON
 from ext_modules.sdk import Call, Module
+from iact.core.errors import ModuleLost, SandboxError
+from iact.core.gate.gate import CallRequest, Denial, Ticket, TicketError, decide
+from iact.core.gate.grant import Grant, Scope
+from iact.core.language.variables import text_value
+from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
+from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.instances import Key
+from iact.core.modules.observer import OnState
+from iact.core.modules.outcome import StateChange
+from iact.core.modules.quota import Room
+from iact.core.modules.registry import Start
+from iact.core.ports import JSON
 from tests.core.modules.clock import HeldClock
 from tests.core.modules.local_host import LocalHost
 

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import ModuleFault, ModuleLost
-from core.gate.gate import Denial, decide
-from core.gate.grant import Grant, Scope
-from core.modules.client import ArtifactChunk, Completed, Outcome
-from core.modules.door import Door, FunctionCall
-from core.modules.instances import MOST
-from core.modules.registry import Start
-from core.modules.whose import of_step
-from core.ports import JSON
 from ext_modules.sdk import AgentState, Call, Module
+from iact.core.errors import ModuleFault, ModuleLost
+from iact.core.gate.gate import Denial, decide
+from iact.core.gate.grant import Grant, Scope
+from iact.core.modules.client import ArtifactChunk, Completed, Outcome
+from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.instances import MOST
+from iact.core.modules.registry import Start
+from iact.core.modules.whose import of_step
+from iact.core.ports import JSON
 from tests.core.modules.local_host import LocalHost
 
 WITHIN: Final = 60

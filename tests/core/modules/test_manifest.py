@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import ModuleFault
-from core.modules.manifest import CORE_ACTIONS, Manifest
-from core.ports import JSON
+from iact.core.errors import ModuleFault
+from iact.core.modules.manifest import CORE_ACTIONS, Manifest
+from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 SCHEMA: dict[str, JSON] = {

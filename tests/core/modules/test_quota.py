@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core.modules import quota
-from core.modules.outcome import Completed, Outcome, Raised
-from core.modules.quota import Quota, Room, disk_usage
+from iact.core.modules import quota
+from iact.core.modules.outcome import Completed, Outcome, Raised
+from iact.core.modules.quota import Quota, Room, disk_usage
 
 MIB = 1 << 20
 DONE = Completed("done", "text/plain", {}, None, (), None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.errors import ModuleFault
-from core.modules.client import Completed
-from core.modules.reading import Limits, Reading, exit_status
-from core.ports import JSON
+from iact.core.errors import ModuleFault
+from iact.core.modules.client import Completed
+from iact.core.modules.reading import Limits, Reading, exit_status
+from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 

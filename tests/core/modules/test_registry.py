@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.modules.manifest import Manifest
-from core.modules.registry import Loaded, specs_of
-from core.ports import Origin
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.registry import Loaded, specs_of
+from iact.core.ports import Origin
 
 _FUNCTION = {"summary": "Looks.", "schema_text": '{"type":"object","properties":{}}'}
 MANIFEST = Manifest.model_validate(

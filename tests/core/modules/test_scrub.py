@@ -7,8 +7,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.modules.outcome import Artifact, Completed, Raised
-from core.modules.scrub import Scrub, ScrubBytes
+from iact.core.modules.outcome import Artifact, Completed, Raised
+from iact.core.modules.scrub import Scrub, ScrubBytes
 
 SECRETS = {"KEY": 'abcabcabd "quoted"/é', "LONGER": 'abcabcabd "quoted"/é and more', "PLAIN": "abcabcab"}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from core.gate.gate import Denial, Ticket, TicketError, decide
-from core.gate.grant import DEFAULT_SCOPE, Grant
-from core.language.variables import text_value
-from core.modules.client import ArtifactChunk
-from core.modules.door import Door, FunctionCall
+from iact.core.gate.gate import Denial, Ticket, TicketError, decide
+from iact.core.gate.grant import DEFAULT_SCOPE, Grant
+from iact.core.language.variables import text_value
+from iact.core.modules.client import ArtifactChunk
+from iact.core.modules.door import Door, FunctionCall
 from tests.core.session.fakes import FakeHost
 
 GOOD = FunctionCall("/", "t.read", 1, {"text": "a"}, {"more": text_value("b")}, 60)

@@ -9,7 +9,7 @@ import asyncio
 import heapq
 from collections.abc import Callable
 
-from core.ports import Clock
+from iact.core.ports import Clock
 
 
 class Alarm:

@@ -15,16 +15,16 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import Final, Protocol
 
-from core.errors import ModelError
-from core.plan.commands import AskModel, Notice, StopAsking, StopFiring
-from core.plan.limits import Limits
-from core.plan.machine import PlanMachine
-from core.plan.model import Plan, PlanExtension, PlanVersion
-from core.plan.modes.base import Mode
-from core.plan.result import PlanResult
-from core.plan.seams import Catalogue, Failure, Firing, Outcome, Question, QuestionKind
-from core.plan.state import NodeChange, PlanEvent, PlanState
-from core.ports import Clock
+from iact.core.errors import ModelError
+from iact.core.plan.commands import AskModel, Notice, StopAsking, StopFiring
+from iact.core.plan.limits import Limits
+from iact.core.plan.machine import PlanMachine
+from iact.core.plan.model import Plan, PlanExtension, PlanVersion
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.result import PlanResult
+from iact.core.plan.seams import Catalogue, Failure, Firing, Outcome, Question, QuestionKind
+from iact.core.plan.state import NodeChange, PlanEvent, PlanState
+from iact.core.ports import Clock
 from tests.core.plan.alarm import Alarm
 
 

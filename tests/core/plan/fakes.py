@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from core.errors import ModelUnreachable
-from core.plan.model import PlanVersion
-from core.plan.result import PlanResult
-from core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
-from core.plan.state import NodeChange
-from core.ports import JSON
+from iact.core.errors import ModelUnreachable
+from iact.core.plan.model import PlanVersion
+from iact.core.plan.result import PlanResult
+from iact.core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
+from iact.core.plan.state import NodeChange
+from iact.core.ports import JSON
 from tests.core.plan.engine import PlanEngine, Waiting
 
 T = TypeVar("T")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.plan.forms import read_plan
-from core.plan.modes.base import Mode
-from core.plan.result import PlanResult
-from core.plan.seams import Outcome
+from iact.core.plan.forms import read_plan
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.result import PlanResult
+from iact.core.plan.seams import Outcome
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import (
     ScriptedAsker,

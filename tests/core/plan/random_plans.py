@@ -8,14 +8,14 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.plan.forms import version_from_json, version_to_json
-from core.plan.limits import Limits
-from core.plan.model import Contract, Node, Plan, PlanExtension, PlanVersion, Ref, make_plan
-from core.plan.modes.base import Mode
-from core.plan.result import PlanResult
-from core.plan.seams import Failure, Firing, Outcome, Success
-from core.plan.state import DEFAULT_RETRIES, NodeChange, PlanState
-from core.plan.states import TERMINAL
+from iact.core.plan.forms import version_from_json, version_to_json
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import Contract, Node, Plan, PlanExtension, PlanVersion, Ref, make_plan
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.result import PlanResult
+from iact.core.plan.seams import Failure, Firing, Outcome, Success
+from iact.core.plan.state import DEFAULT_RETRIES, NodeChange, PlanState
+from iact.core.plan.states import TERMINAL
 from tests.core.plan.engine import PlanEngine, Waiting
 from tests.core.plan.fakes import ScriptedAsker, VirtualClock, drive, run
 

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from core.plan.forms import read_plan
-from core.plan.limits import Limits
-from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
-from core.plan.state import NodeChange
-from core.rates import Rate
+from iact.core.plan.forms import read_plan
+from iact.core.plan.limits import Limits
+from iact.core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
+from iact.core.plan.state import NodeChange
+from iact.core.rates import Rate
 from tests.core.plan.engine import PlanEngine, Waiting
 from tests.core.plan.fakes import (
     Functions,

@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from core.plan.forms import read_plan
-from core.plan.model import Node, PlanError, PlanVersion, Ref, make_plan
-from core.plan.state import DEFAULT_RETRIES, NodeChange, NodeRecord, PlanState
-from core.plan.states import Cause, IllegalTransition
-from core.ports import JSON
+from iact.core.plan.forms import read_plan
+from iact.core.plan.model import Node, PlanError, PlanVersion, Ref, make_plan
+from iact.core.plan.state import DEFAULT_RETRIES, NodeChange, NodeRecord, PlanState
+from iact.core.plan.states import Cause, IllegalTransition
+from iact.core.ports import JSON
 
 
 def begun(*nodes: Node) -> PlanState:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.plan.forms import node_from_json, node_to_json, read_form, read_plan
-from core.plan.model import PlanError, make_plan
-from core.plan.pattern import Pattern
-from core.plan.seams import FunctionInfo
-from core.plan.streaming import StepReader
-from core.plan.validate import PlanInvalid, check, find_cycle
-from core.ports import JSON
+from iact.core.plan.forms import node_from_json, node_to_json, read_form, read_plan
+from iact.core.plan.model import PlanError, make_plan
+from iact.core.plan.pattern import Pattern
+from iact.core.plan.seams import FunctionInfo
+from iact.core.plan.streaming import StepReader
+from iact.core.plan.validate import PlanInvalid, check, find_cycle
+from iact.core.ports import JSON
 from tests.core.plan.fakes import Functions
 from tests.core.plan.random_plans import random_plan
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.plan.limits import Limits
-from core.plan.model import Node, PlanExtension, PlanVersion
-from core.plan.modes.analyze import Analyze
-from core.plan.modes.base import Mode
-from core.plan.modes.nreflect import NReflect
-from core.plan.modes.orchestrator import Orchestrator
-from core.plan.modes.reflect import Reflect
-from core.plan.modes.static import Static
-from core.plan.state import NodeChange, PlanState
-from core.plan.states import TERMINAL
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import Node, PlanExtension, PlanVersion
+from iact.core.plan.modes.analyze import Analyze
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.modes.nreflect import NReflect
+from iact.core.plan.modes.orchestrator import Orchestrator
+from iact.core.plan.modes.reflect import Reflect
+from iact.core.plan.modes.static import Static
+from iact.core.plan.state import NodeChange, PlanState
+from iact.core.plan.states import TERMINAL
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import ScriptedRunner, VirtualClock, run
 from tests.core.plan.random_plans import (

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from core.plan.commands import AskModel, StopAsking, StopFiring
-from core.plan.forms import read_plan
-from core.plan.machine import PlanMachine
-from core.plan.model import Plan, make_plan
-from core.plan.modes.analyze import Analyze
-from core.plan.modes.base import Mode
-from core.plan.modes.nreflect import NReflect
-from core.plan.modes.orchestrator import Orchestrator
-from core.plan.modes.reflect import Reflect
-from core.plan.modes.static import Static
-from core.plan.result import PlanResult
-from core.plan.seams import Failure, FailureKind, Firing, Outcome, Success
+from iact.core.plan.commands import AskModel, StopAsking, StopFiring
+from iact.core.plan.forms import read_plan
+from iact.core.plan.machine import PlanMachine
+from iact.core.plan.model import Plan, make_plan
+from iact.core.plan.modes.analyze import Analyze
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.modes.nreflect import NReflect
+from iact.core.plan.modes.orchestrator import Orchestrator
+from iact.core.plan.modes.reflect import Reflect
+from iact.core.plan.modes.static import Static
+from iact.core.plan.result import PlanResult
+from iact.core.plan.seams import Failure, FailureKind, Firing, Outcome, Success
 from tests.core.plan.random_plans import REPLIES, Scene, check_laws, random_plan, random_scene
 
 SCALE = float(os.environ.get("IACT_TEST_SCALE", "1"))

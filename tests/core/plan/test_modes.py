@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import pytest
 
-from core.plan.forms import read_plan
-from core.plan.limits import Limits
-from core.plan.model import Node
-from core.plan.modes.analyze import Analyze
-from core.plan.modes.auto import Features, choose, choose_by_form, choose_for
-from core.plan.modes.base import Mode
-from core.plan.modes.nreflect import NReflect
-from core.plan.modes.orchestrator import Orchestrator
-from core.plan.modes.reflect import Reflect
-from core.plan.seams import FunctionInfo
-from core.plan.state import NodeChange
-from core.plan.validate import levels
+from iact.core.plan.forms import read_plan
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import Node
+from iact.core.plan.modes.analyze import Analyze
+from iact.core.plan.modes.auto import Features, choose, choose_by_form, choose_for
+from iact.core.plan.modes.base import Mode
+from iact.core.plan.modes.nreflect import NReflect
+from iact.core.plan.modes.orchestrator import Orchestrator
+from iact.core.plan.modes.reflect import Reflect
+from iact.core.plan.seams import FunctionInfo
+from iact.core.plan.state import NodeChange
+from iact.core.plan.validate import levels
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import (
     Functions,
@@ -253,7 +253,7 @@ def test_an_interjection_always_replans_and_costs_no_round(rounds: int) -> None:
     ],
 )
 def test_an_analysis_is_read_tolerantly(text: str, achieved: bool, confidence: float) -> None:
-    from core.plan.answers import analysis
+    from iact.core.plan.answers import analysis
 
     found = analysis(text)
     assert (found.achieved, found.confidence) == (achieved, confidence)

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from core.plan.forms import read_plan
-from core.plan.model import PlanError, PlanVersion
-from core.plan.schedule import ReadyQueue, Resources
-from core.plan.state import NodeChange, PlanState
-from core.plan.states import diagram
-from core.ports import JSON
+from iact.core.plan.forms import read_plan
+from iact.core.plan.model import PlanError, PlanVersion
+from iact.core.plan.schedule import ReadyQueue, Resources
+from iact.core.plan.state import NodeChange, PlanState
+from iact.core.plan.states import diagram
+from iact.core.ports import JSON
 
 CHANGE = NodeChange(
     "a", 2, "succeeded", "running", "executed", 1.25, 3, "why", {"x": 1}, ("tool:f",), "parsed"

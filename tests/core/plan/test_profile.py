@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from core.plan.expression import Expression, Store
-from core.plan.forms import read_plan
-from core.plan.model import PlanError
-from core.plan.modes import profile as ptr
-from core.plan.modes.profile import Profile, read_profile
-from core.plan.result import PlanResult
-from core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
+from iact.core.plan.expression import Expression, Store
+from iact.core.plan.forms import read_plan
+from iact.core.plan.model import PlanError
+from iact.core.plan.modes import profile as ptr
+from iact.core.plan.modes.profile import Profile, read_profile
+from iact.core.plan.result import PlanResult
+from iact.core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
 from tests.core.plan.engine import PlanEngine, Waiting
 from tests.core.plan.fakes import (
     Functions,

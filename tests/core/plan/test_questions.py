@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from core.plan import questions
-from core.plan.answers import Diagnosis, patch, plan_text
-from core.plan.briefing import Briefing, Known
-from core.plan.forms import read_plan, step_of
-from core.plan.seams import ROLES, FunctionInfo, Question
+from iact.core.plan import questions
+from iact.core.plan.answers import Diagnosis, patch, plan_text
+from iact.core.plan.briefing import Briefing, Known
+from iact.core.plan.forms import read_plan, step_of
+from iact.core.plan.seams import ROLES, FunctionInfo, Question
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import Functions, ScriptedAsker, ScriptedRunner, VirtualClock, run
 

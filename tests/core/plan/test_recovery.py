@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from core.plan.forms import read_plan
-from core.plan.limits import Limits
-from core.plan.model import PlanVersion
-from core.plan.recovery import Exhausted, Ladder, LadderBudget, Permitted, RecoveryRefused, Retry
-from core.plan.seams import Failure, Success
-from core.plan.state import PlanState
-from core.plan.states import Cause
+from iact.core.plan.forms import read_plan
+from iact.core.plan.limits import Limits
+from iact.core.plan.model import PlanVersion
+from iact.core.plan.recovery import Exhausted, Ladder, LadderBudget, Permitted, RecoveryRefused, Retry
+from iact.core.plan.seams import Failure, Success
+from iact.core.plan.state import PlanState
+from iact.core.plan.states import Cause
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import ScriptedAsker, ScriptedRunner, VirtualClock, run, states
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from core.plan.forms import read_plan
-from core.plan.model import PlanError, PlanVersion
-from core.plan.state import NodeChange, PlanState
-from core.plan.states import (
+from iact.core.plan.forms import read_plan
+from iact.core.plan.model import PlanError, PlanVersion
+from iact.core.plan.state import NodeChange, PlanState
+from iact.core.plan.states import (
     ARROWS,
     CAUSES,
     STATES,

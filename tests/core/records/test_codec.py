@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.errors import JournalCorrupt
-from core.journal.parser import Parser
-from core.journal.record import encode
-from core.ports import JSON
-from core.records.codec import Field, Layout, Misfit, decode, encode_fields, layout_of, members_of
-from core.records.content import Content, Unknown
-from core.records.kinds import BY_NAME, CLASSES, KINDS
-from core.records.mark import Mark
-from core.records.record import Record
+from iact.core.errors import JournalCorrupt
+from iact.core.journal.parser import Parser
+from iact.core.journal.record import encode
+from iact.core.ports import JSON
+from iact.core.records.codec import Field, Layout, Misfit, decode, encode_fields, layout_of, members_of
+from iact.core.records.content import Content, Unknown
+from iact.core.records.kinds import BY_NAME, CLASSES, KINDS
+from iact.core.records.mark import Mark
+from iact.core.records.record import Record
 from tests.records import least, raw_record
 
 AT = "2026-05-04T03:02:01.123456Z"

@@ -10,16 +10,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from core.errors import ModuleLost
-from core.gate.gate import Ticket
-from core.gate.policy_file import Policies
-from core.journal.stores import JournalStore
-from core.models.roles import Models
-from core.modules.client import Completed, OnArtifact, Outcome, Raised
-from core.modules.door import FunctionCall, Modules
-from core.modules.manifest import Manifest
-from core.modules.registry import Start
-from core.ports import (
+from iact.core.errors import ModuleLost
+from iact.core.gate.gate import Ticket
+from iact.core.gate.policy_file import Policies
+from iact.core.journal.stores import JournalStore
+from iact.core.models.roles import Models
+from iact.core.modules.client import Completed, OnArtifact, Outcome, Raised
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.registry import Start
+from iact.core.ports import (
     CatalogueEntry,
     ChatMessage,
     Memory,
@@ -38,9 +38,9 @@ from core.ports import (
     UsageReport,
     Versions,
 )
-from core.records.parts import Bounds
-from core.session.monitor import Authorities
-from core.session.runtime import Runtime
+from iact.core.records.parts import Bounds
+from iact.core.session.monitor import Authorities
+from iact.core.session.runtime import Runtime
 from tests.prefix import Conversation
 from tests.sealing import give_key
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, TypeVar, get_args, get_origin
 
-from core.errors import JournalError, ReplayMismatch
-from core.ports import JSON
-from core.records.codec import Field, layout_of, members_of
-from core.records.content import Content, Unknown
-from core.records.record import Record
-from core.tree.apply import migrated_at, read_tree
+from iact.core.errors import JournalError, ReplayMismatch
+from iact.core.ports import JSON
+from iact.core.records.codec import Field, layout_of, members_of
+from iact.core.records.content import Content, Unknown
+from iact.core.records.record import Record
+from iact.core.tree.apply import migrated_at, read_tree
 
 _Part = TypeVar("_Part")
 Blobs = Callable[[str], bytes]

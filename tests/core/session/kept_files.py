@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from core.errors import WorkspaceError
-from core.ports import KeptFile, PathStep, Taken
+from iact.core.errors import WorkspaceError
+from iact.core.ports import KeptFile, PathStep, Taken
 
 Held = dict[str, bytes]
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.errors import WorkspaceError
-from core.gate.gate import Ticket
-from core.gate.policy_file import Policies
-from core.models.roles import Models
-from core.modules.client import Completed, OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.modules.manifest import Manifest
-from core.ports import (
+from iact.core.errors import WorkspaceError
+from iact.core.gate.gate import Ticket
+from iact.core.gate.policy_file import Policies
+from iact.core.models.roles import Models
+from iact.core.modules.client import Completed, OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.manifest import Manifest
+from iact.core.ports import (
     AppliedChange,
     CatalogueEntry,
     ChangeKind,
@@ -28,7 +28,7 @@ from core.ports import (
     OpenLive,
     Report,
 )
-from core.session.runtime import Runtime
+from iact.core.session.runtime import Runtime
 from tests.core.session.fakes import (
     MAIL,
     WEB,

@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core.gate.gate import Ticket
-from core.gate.policy_file import Policies
-from core.journal import read_journal
-from core.models.roles import Models
-from core.modules.client import OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.modules.manifest import Manifest
-from core.modules.outcome import StateChange
-from core.ports import CatalogueEntry, Memory, ModuleHost, Report
-from core.records.calls import ClearanceAsk, Result
-from core.session.events import Delta
-from core.session.runtime import Runtime
-from core.session.session import Session
-from sandbox.workspace.versions import GitVersions
+from iact.core.gate.gate import Ticket
+from iact.core.gate.policy_file import Policies
+from iact.core.journal import read_journal
+from iact.core.models.roles import Models
+from iact.core.modules.client import OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.outcome import StateChange
+from iact.core.ports import CatalogueEntry, Memory, ModuleHost, Report
+from iact.core.records.calls import ClearanceAsk, Result
+from iact.core.session.events import Delta
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session import test_adopt
 from tests.core.session.fakes import FakeHost, Script, ScriptedModel, TickingClock, replies, runtime
 from tests.core.session.memories import POISON, WISH, FakeMemory

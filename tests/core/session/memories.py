@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.errors import MemoryUnavailable
-from core.ports import JSON, Ask, Happening, Recalled, Recollection
+from iact.core.errors import MemoryUnavailable
+from iact.core.ports import JSON, Ask, Happening, Recalled, Recollection
 
 WISH = Recalled(
     id="s0/2.1",

@@ -6,17 +6,26 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
-from core.gate.policy_file import Policies
-from core.journal import read_journal
-from core.models.roles import Models
-from core.modules.door import Modules
-from core.ports import ChatMessage, Clock, ModelEvent, ModuleHost, StreamEnd, TextDelta, Usage, UsageReport
-from core.records.parts import Bounds
-from core.records.record import Record
-from core.session.monitor import Authorities
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from core.session.session import Session
+from iact.core.gate.policy_file import Policies
+from iact.core.journal import read_journal
+from iact.core.models.roles import Models
+from iact.core.modules.door import Modules
+from iact.core.ports import (
+    ChatMessage,
+    Clock,
+    ModelEvent,
+    ModuleHost,
+    StreamEnd,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+from iact.core.records.parts import Bounds
+from iact.core.records.record import Record
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from tests.core.session.fakes import FakeHost, FakeModules, Script, ScriptedModel, World
 
 Answers = Mapping[str, Sequence[str] | str]

@@ -14,18 +14,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import ModelUnreachable, UsageError
-from core.gate.gate import Ticket
-from core.gate.policy_file import Policies
-from core.models.roles import Models
-from core.modules.client import OnArtifact, Outcome, TimedOut
-from core.modules.door import FunctionCall, Modules
-from core.ports import ChatMessage, ModelEvent, ModuleHost, Report, StreamEnd, TextDelta, Usage, UsageReport
-from core.records.parts import Bounds
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from core.session.session import Session
+from iact.core.errors import ModelUnreachable, UsageError
+from iact.core.gate.gate import Ticket
+from iact.core.gate.policy_file import Policies
+from iact.core.models.roles import Models
+from iact.core.modules.client import OnArtifact, Outcome, TimedOut
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.ports import (
+    ChatMessage,
+    ModelEvent,
+    ModuleHost,
+    Report,
+    StreamEnd,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+from iact.core.records.parts import Bounds
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from tests.core.plan.fakes import VirtualClock, VirtualLoop
 from tests.core.session.fakes import FakeHost, FakeModules, World, replies
 from tests.core.session.kept_files import KeptFiles

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ForeignSession, JournalError, ReplayMismatch, UsageError
-from core.journal import encode, read_journal
-from core.journal.file import FILE
-from core.journal.seal import KEY, Sealer
-from core.ports import JSON
-from core.records.record import GENESIS, Record
-from core.session import adopt as adopting
-from core.session.replay import context, replay
+from iact.core.errors import ForeignSession, JournalError, ReplayMismatch, UsageError
+from iact.core.journal import encode, read_journal
+from iact.core.journal.file import FILE
+from iact.core.journal.seal import KEY, Sealer
+from iact.core.ports import JSON
+from iact.core.records.record import GENESIS, Record
+from iact.core.session import adopt as adopting
+from iact.core.session.replay import context, replay
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.records import with_fields
 from tests.sealing import SEALER

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from core.context import history
-from core.context.prompt import STANDARD
-from core.records.parts import Bounds
-from core.records.record import Record
-from core.session.replay import replay
-from core.tree import budget
-from core.tree.account import Account
-from core.tree.agent import Agent
-from core.tree.agent_context import AgentContext
-from core.tree.tree import Tree
+from iact.core.context import history
+from iact.core.context.prompt import STANDARD
+from iact.core.records.parts import Bounds
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.tree import budget
+from iact.core.tree.account import Account
+from iact.core.tree.agent import Agent
+from iact.core.tree.agent_context import AgentContext
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.records.dialogue import Reply
-from core.records.parts import Bounds
-from core.session.replay import replay
+from iact.core.errors import UsageError
+from iact.core.records.dialogue import Reply
+from iact.core.records.parts import Bounds
+from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.journal import read_journal
-from core.models.roles import Models
-from core.ports import CatalogueEntry, ModuleInstance, Permit, Report, Right
-from core.session.replay import replay
-from core.session.runtime import Runtime
 from ext_modules.sdk import Call, Module, wire
 from ext_modules.sdk import server as serving
+from iact.core.journal import read_journal
+from iact.core.models.roles import Models
+from iact.core.ports import CatalogueEntry, ModuleInstance, Permit, Report, Right
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
 from tests.core.session.fakes import FakeHost, ScriptedModel, TickingClock, replies
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ModuleFault, UsageError
-from core.modules.approval import Approvals
-from core.modules.manifest import Manifest
-from core.ports import CatalogueEntry, Origin
-from core.session.catalogue import approve, describe_once, known
 from ext_modules.sdk import Module
+from iact.core.errors import ModuleFault, UsageError
+from iact.core.modules.approval import Approvals
+from iact.core.modules.manifest import Manifest
+from iact.core.ports import CatalogueEntry, Origin
+from iact.core.session.catalogue import approve, describe_once, known
 from tests.core.modules.local_host import LocalHost
 
 MANIFEST = Manifest.model_validate(

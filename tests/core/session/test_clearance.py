@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from core import Session
-from core.errors import UsageError
-from core.gate.clearance import ClearanceRequest
-from core.gate.gate import Answer
-from core.journal import read_journal
-from core.records.record import Record
-from core.session.monitor import Authorities
-from core.session.replay import replay
+from iact.core import Session
+from iact.core.errors import UsageError
+from iact.core.gate.clearance import ClearanceRequest
+from iact.core.gate.gate import Answer
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import replay
 from tests.core.session.fakes import FakeHost, ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import until
 from tests.core.session.test_verify import mismatch, rewrite

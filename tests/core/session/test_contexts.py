@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from core.context.prompt import STANDARD
-from core.context.tokens import estimate
-from core.ports import ChatMessage
-from core.records.record import Record
-from core.session.replay import replay
+from iact.core.context.prompt import STANDARD
+from iact.core.context.tokens import estimate
+from iact.core.ports import ChatMessage
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 from tests.core.session.test_control import until
 
@@ -193,7 +193,7 @@ def test_the_state_is_whole_again_behind_a_compression_and_in_a_forked_child(tmp
 def test_journals_of_the_first_layout_replay_with_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.session.runtime.LAYOUT", "whole")
+    monkeypatch.setattr("iact.core.session.runtime.LAYOUT", "whole")
     model = ScriptedModel(replies({"/": ["```READ\nx\n```", "One.", "Two."]}))
     records = play(tmp_path, model, "first", "second")
     assert "tail" not in records[0].fields

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.records.record import Record
-from core.session.events import Delta
-from core.session.replay import replay
-from core.session.session import Session
+from iact.core.errors import UsageError
+from iact.core.records.record import Record
+from iact.core.session.events import Delta
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
 
 DEEP = {

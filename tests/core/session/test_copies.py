@@ -9,19 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from core.gate.gate import Ticket
-from core.journal import read_journal
-from core.models.roles import Models
-from core.modules.client import Completed, OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.ports import ModuleHost, Report, Taken, Versions
-from core.records.plans import TakeOver
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from core.session.session import Session
-from core.session.workspace import find_version, versions_of
-from sandbox.workspace.versions import GitVersions
+from iact.core.gate.gate import Ticket
+from iact.core.journal import read_journal
+from iact.core.models.roles import Models
+from iact.core.modules.client import Completed, OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.ports import ModuleHost, Report, Taken, Versions
+from iact.core.records.plans import TakeOver
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.core.session.workspace import find_version, versions_of
+from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import FakeHost, FakeModules, World, replies
 from tests.core.session.plan_scenes import Answers, Thinker, changes, plan, until
 from tests.sealing import give_key

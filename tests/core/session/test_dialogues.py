@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core.records.parts import Bounds
-from core.records.record import Record
-from core.session.replay import replay
+from iact.core.records.parts import Bounds
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 
 

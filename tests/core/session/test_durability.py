@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import JournalUnwritable
-from core.journal.file import read_journal
-from core.session.events import Notice
-from core.session.replay import replay
-from core.session.session import Session
-from core.session.watch import Watcher
 from iact.commands.asking import Asking
 from iact.commands.run import show_progress
+from iact.core.errors import JournalUnwritable
+from iact.core.journal.file import read_journal
+from iact.core.session.events import Notice
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
+from iact.core.session.watch import Watcher
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import until
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ReplayMismatch, UsageError
-from core.gate.effects import Effect
-from core.journal import read_journal
-from core.ports import JSON, FileChange, FileState
-from core.records.record import Record
-from core.session.effects import choose
-from core.session.replay import replay
-from core.session.session import Session
-from core.tree.apply import read_tree
-from core.tree.pending import PendingChange
+from iact.core.errors import ReplayMismatch, UsageError
+from iact.core.gate.effects import Effect
+from iact.core.journal import read_journal
+from iact.core.ports import JSON, FileChange, FileState
+from iact.core.records.record import Record
+from iact.core.session.effects import choose
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
+from iact.core.tree.apply import read_tree
+from iact.core.tree.pending import PendingChange
 from tests.core.session.fakes import Asked, Script, World
 from tests.core.session.live_fakes import Killed, Overlays, does, live_runtime, states
 from tests.records import with_fields

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from core.context.embeds import LARGEST, MOST, embedded, part
-from core.language.variables import Value
-from core.models.openai import OpenAIModel
-from core.models.roles import Models
-from core.ports import JSON, Medium, ModelProfile
-from core.session.replay import context, replay
-from core.session.runtime import Runtime
+from iact.core.context.embeds import LARGEST, MOST, embedded, part
+from iact.core.language.variables import Value
+from iact.core.models.openai import OpenAIModel
+from iact.core.models.roles import Models
+from iact.core.ports import JSON, Medium, ModelProfile
+from iact.core.session.replay import context, replay
+from iact.core.session.runtime import Runtime
 from tests.core.session.fakes import FakeHost, FakeModules, TickingClock, World
 from tests.endpoint import Endpoint, Request
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError, WorkspaceError
-from core.ports import JSON, KeptFile
-from core.records.record import Record
-from core.session.file_browser import MOST, FileBrowser
-from core.session.fork import STORE
-from sandbox.workspace.versions import GitVersions
+from iact.core.errors import UsageError, WorkspaceError
+from iact.core.ports import JSON, KeptFile
+from iact.core.records.record import Record
+from iact.core.session.file_browser import MOST, FileBrowser
+from iact.core.session.fork import STORE
+from iact.sandbox.workspace.versions import GitVersions
 from tests.records import raw_record
 
 AT = "2026-05-04T03:00:00Z"

@@ -15,11 +15,11 @@ from typing import Final
 
 import pytest
 
-from core.journal.file import read_blob, read_journal
-from core.records.kinds import CLASSES, FORMAT
-from core.records.record import Record
-from core.session.session import Session
-from core.tree.apply import migrated_at
+from iact.core.journal.file import read_blob, read_journal
+from iact.core.records.kinds import CLASSES, FORMAT
+from iact.core.records.record import Record
+from iact.core.session.session import Session
+from iact.core.tree.apply import migrated_at
 from tests.core.session import lives, test_copies, test_effects, test_hosts, test_moving, test_verify_gate
 from tests.core.session.forging import Blobs, forged, named
 from tests.core.session.live_fakes import does

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import JournalCorrupt, JournalUnwritable, ReplayMismatch, UsageError
-from core.journal import encode, read_journal
-from core.journal.file import sync_directory
-from core.ports import JSON
-from core.records.record import Record
-from core.session import fork as forking
-from core.session.fork import Fork, fork, new_session
-from core.session.replay import replay
+from iact.core.errors import JournalCorrupt, JournalUnwritable, ReplayMismatch, UsageError
+from iact.core.journal import encode, read_journal
+from iact.core.journal.file import sync_directory
+from iact.core.ports import JSON
+from iact.core.records.record import Record
+from iact.core.session import fork as forking
+from iact.core.session.fork import Fork, fork, new_session
+from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import DEEP, until
 from tests.records import with_fields

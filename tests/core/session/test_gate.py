@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.gate.delay import Delays
-from core.modules.approval import Approvals
-from core.records.record import Record
-from core.session.monitor import Authorities
-from core.session.replay import replay
+from iact.core.errors import UsageError
+from iact.core.gate.delay import Delays
+from iact.core.modules.approval import Approvals
+from iact.core.records.record import Record
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, FakeHost, ScriptedModel, TickingClock, World, replies, runtime
 from tests.core.session.test_clearance import clearances, question
 

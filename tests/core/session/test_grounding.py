@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from core.context.tail import BUDGET, Told, changes, tail
-from core.language.variables import Table
-from core.records.codec import encode_part
-from core.records.parts import Seen, SeenFile, SeenFiles
-from core.session.grounding import _difference, _walked
-from core.session.replay import replay
+from iact.core.context.tail import BUDGET, Told, changes, tail
+from iact.core.language.variables import Table
+from iact.core.records.codec import encode_part
+from iact.core.records.parts import Seen, SeenFile, SeenFiles
+from iact.core.session.grounding import _difference, _walked
+from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, runtime
 
 

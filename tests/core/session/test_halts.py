@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from core.models.roles import Models
-from core.modules.door import Modules
-from core.ports import ModuleHost
-from core.session.runtime import Runtime
-from core.session.session import Session
+from iact.core.models.roles import Models
+from iact.core.modules.door import Modules
+from iact.core.ports import ModuleHost
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
 
 Halt = tuple[tuple[bool, ...], float, bool]

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from core import Session
-from core.errors import UsageError
-from core.journal import read_journal
-from core.modules.registry import Loaded
-from core.records.record import Record
-from core.session.hosts import keep_hosts, kept_hosts
-from core.session.monitor import Authorities
-from core.session.replay import replay
-from core.tree.origin import inside
-from core.tree.tree import Tree
+from iact.core import Session
+from iact.core.errors import UsageError
+from iact.core.journal import read_journal
+from iact.core.modules.registry import Loaded
+from iact.core.records.record import Record
+from iact.core.session.hosts import keep_hosts, kept_hosts
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import replay
+from iact.core.tree.origin import inside
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import WEB, FakeHost, World, replies, runtime
 from tests.core.session.test_control import until
 

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import IactError, JournalLocked, MemoryUnavailable, UsageError
-from core.journal.file import Journal, read_journal
-from core.journal.record import encode
-from core.journal.seal import KEY
-from core.session.about import FILE as ABOUT
-from core.session.archive import archive_name
-from core.session.clock import SystemClock
-from core.session.deletion import Deletion, Retention, lent
-from core.session.find import Whose, find
-from core.session.index import FILE as INDEX
-from core.session.index import query
-from core.session.store import SessionStore
+from iact.core.errors import IactError, JournalLocked, MemoryUnavailable, UsageError
+from iact.core.journal.file import Journal, read_journal
+from iact.core.journal.record import encode
+from iact.core.journal.seal import KEY
+from iact.core.session.about import FILE as ABOUT
+from iact.core.session.archive import archive_name
+from iact.core.session.clock import SystemClock
+from iact.core.session.deletion import Deletion, Retention, lent
+from iact.core.session.find import Whose, find
+from iact.core.session.index import FILE as INDEX
+from iact.core.session.index import query
+from iact.core.session.store import SessionStore
 from tests.core.session.fakes import replies, runtime
 from tests.core.session.memories import FakeMemory
 from tests.core.session.test_clearance import question

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import JournalCorrupt, JournalUnwritable
-from core.session.runtime import Runtime
-from core.session.session import Session
+from iact.core.errors import JournalCorrupt, JournalUnwritable
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from tests.core.session.fakes import Asked, World, runtime
 from tests.core.session.test_control import until
 

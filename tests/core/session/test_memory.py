@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core.journal.file import read_journal
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.runtime import Runtime
+from iact.core.journal.file import read_journal
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
 from tests.core.session.fakes import Asked, Script, runtime
 from tests.core.session.memories import POISON, WISH, FakeMemory
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core.models.roles import Models
-from core.ports import StaticPrompt
-from core.records.control import SetModels
-from core.records.dialogue import Reply
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.session import Session
+from iact.core.models.roles import Models
+from iact.core.ports import StaticPrompt
+from iact.core.records.control import SetModels
+from iact.core.records.dialogue import Reply
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 
 SCRIPT = replies({"/": ["One.", "Two.", "Three.", "Four."]})

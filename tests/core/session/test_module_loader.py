@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from core.errors import ModuleLost, UsageError
-from core.modules.approval import FILE, Approvals
-from core.modules.manifest import Manifest
-from core.modules.registry import UNAPPROVED
-from core.ports import CatalogueEntry, ModuleSource, Origin
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.runtime import Runtime
+from iact.core.errors import ModuleLost, UsageError
+from iact.core.modules.approval import FILE, Approvals
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.registry import UNAPPROVED
+from iact.core.ports import CatalogueEntry, ModuleSource, Origin
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
 from tests.core.session.fakes import MANIFEST, FakeHost, ScriptedModel, World, replies, runtime
 from tests.core.session.test_contexts import is_prefix
 

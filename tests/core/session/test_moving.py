@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import Superseded
-from core.journal.file import FILE, read_journal
-from core.journal.stores import SharedJournals
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from core.session.session import Session
+from iact.core.errors import Superseded
+from iact.core.journal.file import FILE, read_journal
+from iact.core.journal.stores import SharedJournals
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from tests.core.session.fakes import TickingClock, World, replies, runtime
 from tests.core.session.test_control import until
 from tests.objects import Objects

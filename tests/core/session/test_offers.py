@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from core.gate.gate import Ticket
-from core.models.roles import Models
-from core.modules.client import Completed, OnArtifact, Outcome, Raised
-from core.modules.door import FunctionCall, Modules
-from core.modules.manifest import Manifest
-from core.modules.outcome import StateChange
-from core.ports import CatalogueEntry, ModuleHost, Report
-from core.session.replay import replay
-from core.session.runtime import Runtime
+from iact.core.gate.gate import Ticket
+from iact.core.models.roles import Models
+from iact.core.modules.client import Completed, OnArtifact, Outcome, Raised
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.manifest import Manifest
+from iact.core.modules.outcome import StateChange
+from iact.core.ports import CatalogueEntry, ModuleHost, Report
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
 
 _FUNCTION = {

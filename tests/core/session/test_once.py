@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from core.language.scanner import IsAction, Scan
-from core.language.scanner import scan as whole
-from core.records.parts import Bounds
-from core.records.record import Record
-from core.session import generation
-from core.session.replay import replay
-from core.tree import apply_turn, inputs
-from core.tree.prepared import Composed
+from iact.core.language.scanner import IsAction, Scan
+from iact.core.language.scanner import scan as whole
+from iact.core.records.parts import Bounds
+from iact.core.records.record import Record
+from iact.core.session import generation
+from iact.core.session.replay import replay
+from iact.core.tree import apply_turn, inputs
+from iact.core.tree.prepared import Composed
 from tests.core.session.fakes import Asked, runtime
 
 BRANCHES = 30

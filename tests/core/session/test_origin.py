@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.modules.approval import Approvals
-from core.records.record import Record
-from core.session.monitor import Authorities
-from core.session.replay import Replay, replay
-from core.tree.tree import Tree
+from iact.core.modules.approval import Approvals
+from iact.core.records.record import Record
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import Replay, replay
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, World, replies, runtime
 from tests.core.session.test_clearance import clearances, question
 

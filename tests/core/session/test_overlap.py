@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from core.gate.clearance import ClearanceRequest
-from core.gate.gate import Answer
-from core.records.record import Record
-from core.session.monitor import Authorities
-from core.session.replay import replay
-from core.session.session import Session
+from iact.core.gate.clearance import ClearanceRequest
+from iact.core.gate.gate import Answer
+from iact.core.records.record import Record
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import until
 

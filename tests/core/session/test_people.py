@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError, WorkspaceError
-from core.models.roles import Models
-from core.modules.door import Modules
-from core.ports import ModuleHost
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from sandbox.workspace.versions import GitVersions
+from iact.core.errors import UsageError, WorkspaceError
+from iact.core.models.roles import Models
+from iact.core.modules.door import Modules
+from iact.core.ports import ModuleHost
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
+from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import FakeHost, ScriptedModel, TickingClock, World, replies, runtime
 from tests.core.session.test_unkept import Host, Writer
 

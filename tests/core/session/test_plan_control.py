@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.plan.machine import PlanMachine
-from core.plan.seams import Outcome
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.session import Session
+from iact.core.errors import UsageError
+from iact.core.plan.machine import PlanMachine
+from iact.core.plan.seams import Outcome
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
 from tests.core.session.fakes import World, replies
 from tests.core.session.plan_scenes import (
     AGENTS,
@@ -373,7 +373,7 @@ def test_a_plan_that_was_cut_off_while_it_was_planned_is_planned_on(tmp_path: Pa
 
 
 def test_verification_notices_a_step_that_moved_otherwise(tmp_path: Path) -> None:
-    from core.errors import ReplayMismatch
+    from iact.core.errors import ReplayMismatch
     from tests.core.session.test_verify import rewrite
 
     session, _, _ = ask(tmp_path, replies({"/": [plan(TWO), "Done."]}))

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.plan.state import NodeRecord
-from core.session.monitor import Authorities
-from core.session.replay import replay
-from core.session.session import Session
-from core.tree.plan_run import PlanRun
+from iact.core.errors import UsageError
+from iact.core.plan.state import NodeRecord
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
+from iact.core.tree.plan_run import PlanRun
 from tests.core.session.fakes import World, replies
 from tests.core.session.plan_scenes import AGENTS, changes, heard, plan, researcher, runtime, until
 from tests.core.session.test_plan_control import HELD, Scene, state_of

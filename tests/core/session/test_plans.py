@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.tree.plan_report import plan_json
+from iact.core.tree.plan_report import plan_json
 from tests.core.session.fakes import World, replies
 from tests.core.session.plan_scenes import TWO, WRITTEN, ask, changes, heard, plan, researcher
 

@@ -25,14 +25,14 @@ from typing import TypeVar
 
 import pytest
 
-from core.errors import IactError
-from core.journal.file import read_journal
-from core.records.parts import Bounds
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from core.session.session import Session
-from core.tree.tree import Tree
+from iact.core.errors import IactError
+from iact.core.journal.file import read_journal
+from iact.core.records.parts import Bounds
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import Asked, ScriptedModel, World, runtime
 
 T = TypeVar("T")

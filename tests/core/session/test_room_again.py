@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from core.errors import JournalUnwritable
+from iact.core.errors import JournalUnwritable
 from tests.core.session.fakes import replies, runtime
 
 

@@ -10,24 +10,24 @@ from typing import Literal
 
 import pytest
 
-from core.gate.gate import Ticket
-from core.gate.policy_file import Policies
-from core.language.variables import Table, Value
-from core.models.roles import Models
-from core.modules.approval import Approvals
-from core.modules.client import OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.ports import KeptFile, ModelProfile, ModuleHost, PathStep, Report, Taken
-from core.records.record import Record
-from core.records.session import Fork
-from core.session.monitor import Authorities
-from core.session.replay import Replay, replay
-from core.session.runtime import Runtime
-from core.tree.apply_session import create, fork
-from core.tree.inputs import labels_shown
-from core.tree.mail import Incoming
-from core.tree.roles import Role
-from core.tree.tree import Tree
+from iact.core.gate.gate import Ticket
+from iact.core.gate.policy_file import Policies
+from iact.core.language.variables import Table, Value
+from iact.core.models.roles import Models
+from iact.core.modules.approval import Approvals
+from iact.core.modules.client import OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.ports import KeptFile, ModelProfile, ModuleHost, PathStep, Report, Taken
+from iact.core.records.record import Record
+from iact.core.records.session import Fork
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import Replay, replay
+from iact.core.session.runtime import Runtime
+from iact.core.tree.apply_session import create, fork
+from iact.core.tree.inputs import labels_shown
+from iact.core.tree.mail import Incoming
+from iact.core.tree.roles import Role
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
 from tests.core.session.test_origin import FETCH, WEB
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.session.source import read_source
+from iact.core.errors import UsageError
+from iact.core.session.source import read_source
 
 
 def test_a_folder_is_named_by_its_card_and_links_are_left_out(tmp_path: Path) -> None:

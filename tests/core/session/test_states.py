@@ -16,13 +16,14 @@ from typing import get_args
 
 import pytest
 
-from core.errors import ModelUnreachable
-from core.journal import read_blob, read_journal
-from core.ports import ChatMessage, ModelEvent, TextDelta
-from core.records.record import Record
-from core.tree.agent import AgentState
-from core.tree.apply import apply
-from core.tree.states import (
+from docs.reference import states as documented
+from iact.core.errors import ModelUnreachable
+from iact.core.journal import read_blob, read_journal
+from iact.core.ports import ChatMessage, ModelEvent, TextDelta
+from iact.core.records.record import Record
+from iact.core.tree.agent import AgentState
+from iact.core.tree.apply import apply
+from iact.core.tree.states import (
     LATCHES,
     TABLE,
     TRANSITIONS,
@@ -34,8 +35,7 @@ from core.tree.states import (
     event_of,
     guard_of,
 )
-from core.tree.tree import Tree
-from docs.reference import states as documented
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.plan_scenes import runtime as waiting_runtime
 from tests.core.session.plan_scenes import until as until_later

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ModelError, UsageError
-from core.ports import ChatMessage, ModelEvent, StreamEnd
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.session import Session
+from iact.core.errors import ModelError, UsageError
+from iact.core.ports import ChatMessage, ModelEvent, StreamEnd
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import DEEP, Scene, Writing, until
 

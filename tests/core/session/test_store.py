@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import IactError, JournalError, UsageError
-from core.journal.seal import KEY
-from core.session.journals import Tail, check_integrity, journal_file, read_records
-from core.session.replay import replay
-from core.session.store import SessionStore
+from iact.core.errors import IactError, JournalError, UsageError
+from iact.core.journal.seal import KEY
+from iact.core.session.journals import Tail, check_integrity, journal_file, read_records
+from iact.core.session.replay import replay
+from iact.core.session.store import SessionStore
 from tests.core.session.fakes import replies, runtime
 
 

@@ -12,26 +12,35 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import IactError
-from core.gate.gate import Ticket
-from core.language.actions import ActionSpec
-from core.models.roles import Models
-from core.modules.client import OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.modules.outcome import StateChange
-from core.modules.registry import Start
-from core.ports import Ask, CatalogueEntry, ChatMessage, ModelEvent, ModuleHost, Recollection, Report, Right
-from core.records.record import Record
-from core.session.child_calls import ChildCalls
-from core.session.function_calls import FunctionCalls
-from core.session.planning import Planning
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from core.session.scheduler import Ending
-from core.session.session import Session
-from core.session.steps import StepExecutor
-from core.tree.agent import Agent, Step
-from core.tree.tree import Tree
+from iact.core.errors import IactError
+from iact.core.gate.gate import Ticket
+from iact.core.language.actions import ActionSpec
+from iact.core.models.roles import Models
+from iact.core.modules.client import OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.outcome import StateChange
+from iact.core.modules.registry import Start
+from iact.core.ports import (
+    Ask,
+    CatalogueEntry,
+    ChatMessage,
+    ModelEvent,
+    ModuleHost,
+    Recollection,
+    Report,
+    Right,
+)
+from iact.core.records.record import Record
+from iact.core.session.child_calls import ChildCalls
+from iact.core.session.function_calls import FunctionCalls
+from iact.core.session.planning import Planning
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
+from iact.core.session.scheduler import Ending
+from iact.core.session.session import Session
+from iact.core.session.steps import StepExecutor
+from iact.core.tree.agent import Agent, Step
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import Asked, FakeHost, FakeModules, World
 from tests.core.session.memories import FakeMemory
 from tests.core.session.plan_scenes import Thinker, plan, until

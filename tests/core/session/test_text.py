@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.language.scanner import scan
-from core.session.text import ActionBlock, calls, looks_like_action, mentions, pieces
+from iact.core.language.scanner import scan
+from iact.core.session.text import ActionBlock, calls, looks_like_action, mentions, pieces
 
 LINES = st.lists(
     st.sampled_from(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.timeline import Timeline
-from core.session.view import node_views
-from core.tree.apply import apply
-from core.tree.tree import Tree
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.timeline import Timeline
+from iact.core.session.view import node_views
+from iact.core.tree.apply import apply
+from iact.core.tree.tree import Tree
 from tests.core.session.test_random import Story, live
 from tests.web.long import long_journal
 

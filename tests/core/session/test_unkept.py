@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ModuleLost, UsageError
-from core.gate.gate import Ticket
-from core.journal import read_journal
-from core.journal.seal import open_sealer
-from core.models.roles import Models
-from core.modules.client import Completed, OnArtifact, Outcome
-from core.modules.door import FunctionCall, Modules
-from core.modules.manifest import Manifest
-from core.ports import CatalogueEntry, ModuleHost, Report
-from core.session.fork import fork, new_session
-from core.session.replay import replay
-from core.session.runtime import Runtime
-from core.session.workspace import find_version
-from sandbox.workspace import versions
-from sandbox.workspace.versions import GitVersions
+from iact.core.errors import ModuleLost, UsageError
+from iact.core.gate.gate import Ticket
+from iact.core.journal import read_journal
+from iact.core.journal.seal import open_sealer
+from iact.core.models.roles import Models
+from iact.core.modules.client import Completed, OnArtifact, Outcome
+from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.manifest import Manifest
+from iact.core.ports import CatalogueEntry, ModuleHost, Report
+from iact.core.session.fork import fork, new_session
+from iact.core.session.replay import replay
+from iact.core.session.runtime import Runtime
+from iact.core.session.workspace import find_version
+from iact.sandbox.workspace import versions
+from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import (
     MANIFEST,
     FakeHost,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.session.events import Delta
-from core.session.replay import replay
-from core.tree.uploads import LARGEST, variable_name
+from iact.core.errors import UsageError
+from iact.core.session.events import Delta
+from iact.core.session.replay import replay
+from iact.core.tree.uploads import LARGEST, variable_name
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 
 CSV = b"year,revenue\n2024,43950\n"

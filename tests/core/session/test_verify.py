@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from core.context import prompt
-from core.errors import ReplayMismatch
-from core.journal.record import encode
-from core.language import labels, scanner
-from core.ports import JSON
-from core.records.record import GENESIS, Record
-from core.session.replay import replay
-from core.tree import roles
+from iact.core.context import prompt
+from iact.core.errors import ReplayMismatch
+from iact.core.journal.record import encode
+from iact.core.language import labels, scanner
+from iact.core.ports import JSON
+from iact.core.records.record import GENESIS, Record
+from iact.core.session.replay import replay
+from iact.core.tree import roles
 from tests.core.session.fakes import replies, runtime
 from tests.records import with_fields
 

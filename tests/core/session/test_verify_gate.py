@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from core import Session
-from core.errors import ReplayMismatch
-from core.gate.gate import Answer
-from core.journal.file import read_blob
-from core.ports import JSON
-from core.records.record import Record
-from core.session.monitor import Authorities
-from core.session.replay import replay
-from core.tree.apply import apply, read_tree
-from core.tree.tree import Tree
+from iact.core import Session
+from iact.core.errors import ReplayMismatch
+from iact.core.gate.gate import Answer
+from iact.core.journal.file import read_blob
+from iact.core.ports import JSON
+from iact.core.records.record import Record
+from iact.core.session.monitor import Authorities
+from iact.core.session.replay import replay
+from iact.core.tree.apply import apply, read_tree
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, World, replies, runtime
 from tests.core.session.test_clearance import Endpoint, question
 from tests.core.session.test_control import until

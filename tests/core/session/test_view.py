@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import examples
-from core.errors import UsageError
-from core.session.replay import Replay, replay, view_of
-from core.tree.plan_report import plan_json
+from iact import examples
+from iact.core.errors import UsageError
+from iact.core.session.replay import Replay, replay, view_of
+from iact.core.tree.plan_report import plan_json
 from tests.core.session.fakes import replies, runtime
 
 

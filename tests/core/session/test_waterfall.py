@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.journal import read_journal
-from core.ports import JSON
-from core.records.record import Record, timestamp
-from core.session.waterfall import Span, waterfall
-from examples import EXAMPLES, Example
+from iact.core.journal import read_journal
+from iact.core.ports import JSON
+from iact.core.records.record import Record, timestamp
+from iact.core.session.waterfall import Span, waterfall
+from iact.examples import EXAMPLES, Example
 from tests.records import raw_record
 
 START = datetime(2026, 5, 4, 3, tzinfo=UTC)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import UsageError
-from core.journal import read_journal
-from core.ports import JSON
-from core.records.dialogue import Choose, Reply, Say, Spawn
-from core.records.plans import ProfileRisk, ProfileTrust
-from core.records.record import Record
-from core.session.replay import replay
-from core.session.session import Session
-from core.tree.plan_report import plan_json
+from iact.core.errors import UsageError
+from iact.core.journal import read_journal
+from iact.core.ports import JSON
+from iact.core.records.dialogue import Choose, Reply, Say, Spawn
+from iact.core.records.plans import ProfileRisk, ProfileTrust
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
+from iact.core.tree.plan_report import plan_json
 from tests.core.session.fakes import Script, World, replies
 from tests.core.session.plan_scenes import WRITTEN, Answers, changes, heard, runtime, until
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import JournalLocked, UsageError, WorkspaceError
-from core.journal import read_journal
-from core.journal.file import Journal
-from core.ports import JSON
-from core.records.record import Record
-from core.session.fork import STORE
-from core.session.replay import replay
-from core.session.workspace import Workspace, find_version, restore_at_rest
-from sandbox.workspace.versions import GitVersions
+from iact.core.errors import JournalLocked, UsageError, WorkspaceError
+from iact.core.journal import read_journal
+from iact.core.journal.file import Journal
+from iact.core.ports import JSON
+from iact.core.records.record import Record
+from iact.core.session.fork import STORE
+from iact.core.session.replay import replay
+from iact.core.session.workspace import Workspace, find_version, restore_at_rest
+from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import runtime
 from tests.records import least, raw_record
 from tests.sealing import SEALER

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.live import mounting, open_live
-from sandbox.live.overlay import Overlay
+from iact.sandbox.live import mounting, open_live
+from iact.sandbox.live.overlay import Overlay
 
 Open = Callable[[], Overlay]
 

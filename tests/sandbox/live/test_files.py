@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import WorkspaceError
-from core.ports import FileState
-from sandbox.live import compare, copying, digests, open_live, steps
-from sandbox.live.overlay import Overlay
+from iact.core.errors import WorkspaceError
+from iact.core.ports import FileState
+from iact.sandbox.live import compare, copying, digests, open_live, steps
+from iact.sandbox.live.overlay import Overlay
 from tests.sandbox.live.conftest import Open
 from tests.sandbox.live.trees import plant, refreshed, snapshot
 

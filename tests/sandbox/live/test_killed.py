@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from sandbox.live import open_live, steps
-from sandbox.live.overlay import Overlay
+from iact.sandbox.live import open_live, steps
+from iact.sandbox.live.overlay import Overlay
 from tests.sandbox.live.trees import Tree, plant, refreshed, snapshot
 
 BEFORE = {

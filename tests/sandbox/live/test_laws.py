@@ -12,10 +12,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.path_names import decode, encode
-from core.ports import FileState
-from sandbox.live import open_live
-from sandbox.live.overlay import Overlay
+from iact.core.path_names import decode, encode
+from iact.core.ports import FileState
+from iact.sandbox.live import open_live
+from iact.sandbox.live.overlay import Overlay
 from tests.sandbox.live.trees import Op, Tree, do, ops, refreshed, snapshot
 
 SCALE = float(os.environ.get("IACT_TEST_SCALE", "1"))

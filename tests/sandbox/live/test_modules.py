@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.live import open_live
-from sandbox.live.overlay import Overlay
+from iact.sandbox.live import open_live
+from iact.sandbox.live.overlay import Overlay
 from tests.sandbox.backends import AnyHost, Backend, each_backend
 from tests.sandbox.calling import shell
 from tests.sandbox.live.trees import plant, refreshed, snapshot

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import WorkspaceError
-from sandbox.live import collect, mounting, open_live
+from iact.core.errors import WorkspaceError
+from iact.sandbox.live import collect, mounting, open_live
 from tests.sandbox.live.conftest import Open
 from tests.sandbox.live.processes import shell
 from tests.sandbox.live.trees import plant, refreshed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.live.overlay import Overlay
+from iact.sandbox.live.overlay import Overlay
 from tests.sandbox.live.conftest import Open
 from tests.sandbox.live.processes import Shell, shell
 from tests.sandbox.live.trees import plant, refreshed, snapshot

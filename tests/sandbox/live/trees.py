@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from sandbox.live.overlay import Overlay
+from iact.sandbox.live.overlay import Overlay
 
 Tree = dict[str, tuple[str, int, bytes]]
 """Path: type, permission bits, and content or target."""
