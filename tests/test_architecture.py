@@ -20,41 +20,37 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact", "examples", "cluster")
 
+ROOMS = ("core", "sandbox", "hippocampus", "web", "examples", "cluster")
+"""Folders at the top of the repository, each imported through the link of its name in `iact/`."""
+
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
 """Rooms of the core that stand side by side, above `core.records` and below `core.tree`."""
 
-BASE = {
-    "iact.core.ports",
-    "iact.core.errors",
-    "iact.core.characters",
-    "iact.core.objects",
-    "iact.core.path_names",
-    "iact.core.rates",
-}
-EVERY_ROOM = {"iact.core.records", *(f"core.{room}" for room in INNER)}
+BASE = {"core.ports", "core.errors", "core.characters", "core.objects", "core.path_names", "core.rates"}
+EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
 
-OUTSIDE = BASE | {"iact.core.session", "iact.core.records"}
+OUTSIDE = BASE | {"core.session", "core.records"}
 """All of the core that whoever embeds it needs: sessions, what is in their journals, and the ports."""
 
 ALLOWED: dict[str, set[str]] = {
-    "iact.core.errors": set(),
-    "iact.core.characters": set(),
-    "iact.core.path_names": set(),
-    "iact.core.rates": set(),
-    "iact.core.ports": {"iact.core.errors"},
-    "iact.core.objects": {"iact.core.ports", "iact.core.characters"},
-    "iact.core.records": BASE,
-    **{f"core.{room}": BASE | {"iact.core.records"} for room in INNER},
-    "iact.core.tree": BASE | EVERY_ROOM,
-    "iact.core.session": BASE | EVERY_ROOM | {"iact.core.tree"},
-    "core": BASE | EVERY_ROOM | {"iact.core.tree", "iact.core.session"},
+    "core.errors": set(),
+    "core.characters": set(),
+    "core.path_names": set(),
+    "core.rates": set(),
+    "core.ports": {"core.errors"},
+    "core.objects": {"core.ports", "core.characters"},
+    "core.records": BASE,
+    **{f"core.{room}": BASE | {"core.records"} for room in INNER},
+    "core.tree": BASE | EVERY_ROOM,
+    "core.session": BASE | EVERY_ROOM | {"core.tree"},
+    "core": BASE | EVERY_ROOM | {"core.tree", "core.session"},
     "protos": set(),
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
     "hippocampus": set(BASE),
     "cluster": set(BASE),
     "examples": set(),
-    "iact.examples.recording": OUTSIDE | {"examples", "ext_modules"},
+    "examples.recording": OUTSIDE | {"examples", "ext_modules"},
     "web": OUTSIDE,
     "iact": OUTSIDE | {"web", "sandbox", "hippocampus", "examples", "cluster"},
     "iact.setup": set(),
@@ -62,24 +58,15 @@ ALLOWED: dict[str, set[str]] = {
 
 SIBLINGS: dict[tuple[str, str], str] = {
     (
-        "iact.core.journal",
-        "iact.core.language",
+        "core.journal",
+        "core.language",
     ): "a body that would swallow what follows is told by the block rules of Markdown",
-    ("iact.core.modules", "protos"): "it speaks the protocol",
-    ("iact.core.modules", "iact.core.gate"): "the one function that calls modules takes a ticket of the gate",
-    (
-        "iact.core.modules",
-        "iact.core.language",
-    ): "the registry tells the action grammar which names are functions",
-    ("iact.core.context", "iact.core.language"): "a context is rendered from the language's terms",
-    (
-        "iact.core.models",
-        "iact.core.context",
-    ): "an endpoint that counts no tokens has them estimated as budgets are",
-    (
-        "iact.core.models",
-        "iact.core.language",
-    ): "function calls are written back as action blocks, where one may begin",
+    ("core.modules", "protos"): "it speaks the protocol",
+    ("core.modules", "core.gate"): "the one function that calls modules takes a ticket of the gate",
+    ("core.modules", "core.language"): "the registry tells the action grammar which names are functions",
+    ("core.context", "core.language"): "a context is rendered from the language's terms",
+    ("core.models", "core.context"): "an endpoint that counts no tokens has them estimated as budgets are",
+    ("core.models", "core.language"): "function calls are written back as action blocks, where one may begin",
 }
 """Arrows between rooms of one level, each with its reason."""
 
@@ -87,11 +74,11 @@ _IMPURE = {"asyncio", "time", "random", "secrets", "socket", "subprocess", "thre
 
 KNOWS_NOT: dict[str, set[str]] = {
     "core": {"docker", "chromadb", "websockets"},
-    "iact.core.language": _IMPURE,
-    "iact.core.context": _IMPURE,
-    "iact.core.tree": _IMPURE | {"pathlib", "os", "grpc", "openai"},
-    "iact.core.records": _IMPURE | {"pathlib", "os"},
-    "iact.core.plan": _IMPURE,
+    "core.language": _IMPURE,
+    "core.context": _IMPURE,
+    "core.tree": _IMPURE | {"pathlib", "os", "grpc", "openai"},
+    "core.records": _IMPURE | {"pathlib", "os"},
+    "core.plan": _IMPURE,
 }
 """Libraries that a room and what is inside it must do without: the core's borders, and the pure rooms."""
 
@@ -115,7 +102,7 @@ def room_of(module: str) -> str:
     if parts[0] == "core" and len(parts) > 1:
         return ".".join(parts[:2])
     apart = ".".join(parts[:2])
-    return apart if apart in ("iact.setup", "iact.examples.recording") else parts[0]
+    return apart if apart in ("iact.setup", "examples.recording") else parts[0]
 
 
 def module_name(path: Path) -> str:
@@ -128,15 +115,21 @@ def is_module(name: str) -> bool:
     return place.with_suffix(".py").is_file() or place.is_dir()
 
 
+def room_name(dotted: str) -> str:
+    """`dotted` as the folders of the repository have it: what is imported as `iact.core.gate` is `core.gate`."""
+    package, _, rest = dotted.partition(".")
+    return rest if package == "iact" and rest.split(".")[0] in ROOMS else dotted
+
+
 def imported(node: ast.AST, place: Path) -> Iterator[str]:
     """Dotted names that one statement of the file `place` imports; `from a import b` counts as `a.b` where that is a module."""
     if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
+        yield from (room_name(alias.name) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         above = place.relative_to(ROOT).parts[: -node.level] if node.level else ()
         base = ".".join((*above, *((node.module,) if node.module else ())))
         for alias in node.names:
-            inner = f"{base}.{alias.name}"
+            inner, base = room_name(f"{base}.{alias.name}"), room_name(base)
             yield inner if base.split(".")[0] in OURS and is_module(inner) else base
 
 
@@ -144,6 +137,7 @@ def imported(node: ast.AST, place: Path) -> Iterator[str]:
 def trees() -> tuple[tuple[Path, ast.Module], ...]:
     """Every source file of ours, parsed."""
     paths = [path for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
+    paths = [path for path in paths if path.relative_to(ROOT).parts[1] not in ROOMS]  # through a link
     return tuple((path, ast.parse(path.read_text(encoding="utf-8"), str(path))) for path in paths)
 
 
@@ -189,9 +183,9 @@ def test_the_source_is_really_read() -> None:
     """A guard for the test above: it must have seen rooms and arrows at all."""
     seen = {(room_of(arrow.source), room_of(arrow.target)) for arrow in first_party()}
     assert {
-        ("sandbox", "iact.core.ports"),
-        ("iact.core.journal", "iact.core.errors"),
-        ("iact.core.session", "iact.core.journal"),
+        ("sandbox", "core.ports"),
+        ("core.journal", "core.errors"),
+        ("core.session", "core.journal"),
     } <= seen
 
 
@@ -251,6 +245,22 @@ def test_a_circle_is_found() -> None:
     assert circle({"top": {"a"}, "a": {"b", "low"}, "b": {"low"}}) == []
 
 
+def test_no_room_is_imported_past_the_package() -> None:
+    """Else its modules would be loaded twice, under two names, with classes that are not each other's."""
+    past = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+        )
+        if name.split(".")[0] in ROOMS
+    ]
+    assert not past, "\n".join(past)
+    assert all((ROOT / "iact" / room).resolve() == ROOT / room for room in ROOMS)
+
+
 def test_no_relative_imports() -> None:
     assert not list(relative_imports())
 
@@ -258,22 +268,22 @@ def test_no_relative_imports() -> None:
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        ("iact.core.session", "sandbox"),
-        ("iact.core.modules", "ext_modules"),
-        ("iact.core.journal", "iact.core.session"),
-        ("iact.core.gate", "iact.core.modules"),
-        ("ext_modules", "iact.core.errors"),
-        ("sandbox", "iact.core.session"),
+        ("core.session", "sandbox"),
+        ("core.modules", "ext_modules"),
+        ("core.journal", "core.session"),
+        ("core.gate", "core.modules"),
+        ("ext_modules", "core.errors"),
+        ("sandbox", "core.session"),
         ("sandbox", "ext_modules"),
         ("web", "iact"),
         ("web", "sandbox"),
-        ("web", "iact.core.tree"),
-        ("web", "iact.core.language"),
-        ("iact", "iact.core.tree"),
-        ("iact", "iact.core.gate"),
-        ("iact", "iact.core.modules"),
-        ("iact", "iact.core.models"),
-        ("iact", "iact.core.plan"),
+        ("web", "core.tree"),
+        ("web", "core.language"),
+        ("iact", "core.tree"),
+        ("iact", "core.gate"),
+        ("iact", "core.modules"),
+        ("iact", "core.models"),
+        ("iact", "core.plan"),
         ("iact", "ext_modules"),
         ("iact.setup", "core"),
     ],
@@ -285,7 +295,7 @@ def test_the_tables_forbid_what_the_design_forbids(source: str, target: str) -> 
 def test_nothing_of_ext_modules_is_loaded_into_the_trusted_process() -> None:
     """What the tables say, checked on a process that has loaded every room and asked for the catalogue."""
     script = (
-        "import sys, pathlib, core, core.ports, sandbox, sandbox.catalogue;"
+        "import sys, pathlib, iact.core.ports, iact.sandbox.catalogue;"
         "iact.sandbox.catalogue.Catalogue(pathlib.Path('/nonexistent')).modules();"
         "bad = [name for name in sys.modules if name.split('.')[0] == 'ext_modules'];"
         "sys.exit(' '.join(bad) or 0)"
@@ -305,7 +315,7 @@ def test_one_function_alone_invokes_modules() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ("invoke", "Invoke")
     }
     inside = {name for name in users if not name.startswith(("ext_modules.", "protos."))}
-    assert inside == {"iact.core.modules.door"}
+    assert inside == {"core.modules.door"}
 
 
 def test_tickets_are_made_by_the_gate_alone() -> None:
@@ -315,7 +325,7 @@ def test_tickets_are_made_by_the_gate_alone() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Ticket"
     }
-    assert makers == {"iact.core.gate.gate"}
+    assert makers == {"core.gate.gate"}
 
 
 def test_the_gate_is_asked_in_one_place() -> None:
@@ -328,4 +338,4 @@ def test_the_gate_is_asked_in_one_place() -> None:
         and node.module == "iact.core.gate.gate"
         and {"consider", "settle", "decide"} & {alias.name for alias in node.names}
     }
-    assert askers == {"iact.core.gate", "iact.core.tree.decision", "iact.core.session.verdict"}
+    assert askers == {"core.gate", "core.tree.decision", "core.session.verdict"}

@@ -17,7 +17,7 @@ import sys
 import types
 from pathlib import Path
 
-_GATHERING = ("core", "iact.core.journal", "web")
+_GATHERING = ("iact", "iact.core", "iact.core.journal", "iact.web")
 _MEMORY = 1 << 30
 
 
@@ -54,7 +54,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def main(descriptor: int) -> None:
     """Answer until the socket is closed."""
-    _prepare(Path(__file__).parents[1])
+    _prepare(Path(__file__).parents[2])
     from iact.web.rendering import Question, answer
 
     gc.freeze()

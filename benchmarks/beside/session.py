@@ -9,7 +9,6 @@ The model is a script that answers after THINKS seconds; gate, journal, module, 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import os
 import re
@@ -18,7 +17,6 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -27,6 +25,7 @@ sys.path.insert(0, os.getcwd())
 from iact import wiring
 from iact.core.models.roles import Models
 from iact.core.ports import ChatMessage, ModelEvent, ModelProfile, StreamEnd, TextDelta
+from iact.core.session import models as session_models
 from iact.settings import Settings
 
 _LOOK = "```shell.run\ncat notes.txt | wc -l\n```"
@@ -73,10 +72,7 @@ class Script:
 async def measure(calls: int, where: str, backend: str, thinks: float) -> dict[str, object]:
     """Milliseconds from the end of a turn to the outcome of its call, by what was called; memory of its modules."""
     script = Script(thinks)
-    maker = importlib.import_module(
-        "iact.core.session.models" if find_spec("iact.core.session") else "iact.wiring"
-    )
-    setattr(maker, "open_models", lambda *given, **options: Models({"smart": script}))  # noqa: B010 - of either commit
+    setattr(session_models, "open_models", lambda *given, **options: Models({"smart": script}))  # noqa: B010 - of either commit
     with tempfile.TemporaryDirectory(prefix="iact-beside-") as folder:
         data, live = Path(folder) / "data", Path(folder) / "live"
         live.mkdir()

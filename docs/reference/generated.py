@@ -18,10 +18,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import iact.settings
-import web.commands
-import web.messages
 from iact.cli import build_parser
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec
+from iact.web import commands as wire_commands
+from iact.web import messages
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
@@ -169,8 +169,8 @@ def wire() -> str:
 
 
 def _messages() -> Iterator[str]:
-    for name, command in web.commands.COMMANDS.items():
-        model: type[web.messages.Message] = inspect.getclosurevars(command).nonlocals["model"]
+    for name, command in wire_commands.COMMANDS.items():
+        model: type[messages.Message] = inspect.getclosurevars(command).nonlocals["model"]
         lines = [f"## {name}", ""]
         if model.__doc__:
             lines += [inspect.cleandoc(model.__doc__), ""]

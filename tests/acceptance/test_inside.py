@@ -38,7 +38,7 @@ END""",
     "engine": "ls -l /var/run/docker.sock /run/docker.sock /run/containerd; find / -xdev -name '*.sock' -type s 2>/dev/null; true",
     "core": """\
 python3 - <<'END'
-for name in ("core", "iact.core.session", "iact", "sandbox"):
+for name in ("core", "iact.core.session", "iact", "iact.sandbox"):
     try:
         __import__(name)
         print("IMPORTED", name)
@@ -130,7 +130,7 @@ def test_there_is_no_engine(inside: Inside) -> None:
 
 def test_there_is_no_way_to_the_core(inside: Inside) -> None:
     *imports, commands, processes = _output(inside, "core").splitlines()
-    assert imports == ["absent core", "absent core.session", "absent iact", "absent sandbox"]
+    assert imports == ["absent core", "absent iact.core.session", "absent iact", "absent iact.sandbox"]
     assert commands == "0"
     assert int(processes) < 20, "it sees its own processes only"
 

@@ -237,7 +237,7 @@ def test_a_damaged_store_is_replaced_and_filled_from_the_journals(tmp_path: Path
 
 def test_another_process_holds_the_directory(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from hippocampus.ownership import Ownership;"
+        "import sys, pathlib; from iact.hippocampus.ownership import Ownership;"
         "held = Ownership(pathlib.Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
     )
 
@@ -272,7 +272,7 @@ def test_another_process_holds_the_directory(tmp_path: Path) -> None:
 
 
 def test_importing_memory_loads_neither_chroma_nor_a_model() -> None:
-    code = "import sys, hippocampus; sys.exit(' '.join({'chromadb','numpy','wordllama','openai'} & set(sys.modules)))"
+    code = "import sys, iact.hippocampus; sys.exit(' '.join({'chromadb','numpy','wordllama','openai'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""
 

@@ -24,18 +24,12 @@ from iact.core.journal import read_journal
 from tests.acceptance.product import ROOT, containers_of, reap
 from tests.endpoint import Endpoint
 
-PACKAGES: Final = (
-    "cluster",
-    "core",
-    "examples",
-    "ext_modules",
-    "hippocampus",
-    "iact",
-    "protos",
-    "sandbox",
-    "web",
-)
-LEFT_OUT: Final = ("examples/recording/",)
+PACKAGES: Final = ("ext_modules", "iact", "protos")
+"""What the wheel puts at the top of an environment. `ext_modules` and `protos` are the names by which a module's own
+code, written by anybody, imports the SDK."""
+ROOMS: Final = ("cluster", "core", "examples", "hippocampus", "sandbox", "web")
+"""Folders of the repository that are inside `iact` once they are built."""
+LEFT_OUT: Final = ("iact/examples/recording/",)
 """Below packages, but of use in the repository only."""
 
 PATIENCE: Final = 300.0
@@ -47,6 +41,11 @@ def tracked() -> set[str]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+
+
+def built_name(name: str) -> str:
+    """Where a file of the repository is in what is built."""
+    return f"iact/{name}" if name.startswith(tuple(f"{room}/" for room in ROOMS)) else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         target = source / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())
+    for room in ROOMS:
+        (source / "iact" / room).symlink_to(f"../{room}")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -74,7 +75,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 def test_the_wheel_holds_all_of_the_packages_and_nothing_else(built: Built) -> None:
     names = {name for name in zipfile.ZipFile(built.wheel).namelist() if ".dist-info/" not in name}
-    wanted = {name for name in tracked() if name.startswith(tuple(f"{one}/" for one in PACKAGES))}
+    built_names = {built_name(name) for name in tracked()}
+    wanted = {name for name in built_names if name.startswith(tuple(f"{one}/" for one in PACKAGES))}
     assert names == {name for name in wanted if not name.startswith(LEFT_OUT)}
 
 
@@ -82,7 +84,7 @@ def test_the_source_distribution_holds_the_repository(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {one.name.partition("/")[2] for one in archive.getmembers() if one.isfile()}
     made = {name for name in names if ".egg-info/" in name} | {"PKG-INFO", "setup.cfg"}
-    assert names - made == tracked()
+    assert names - made == {built_name(name) for name in tracked()}
 
 
 # --- the wheel alone ----------------------------------------------------------------------------------
@@ -134,7 +136,12 @@ def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Install
 
 
 def test_it_is_the_wheel_that_runs(installed: Installed) -> None:
-    done = installed.python(["-c", f"import {', '.join(PACKAGES)}; print(core.__file__, examples.__file__)"])
+    done = installed.python(
+        [
+            "-c",
+            "import ext_modules, protos, iact.core, iact.examples; print(iact.core.__file__, iact.examples.__file__)",
+        ]
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(str(installed.place / "venv")) == 2
     assert str(ROOT) not in done.stdout

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-import core.session.runtime
-import core.session.store
+import iact.core.session.runtime as runtime_module
+import iact.core.session.store as store_module
 from iact.core.journal.ends import sealed_end
 from iact.core.journal.file import read_journal
 from iact.core.journal.seal import open_sealer
@@ -37,7 +37,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """No journal is read whole before this is set."""
     gate = threading.Event()
     with monkeypatch.context() as patch:
-        for module, name in ((core.session.runtime, "_read"), (core.session.store, "replay")):
+        for module, name in ((runtime_module, "_read"), (store_module, "replay")):
             read = getattr(module, name)
 
             def later(*given: object, read: object = read, **named: object) -> object:

@@ -207,7 +207,7 @@ def test_the_words_that_begin_actions_are_found_in_any_text(text: str) -> None:
 def test_nothing_is_left_behind() -> None:
     script = (
         "import signal\n"
-        "from web.render_pool import RenderPool\n"
+        "from iact.web.render_pool import RenderPool\n"
         "pool = RenderPool()\n"
         "[one.start() for one in pool._all]\n"
         "print(*pool.pids, flush=True)\n"

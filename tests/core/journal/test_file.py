@@ -210,7 +210,7 @@ def test_damage_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
 
 def test_only_one_process_writes(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from core.journal.file import Journal\n"
+        "import sys; from pathlib import Path; from iact.core.journal.file import Journal\n"
         "try: Journal.open(Path(sys.argv[1]))\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )

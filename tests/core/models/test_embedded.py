@@ -195,7 +195,7 @@ def test_making_one_loads_nothing_and_says_what_it_is() -> None:
     assert "not for real work" in PROFILE.label
     asyncio.run(one.close())
     assert threading.active_count() == before
-    code = "import core.models.embedded, sys; sys.exit('xllamacpp' in sys.modules or 'openai' in sys.modules)"
+    code = "import iact.core.models.embedded, sys; sys.exit('xllamacpp' in sys.modules or 'openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -203,7 +203,7 @@ def test_a_process_that_used_it_ends_at_once_and_prints_nothing() -> None:
     """No thread of llama.cpp keeps the process, also when nobody closed the model; its logs stay quiet."""
     code = (
         "import asyncio, random\n"
-        "from core.ports import ChatMessage\n"
+        "from iact.core.ports import ChatMessage\n"
         "from tests.core.models.test_embedded import PROMPT, made\n"
         "from tests.core.models.conformance import collect\n"
         "asyncio.run(collect(made(), [*PROMPT, ChatMessage('user', 'hello')]))\n"
