@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from iact.core.journal import read_journal
 from iact.core.records.record import Record
 from iact.sandbox import owner
 from iact.sandbox.docker import reaper
+from tests.command import Command, iact
 from tests.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[2]
@@ -118,17 +119,15 @@ class Product:
         seconds: float = _PATIENCE,
         before: Callable[[], None] | None = None,
     ) -> Ran:
-        """Run `iact` with `arguments` to its end. `before` runs in the new process, ahead of it."""
-        done = subprocess.run(
-            _command(arguments),
-            env=self.environment,
-            cwd=self.data.parent,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            preexec_fn=before,
-        )
+        """Run `iact` with `arguments` to its end. `before` runs in the new process, which then starts cold."""
+        place = self.data.parent
+        if before is None:
+            done = iact(*arguments, environment=self.environment, cwd=place, stdin=stdin, seconds=seconds)
+        else:
+            done = subprocess.run(
+                [sys.executable, "-m", "iact", *arguments], env=self.environment, cwd=place, input=stdin,
+                capture_output=True, text=True, timeout=seconds, preexec_fn=before,
+            )  # fmt: skip
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def ask(self, task: str, *options: str, session: str | None = None) -> Answer:
@@ -144,8 +143,8 @@ class Product:
         """A process of the product that is still running; it is killed at the end if it is then."""
         with (
             (self.data.parent / f"{self.data.name}.stderr").open("a+") as errors,
-            subprocess.Popen(
-                _command(arguments),
+            Command(
+                arguments,
                 env=self.environment,
                 cwd=self.data.parent,
                 stdin=subprocess.DEVNULL,
@@ -249,7 +248,3 @@ def until(condition: Callable[[], bool], what: str, *, within: float = 60.0) -> 
     while not condition():
         assert time.monotonic() < end, f"waited {within:g} s in vain for {what}"
         time.sleep(0.01)
-
-
-def _command(arguments: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "iact", *arguments]

@@ -9,7 +9,6 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from iact.core.journal import read_journal
 from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, acknowledged, kill, until
+from tests.command import Command
 
 PATIENCE = 120.0
 ASKS = '[scope.default]\nfunctions = ["*"]\nclearance = ["shell.*"]\n'
@@ -165,8 +165,8 @@ def at_a_terminal(product: Product, typed: str, *arguments: str) -> str:
     """What `iact run` prints for a person who types an answer when asked about the call."""
     master, slave = pty.openpty()
     try:
-        with subprocess.Popen(
-            [sys.executable, "-m", "iact", "run", *arguments],
+        with Command(
+            ["run", *arguments],
             env=product.environment, cwd=product.data.parent, stdin=slave, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         ) as process:  # fmt: skip

@@ -45,7 +45,7 @@ for name in ("core", "iact.core.session", "iact", "iact.sandbox"):
     except ImportError:
         print("absent", name)
 END
-cat /proc/*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c -- '-m [i]act'; ls /proc | grep -c '^[0-9]*$'""",
+cat /proc/*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -cE -- '-m ([i]act|[t]ests)'; ls /proc | grep -c '^[0-9]*$'""",
     "rights": "id -u; grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status; touch /etc/x /usr/x; mount -t tmpfs x /mnt; true",
     "keys": "env | grep -ciE 'openai|api_key|IACT_(DATA|MODEL)|scripted-key'; cat /proc/1/environ | tr '\\0' '\\n' | grep -ci openai; true",
     "forks": "b() { b | b & }; b 2>/dev/null; sleep 1; echo the bomb was lit",

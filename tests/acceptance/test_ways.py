@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import acknowledged
 from tests.acceptance.test_plans import replayed
+from tests.command import Command
 from tests.endpoint import Request
 
 STEPS = 'steps:\n  - {id: one, call: shell.run, params: {command: "echo one"}}'
@@ -223,8 +223,8 @@ def replayed_records(told: dict[str, object]) -> list[Record]:
 def test_a_plan_is_looked_at_on_the_terminal_before_it_begins(stage: Stage, answer: str) -> None:
     product = stage.product(stage.endpoint(Model(ALL)))
     theirs, ours = os.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "iact", "run", "--mode", "static", "--plan-first", "Say one and two."],
+    with Command(
+        ["run", "--mode", "static", "--plan-first", "Say one and two."],
         env=product.environment,
         cwd=product.data.parent,
         stdin=ours,

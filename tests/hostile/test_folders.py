@@ -10,8 +10,6 @@ import asyncio
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +23,7 @@ from iact.core.journal.file import FILE, read_journal
 from iact.core.session.replay import replay
 from iact.sandbox.workspace.versions import GitVersions
 from iact.settings import Settings, load
+from tests.command import iact
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.hostile.crafted import chain
 from tests.hostile.folders import ATTACKS, SECRET, Bait, make, old_store, version_in
@@ -219,22 +218,19 @@ def test_real_commands_say_one_sentence_and_end(seed: int, base: Path, tmp_path:
     share = COMMANDS[SAMPLE.index(seed) :: len(SAMPLE)]
     running = [*((*words, str(folder)) for words in share), ("run", "--session", folder.name, "hello")]
     for words in running:
-        done = subprocess.run(
-            [sys.executable, "-m", "iact", *words],
-            env=environment, cwd=tmp_path, capture_output=True, timeout=PATIENCE, check=False,
-        )  # fmt: skip
+        done = iact(*words, environment=environment, cwd=tmp_path, seconds=PATIENCE)
         what = f"{words} of a folder with {attacks}: {done.stderr!r}"
         assert done.returncode in (0, 1, 2), what
         said = done.stdout + done.stderr
-        assert b"internal error" not in said, what
-        assert b"Traceback" not in said, what
-        assert SECRET.encode() not in said, what
-        assert b"\x1b" not in said, what
+        assert "internal error" not in said, what
+        assert "Traceback" not in said, what
+        assert SECRET not in said, what
+        assert "\x1b" not in said, what
         assert not bait.marker.exists(), what
         if words[0] == "run":
             assert done.returncode == 1, what
         if done.returncode:
-            last = done.stderr.decode().strip().splitlines()
+            last = done.stderr.strip().splitlines()
             assert last[-1].startswith("iact: "), what
 
 
@@ -251,9 +247,9 @@ def test_resuming_a_foreign_session_ends_with_status_1_and_names_the_command(
         "IACT_MODEL": "none",
         "IACT_SANDBOX": "off",
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "iact", "run", "--data", str(data), "--session", base.name, "hello"],
-        env=environment, cwd=tmp_path, capture_output=True, timeout=PATIENCE, check=False, text=True,
+    done = iact(
+        "run", "--data", str(data), "--session", base.name, "hello",
+        environment=environment, cwd=tmp_path, seconds=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stdout == ""

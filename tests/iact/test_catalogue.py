@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
+
+from tests import command
 
 
 def iact(*arguments: str, data: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "iact", *arguments],
-        env={**os.environ, "IACT_DATA": str(data), **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    around = {**os.environ, "IACT_DATA": str(data), **environment}
+    return command.iact(*arguments, environment=around, cwd=data.parent)
 
 
 def test_the_shipped_modules_are_listed_with_their_functions(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from iact.core.records.content import Unknown
 from iact.core.records.record import GENESIS
 from iact.terminal import as_json, readable
 from tests.acceptance.product import NO_MODULES, Product
+from tests.command import Command
 from tests.endpoint import Endpoint, HttpError, Reply
 from tests.iact.recorded import record
 from tests.records import raw_record, with_fields
@@ -77,9 +77,8 @@ def forged(source: Path, folder: Path, *, kinds: frozenset[str] | None) -> Path:
 def on_a_terminal(product: Product, *arguments: str) -> bytes:
     """All that a command writes to a terminal."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "iact", *arguments],
-        stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=product.environment,
+    with Command(
+        arguments, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=product.environment, text=True
     ):  # fmt: skip
         os.close(theirs)
         seen = b""

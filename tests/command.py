@@ -1,0 +1,204 @@
+"""The command `iact` in processes of its own, without paying for its imports in each.
+
+`python -m iact` spends 1.5 s of processor time on imports before it begins; the thousand commands of the tests
+spent most of their time so. Here each process of tests has one *stem*: a process that has imported the whole
+program and does nothing. A command is a fork of it, with arguments, environment, working directory and standard
+streams of its own. It runs `iact/__main__.py` as `python -m iact` would, and ends as any process ends.
+
+What a fork can't show is a cold start: that imports come in a good order, what they cost, what they read from the
+environment. The tests of packaging, completion and architecture start Python for that, and so does whoever needs
+`preexec_fn`, or a process that others recognise by its arguments.
+
+The stem has one thread, so that a fork of it is whole. It is asked over a socket whose messages carry the streams,
+and ends with the process whose stem it is.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+
+_LEFT_OUT: Final = ("iact.__main__", "iact.setup", "iact.examples", "iact.cluster")
+"""No part of a command, or only of one that was asked for it."""
+_LONGEST: Final = 1 << 17
+"""Bytes of a request."""
+
+
+class Command(subprocess.Popen[str]):
+    """One process of the command, as `subprocess.Popen` has it, but for who starts it and tells how it ended."""
+
+    def _execute_child(
+        self, args: Sequence[str], executable: object, preexec_fn: object, close_fds: bool, pass_fds: object,
+        cwd: Path | None, env: Mapping[str, str], startupinfo: object, creationflags: int, shell: bool,
+        p2cread: int, p2cwrite: int, c2pread: int, c2pwrite: int, errread: int, errwrite: int, *others: object,
+    ) -> None:  # fmt: skip
+        """Where `Popen` forks and executes a program; its parameters, our fork."""
+        assert preexec_fn is None, "a function of this process can't run in a fork of another one"
+        self._told, told = os.pipe()
+        streams = [own if given == -1 else given for own, given in enumerate((p2cread, c2pwrite, errwrite))]
+        request = {"arguments": list(args), "environment": dict(env), "cwd": str(cwd or Path.cwd())}
+        socket.send_fds(_stem(), [json.dumps(request).encode()], [*streams, told])
+        os.close(told)
+        for theirs, ours in ((p2cread, p2cwrite), (c2pwrite, c2pread), (errwrite, errread)):
+            if -1 not in (theirs, ours):
+                os.close(theirs)
+        self._closed_child_pipe_fds = True
+        self._child_created = True
+        self.pid = self._tell()
+
+    def _tell(self) -> int:
+        """The next number from the stem: which process it is, later how it ended."""
+        line = b""
+        while not line.endswith(b"\n"):
+            piece = os.read(self._told, 1)
+            assert piece, "the process that starts commands has ended"
+            line += piece
+        return int(line)
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        """Where `Popen` asks the system for a child."""
+        with selectors.DefaultSelector() as told:
+            told.register(self._told, selectors.EVENT_READ)
+            if not told.select(0 if wait_flags & os.WNOHANG else None):
+                return 0, 0
+        status = self._tell()
+        os.close(self._told)
+        return self.pid, status
+
+    def _internal_poll(self, *unused: object, **others: object) -> int | None:
+        if self.returncode is None:
+            pid, status = self._try_wait(os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+def iact(
+    *arguments: str, environment: Mapping[str, str], cwd: Path, stdin: str = "", seconds: float = 180.0
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    with Command(
+        arguments, env=environment, cwd=cwd, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            out, errors = process.communicate(stdin, timeout=seconds)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(["iact", *arguments], process.returncode, out, errors)
+
+
+@cache
+def _stem() -> socket.socket:
+    """The line to this process's stem, which is started now."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()], stdin=subprocess.PIPE, cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+
+    def end() -> None:
+        ours.close()
+        process.communicate()
+
+    atexit.register(end)
+    return ours
+
+
+def _modules() -> Iterator[str]:
+    """Every module of the program that most commands may import."""
+    program = importlib.import_module("iact")
+    for found in pkgutil.iter_modules(program.__path__, "iact."):
+        if found.name not in _LEFT_OUT:
+            yield found.name
+            if found.ispkg:
+                inside = importlib.import_module(found.name)
+                yield from (each.name for each in pkgutil.walk_packages(inside.__path__, f"{found.name}."))
+
+
+def _forked(line: socket.socket) -> dict[str, object]:
+    """Fork a command for each request; returns in the fork, with the request."""
+    told: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    with selectors.DefaultSelector() as awaited:
+        awaited.register(line, selectors.EVENT_READ)
+        while True:
+            for key, _ in awaited.select():
+                if key.fd != line.fileno():
+                    ended = ends.pop(key.fd)
+                    awaited.unregister(key.fd)
+                    os.close(key.fd)
+                    _, status = os.waitpid(ended, 0)
+                    _tell(told.pop(ended), status)
+                    continue
+                request, streams, _, _ = socket.recv_fds(line, _LONGEST, 4)
+                if not request:
+                    os._exit(0)
+                if (child := os.fork()) == 0:
+                    for number, stream in enumerate(streams[:3]):
+                        os.dup2(stream, number)
+                    for each in (*streams, *told.values(), *ends):
+                        os.close(each)
+                    line.close()
+                    return dict(json.loads(request))
+                told[child] = streams.pop()
+                for stream in streams:
+                    os.close(stream)
+                _tell(told[child], child, last=False)
+                end = os.pidfd_open(child)
+                ends[end] = child
+                awaited.register(end, selectors.EVENT_READ)
+
+
+def _tell(told: int, number: int, *, last: bool = True) -> None:
+    with suppress(BrokenPipeError):  # nobody may want to know any more
+        os.write(told, b"%d\n" % number)
+    if last:
+        os.close(told)
+
+
+def main() -> None:
+    """The stem; each command goes on from here, too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever ends the tests ends its line to us
+    for name in _modules():
+        importlib.import_module(name)
+    assert len(os.listdir("/proc/self/task")) == 1, "an import has started a thread, which a fork would lose"
+    gc.collect()
+    gc.freeze()
+    request = _forked(socket.socket(fileno=int(sys.argv[1])))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    match request:
+        case {"arguments": list(arguments), "environment": dict(environment), "cwd": str(cwd)}:
+            os.environ.clear()
+            os.environ.update(environment)
+            os.chdir(cwd)
+            sys.argv = ["iact", *arguments]
+            tempfile.tempdir = None
+            time.tzset()
+            runpy.run_module("iact", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
