@@ -18,7 +18,7 @@ from iact.core.records.content import Content
 from iact.core.records.kinds import CLASSES, FORMAT
 
 PAGE: Final = Path(__file__).with_suffix(".md")
-TYPES: Final = PAGE.parents[2] / "web" / "static" / "js" / "records.js"
+TYPES: Final = PAGE.parents[2] / "web" / "static" / "js" / "state" / "records.js"
 
 _FAMILIES: Final = {
     dialogue: "Dialogue", calls: "Calls", plans: "Plans", control: "Control", session: "The session",

@@ -20,7 +20,7 @@ ROOT: Final = Path(__file__).parents[2]
 STATIC: Final = ROOT / "web" / "static"
 SCRIPTS: Final = tuple(
     path
-    for path in sorted((STATIC / "js").glob("*.js"))
+    for path in sorted((STATIC / "js").rglob("*.js"))
     # What records say is no script but types.
     if path.name not in ("records.js", "types.js")
 )

@@ -96,7 +96,7 @@ def test_contexts_escape_what_they_did_when_old_journals_were_recorded() -> None
 
 
 def test_the_page_of_the_browser_has_the_same_table() -> None:
-    source = (ROOT / "web" / "static" / "js" / "dom.js").read_text(encoding="utf-8")
+    source = (ROOT / "web" / "static" / "js" / "base" / "dom.js").read_text(encoding="utf-8")
     (inside,) = re.findall(r"const HIDDEN = /\[(.*)\]/gu;", source)
     rows = re.findall(r"\\u\{([0-9a-f]+)\}(?:-\\u\{([0-9a-f]+)\})?", inside)
     theirs = {code for first, last in rows for code in range(int(first, 16), int(last or first, 16) + 1)}

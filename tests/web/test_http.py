@@ -47,7 +47,7 @@ def test_every_answer_carries_the_safety_headers() -> None:
             mine = await cookie(server)
             requests = [
                 get(server, "/", Cookie=mine),
-                get(server, "/static/js/main.js", Cookie=mine),
+                get(server, "/static/js/page.js", Cookie=mine),
                 get(server, "/"),
                 get(server, "/", Host="evil.test"),
                 get(server, "/nothing", Cookie=mine),
@@ -159,7 +159,7 @@ def test_the_page_is_packed_for_those_who_take_that() -> None:
     async def test() -> None:
         async with WebServer(FakeRuntime()) as server:
             mine = await cookie(server)
-            for path in ("/", "/static/js/main.js"):
+            for path in ("/", "/static/js/page.js"):
                 _, plain, content = await http(server, get(server, path, Cookie=mine))
                 _, packed, short = await http(
                     server, get(server, path, Cookie=mine, Accept_Encoding="br, gzip;q=0.5")

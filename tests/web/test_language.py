@@ -139,7 +139,9 @@ def test_a_language_is_chosen_by_the_browser_and_waits_for_no_english() -> None:
             assert await page.evaluate(fetched) == 2
             await expect(page.get_by_role("tab", name="Agenten")).to_be_visible()
             # Dates and numbers are the reader's, too.
-            assert await page.evaluate("import('/static/js/format.js').then(m => m.tokens(1234))") == "1,2k"
+            assert (
+                await page.evaluate("import('/static/js/base/format.js').then(m => m.tokens(1234))") == "1,2k"
+            )
             french = await scene.page(locale="fr-FR")
             assert await french.evaluate("document.documentElement.lang") == "en"
 

@@ -1,0 +1,107 @@
+// Pause or resume, intervene, cancel: the same three buttons for every agent, wherever it is shown.
+
+import { el, icon, setText } from "../base/dom.js";
+import { t } from "../base/language.js";
+
+/** @typedef {import("../state/types.js").TreeNode} TreeNode */
+/**
+ * @typedef {object} Actions
+ * @property {(node: TreeNode) => void} toggle pause or resume
+ * @property {(node: TreeNode) => void} inject
+ * @property {(node: TreeNode) => void} cancel
+ */
+
+const RUNNING = new Set(["thinking", "acting", "waiting", "paused"]);
+
+/** @param {TreeNode} node */
+export function cancellable(node) {
+  return RUNNING.has(node.state);
+}
+
+/**
+ * The buttons of one agent; call `update` with every new view of it.
+ * @param {Actions} actions
+ * @param {{labels: boolean}} options whether words stand beside the icons and Tab reaches them
+ */
+export function controls(actions, { labels }) {
+  /** @type {TreeNode|null} */ let node = null;
+  const toggle = button("pause", t("Pause"), labels);
+  const inject = button("inject", t("Tell it something"), labels);
+  const cancel = button("cancel", t("Stop"), labels);
+  const sure = confirming(cancel, () => node && actions.cancel(node));
+  toggle.addEventListener("click", () => node && actions.toggle(node));
+  inject.addEventListener("click", () => node && actions.inject(node));
+  const element = el("div", { className: labels ? "controls-row" : "node-controls" }, toggle, inject, cancel);
+  if (labels) element.style.display = "contents";
+  return {
+    element,
+    sure,
+    /** @param {TreeNode} view */
+    update(view) {
+      if (view.path !== node?.path) sure.reset();
+      node = view;
+      name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", view.path);
+      toggle.title = view.paused ? t("Resume") : t("Nothing new begins; tools that are running finish first");
+      name(inject, t("Tell it something"), "inject", view.path);
+      if (!cancel.classList.contains("sure")) name(cancel, t("Stop"), "cancel", view.path);
+      cancel.disabled = !cancellable(view);
+    },
+  };
+}
+
+/**
+ * @param {"pause"|"inject"|"cancel"} shape
+ * @param {string} label
+ * @param {boolean} labels
+ */
+function button(shape, label, labels) {
+  const made = /** @type {HTMLButtonElement} */ (
+    el("button", { type: "button", tabIndex: labels ? 0 : -1, "data-shape": shape, "data-control": shape }, icon(shape)));
+  if (labels) made.append(el("span", { className: "label" }, ` ${label}`));
+  return made;
+}
+
+/**
+ * @param {HTMLButtonElement} target
+ * @param {string} label
+ * @param {"pause"|"resume"|"inject"|"cancel"} shape
+ * @param {string} path
+ */
+function name(target, label, shape, path) {
+  if (target.dataset.shape !== shape) {
+    target.dataset.shape = shape;
+    target.querySelector("svg")?.replaceWith(icon(shape));
+  }
+  target.title = label;
+  target.setAttribute("aria-label", `${label} ${path}`);
+  const words = target.querySelector(".label");
+  if (words) setText(words, ` ${label}`);
+}
+
+/**
+ * The first press asks, the second does it; going elsewhere means no. There is no hurry in between.
+ * @param {HTMLButtonElement} target
+ * @param {() => void} act
+ */
+function confirming(target, act) {
+  const reset = () => {
+    target.classList.remove("sure");
+    const words = target.querySelector(".label");
+    if (words) setText(words, ` ${t("Stop")}`);
+  };
+  target.addEventListener("click", () => {
+    if (target.classList.contains("sure")) {
+      reset();
+      act();
+      return;
+    }
+    target.classList.add("sure");
+    target.title = t("Press again to stop this agent and all below it");
+    target.setAttribute("aria-label", target.title);
+    const words = target.querySelector(".label");
+    if (words) setText(words, ` ${t("Really stop?")}`);
+  });
+  target.addEventListener("blur", reset);
+  target.addEventListener("pointerleave", reset);
+  return { reset };
+}

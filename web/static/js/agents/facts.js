@@ -1,0 +1,161 @@
+// What the inspector's first tab says about the selected agent and the session.
+
+import { el, insert } from "../base/dom.js";
+import { money, share, stateName, tokens } from "../base/format.js";
+import { number, t } from "../base/language.js";
+import { countUpTo } from "../state/store.js";
+
+/** @typedef {import("../state/store.js").Store} Store */
+/** @typedef {import("../state/types.js").TreeNode} TreeNode */
+
+/** Over how many of the newest turns the speed is taken. */
+const RECENT = 10;
+
+const INTENTS = [t("Read only"), t("Change files"), t("Anything")];
+
+/**
+ * @param {Store} store
+ * @returns {HTMLElement[]}
+ */
+export function factsOf(store) {
+  if (store.session.opening) return [el("p", { className: "nothing" }, t("This session is being read. Its newest messages can be read already."))];
+  const node = store.node(store.selected);
+  const birth = store.birth(store.selected);
+  const parts = [];
+  if (node) parts.push(facts(agentFacts(store, node)), ...usage(node), ...budget(node));
+  if (birth?.kind === "spawn" && birth.body && birth.n <= store.shown) {
+    const role = el("div", { className: "md" });
+    if (store.rendered(birth)) insert(role, birth.html ?? "");
+    parts.push(el("h3", {}, t("Role")), role);
+  }
+  const session = facts(sessionFacts(store));
+  session.title = store.session.journal;
+  return [...parts, el("h3", {}, t("Session")), session];
+}
+
+/**
+ * @param {Store} store
+ * @param {TreeNode} node
+ * @returns {[string, string][]}
+ */
+function agentFacts(store, node) {
+  const birth = store.birth(node.path);
+  return [
+    [t("Path"), node.path],
+    [t("Called by"), !node.caller || node.caller === "user" ? t("you") : node.caller],
+    [t("State"), node.paused ? t("{state}, paused by you", { state: stateName(node.state) }) : stateName(node.state)],
+    [t("Model"), node.model],
+    [t("Model replies"), number(node.turns)],
+    // The root's intent is the session's, which a person changes.
+    ...grantFacts(birth?.grant ? { ...birth.grant, intent: null } : birth),
+  ];
+}
+
+/**
+ * @param {Store} store
+ * @returns {[string, string][]}
+ */
+function sessionFacts(store) {
+  const { nodes, session, count } = store;
+  const sum = (/** @type {"prompt_tokens"|"cached_tokens"|"completion_tokens"} */ key) =>
+    nodes.reduce((total, node) => total + node[key], 0);
+  const prompt = sum("prompt_tokens");
+  return [
+    [t("Permission"), INTENTS[session.intent] ?? String(session.intent)],
+    [t("Agents"), number(nodes.length)],
+    [t("Tokens"), tokens(prompt + sum("completion_tokens"))],
+    [t("From cache"), share(sum("cached_tokens"), prompt)],
+    [t("Speed"), speed(store)],
+    [t("Cost"), cost(session.prices, nodes)],
+    ...(store.past ? [] : running(store)),
+    [t("Journal entries"), number(count)],
+    // Before anything is said, the dialogue says it.
+    [t("Model"), session.id === null ? "" : session.model],
+    [t("Journal"), session.journal.split("/").slice(-3).join("/")],
+  ];
+}
+
+/**
+ * What runs now: models, as agents that think, and modules.
+ * @param {Store} store
+ * @returns {[string, string][]}
+ */
+function running({ nodes, modules }) {
+  const thinking = nodes.filter((node) => node.state === "thinking").length;
+  return [[t("Models writing now"), String(thinking)], [t("Tools running now"), String(modules)]];
+}
+
+/** How fast models wrote the newest turns, waiting for the first token included. @param {Store} store */
+function speed({ records, shown }) {
+  let written = 0;
+  let ms = 0;
+  for (let index = countUpTo(records, shown) - 1, turns = 0; index >= 0 && turns < RECENT; index -= 1) {
+    const { kind, usage, ms: took } = records[index];
+    if (kind !== "turn" || !usage || !took) continue;
+    written += usage.completion;
+    ms += took;
+    turns += 1;
+  }
+  return ms ? t("{speed} tokens/s", { speed: tokens(Math.round((1000 * written) / ms)) }) : "";
+}
+
+/**
+ * What all nodes cost together, each at the price of its model.
+ * @param {import("../state/types.js").Prices|undefined} prices
+ * @param {{model: string, prompt_tokens: number, cached_tokens: number, completion_tokens: number}[]} nodes
+ */
+export function cost(prices, nodes) {
+  if (!prices) return "";
+  const sum = nodes.reduce((total, { model, prompt_tokens: prompt, cached_tokens: cached, completion_tokens: written }) => {
+    const price = prices.models?.[model] ?? prices;
+    return total + (prompt - cached) * price.prompt + cached * price.cached + written * price.completion;
+  }, 0) / 1e6;
+  return sum > 0 && sum < 0.01 ? t("below 0.01") : money(sum);
+}
+
+/** @param {[string, string][]} pairs */
+export function facts(pairs) {
+  return el("dl", {}, ...pairs.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+/**
+ * @param {number} value
+ * @param {number} whole
+ * @param {string} label
+ */
+export function meter(value, whole, label) {
+  return el("progress", { className: "meter", max: Math.max(1, whole), value, "aria-label": label });
+}
+
+/** @param {TreeNode} node */
+function usage(node) {
+  return [el("h3", {}, t("Tokens")), facts([
+    [t("Read"), tokens(node.prompt_tokens)],
+    [t("From cache"), `${tokens(node.cached_tokens)} (${share(node.cached_tokens, node.prompt_tokens)})`],
+    [t("Written"), tokens(node.completion_tokens)],
+  ]), meter(node.cached_tokens, node.prompt_tokens, t("Share of the tokens read that came from the cache"))];
+}
+
+/** @param {TreeNode} node */
+function budget(node) {
+  if (!node.allowance) return [];
+  const { left = 0, lent = 0 } = node;
+  return [el("h3", {}, t("Budget")), facts([[t("Left"), t("{left} of {allowance} ({share})", { left: tokens(left), allowance: tokens(node.allowance), share: share(left, node.allowance) })],
+    [t("Lent to agents it called"), lent ? tokens(lent) : ""]]),
+    meter(left, node.allowance, t("Share of the budget that is left"))];
+}
+
+/**
+ * What an agent may do, from a recorded grant, or for a child, what its caller narrowed.
+ * @param {unknown} grant
+ * @returns {[string, string][]}
+ */
+function grantFacts(grant) {
+  if (typeof grant !== "object" || grant === null) return [];
+  const { scope, allow, intent } = /** @type {Record<string, unknown>} */ (grant);
+  return [
+    [t("Scope"), typeof scope === "string" ? scope : ""],
+    [t("Functions"), Array.isArray(allow) ? [...new Set(allow.flat())].join(", ") : ""],
+    [t("Permission, at most"), typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
+  ];
+}

@@ -1,0 +1,105 @@
+// Variables: the selected agent's, with type, size, origin and provenance; and the content of one, in a dialog.
+
+import { el, part, setText } from "../base/dom.js";
+import { agentName, bytes } from "../base/format.js";
+import { t } from "../base/language.js";
+
+/** @typedef {import("../state/store.js").Store} Store */
+/** @typedef {import("../state/types.js").Variable} Variable */
+/** @typedef {import("./inspector.js").Ask} Ask */
+
+/**
+ * The list as the inspector shows it.
+ * @param {Variable[]} list
+ * @param {(name: string) => void} show
+ * @returns {HTMLElement}
+ */
+export function variableList(list, show) {
+  if (!list.length) return el("p", { className: "nothing" }, t("This agent has no variables yet."));
+  return el("ul", { className: "variables" }, ...list.map((one) => {
+    const chip = el("button", { type: "button", className: "chip" }, `$${one.name}`);
+    chip.addEventListener("click", () => show(one.name));
+    const facts = el("span", { className: "facts" }, [one.media, bytes(one.size), whence(one.origin)].filter(Boolean).join(" · "));
+    return el("li", {}, chip, facts, ...provenance(one.labels));
+  }));
+}
+
+/** Who made a value: a person, an agent, or a tool. @param {string} origin */
+function whence(origin) {
+  if (origin === "the user") return t("from you");
+  return origin.startsWith("/") ? t("written by {agent}", { agent: agentName(origin) }) : origin && t("from {origin}", { origin });
+}
+
+/** @param {string[]} labels */
+function provenance(labels) {
+  return labels.length ? [el("span", { className: "labels" }, ...labels.map((label) => el("span", { className: "badge" }, label)))] : [];
+}
+
+export class VariableDialog {
+  #dialog = /** @type {HTMLDialogElement} */ (part("variable-dialog"));
+  #content = part("variable-content");
+
+  /**
+   * @param {Ask} ask
+   * @param {(path: string, name: string) => void} download
+   * @param {(path: string, name: string) => Promise<unknown>} vouch
+   * @param {import("../dialogue/pictures.js").FetchPictures} pictures
+   */
+  constructor(ask, download, vouch, pictures) {
+    this.pictures = pictures;
+    this.ask = ask;
+    this.download = download;
+    this.vouch = vouch;
+    this.#dialog.addEventListener("click", (event) => {
+      if (event.target === this.#dialog) this.#dialog.close();
+    });
+  }
+
+  /**
+   * @param {string} path
+   * @param {string} name
+   */
+  async show(path, name) {
+    setText(part("variable-name"), `$${name}`);
+    this.#content.replaceChildren();
+    if (!this.#dialog.open) this.#dialog.showModal();
+    try {
+      const value = await this.ask("variable", { path, name });
+      this.#fill(path, value, await (await this.pictures()).of(path, value, name));
+    } catch (error) {
+      this.#content.replaceChildren(el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {string} name
+   */
+  async #vouch(path, name) {
+    try {
+      await this.vouch(path, name);
+      await this.show(path, name);
+    } catch (error) {
+      this.#content.append(el("p", { className: "bad", role: "alert" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {Variable & {text: string|null, sha256: string}} value
+   * @param {HTMLElement|null} picture
+   */
+  #fill(path, value, picture) {
+    const button = el("button", { type: "button" }, t("Download"));
+    button.addEventListener("click", () => this.download(path, value.name));
+    const vouch = el("button", { type: "button", title: t("Marks this value as trusted. Calls that are blocked for untrusted data may then use it.") }, t("Trust this content"));
+    vouch.hidden = value.labels.every((label) => label === "user" || label === "model");
+    vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name));
+
+    const facts = [value.media, bytes(value.size), whence(value.origin), `SHA-256 ${value.sha256.slice(0, 12)}…`];
+    const content = picture ?? (value.text === null
+      ? el("p", { className: "nothing" }, t("Binary; download it to look."))
+      : el("pre", { tabIndex: 0 }, value.text));
+    this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button, " ", vouch));
+  }
+}

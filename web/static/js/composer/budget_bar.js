@@ -1,0 +1,83 @@
+// The session's tokens, where most of them are used: how many, and what can be done about it, above the message field.
+// At the end, when a message would get no answer, it stands in the field's place. Fetched when it is first needed.
+
+import { el, onceAFrame, part, setText } from "../base/dom.js";
+import { tokens } from "../base/format.js";
+import { t } from "../base/language.js";
+
+/** @typedef {import("../state/store.js").Store} Store */
+
+/** Share of the tokens from which on it is shown. */
+export const MOST = 0.8;
+const MILLION = 1_000_000;
+
+export class BudgetBar {
+  #bar = el("div", { className: "budget-bar", role: "status", hidden: true });
+  #words = el("span");
+  #news = el("span", { className: "bad", role: "alert" });
+  #busy = false;
+
+  /**
+   * @param {Store} store
+   * @param {(type: string, fields?: Record<string, unknown>) => Promise<any>} request
+   * @param {(text: string) => void} begin a new session with this in its field
+   * @param {() => void} settings
+   */
+  constructor(store, request, begin, settings) {
+    this.store = store;
+    const add = this.#button(() => t("Add {tokens}", { tokens: tokens(this.#more()) }), () => request("budget", { tokens: this.#more() }));
+    const compress = this.#button(() => t("Compress"), () => request("compress"));
+    compress.title = t("A model summarizes what was said so far, so that each answer takes fewer tokens");
+    const summary = this.#button(() => t("New session from a summary"), async () => begin((await request("summary")).text));
+    const change = this.#button(() => t("Settings"), async () => settings());
+    change.title = t("How many tokens new sessions may use is a setting");
+    this.#bar.append(this.#words, add, compress, summary, change, this.#news);
+    part("composer").prepend(this.#bar);
+    const update = onceAFrame(() => {
+      this.#update();
+      setText(add, t("Add {tokens}", { tokens: tokens(this.#more()) }));
+    });
+    for (const what of ["tree", "session", "moved", "reset", "selected"]) store.addEventListener(what, update);
+    update();
+  }
+
+  /** How many tokens are added at once: a million, or of a small budget as many again. */
+  #more() {
+    return Math.min(MILLION, this.store.budget?.tokens ?? MILLION);
+  }
+
+  #update() {
+    const { budget, past } = this.store;
+    const most = !past && budget !== undefined && budget.used >= MOST * budget.tokens;
+    const over = most && budget.exhausted && this.store.node("/")?.state !== "thinking";
+    this.#bar.hidden = !most && !over;
+    part("composer").classList.toggle("exhausted", over);
+    if (!budget || this.#bar.hidden) return;
+    const values = { used: tokens(budget.used), tokens: tokens(budget.tokens) };
+    setText(this.#words, over
+      ? t("Token limit reached: {used} of {tokens} used. Messages are not answered until there are more.", values)
+      : t("{used} of {tokens} tokens used", values));
+    this.#bar.dataset.over = String(over);
+  }
+
+  /**
+   * @param {() => string} label
+   * @param {() => Promise<unknown>} act
+   */
+  #button(label, act) {
+    const made = el("button", { type: "button" }, label());
+    made.addEventListener("click", async () => {
+      if (this.#busy) return;
+      this.#busy = made.disabled = true;
+      setText(this.#news, "");
+      try {
+        await act();
+      } catch (error) {
+        setText(this.#news, error instanceof Error ? error.message : String(error));
+      } finally {
+        this.#busy = made.disabled = false;
+      }
+    });
+    return made;
+  }
+}

@@ -1,0 +1,224 @@
+// The message field. Its addressee is the selected agent: the root is spoken to, any other is
+// intervened in, in one of three ways. In the past, what is said there goes into a fork. What was typed
+// stays until the server has it on disk.
+
+import { cancellable } from "../agents/controls.js";
+import { addressee, draftOf, keepDraft } from "./saved_drafts.js";
+import { el, onceAFrame, part, setText } from "../base/dom.js";
+import { timed } from "../base/format.js";
+import { t } from "../base/language.js";
+
+/** @typedef {import("../state/store.js").Store} Store */
+/** @typedef {import("../state/types.js").Mode} Mode */
+
+/** @type {Record<Mode, [string, string]>} */
+const MODES = {
+  say: [t("Message"), t("Answered when the present answer is finished")],
+  deliver: [t("Before its next tool"), t("As soon as possible; tools that are running finish first")],
+  queue: [t("After this turn"), t("With the results of this turn")],
+  interrupt: [t("Stop and read now"), t("Stops its writing and its running tools at once; what there is stays")],
+  fork: [t("Branch"), t("A new session that begins with everything up to here and goes on with this. What was under way here is not carried out.")],
+  run: [t("Branch, and let it run"), t("The same, but what was under way here is carried out")],
+};
+
+/** Whether the text is typed on a screen. */
+const GLASS = matchMedia("(hover: none) and (pointer: coarse)");
+/** Milliseconds within which Escape counts as pressed twice. */
+const TWICE = 800;
+
+export class Composer {
+  #form = part("composer");
+  #text = /** @type {HTMLTextAreaElement} */ (part("text"));
+  #send = /** @type {HTMLButtonElement} */ (part("send"));
+  #modes = part("modes");
+  #label = part("composer-label");
+  #news = part("news");
+  #stop = /** @type {HTMLButtonElement} */ (part("stop"));
+  #ends = part("ends-calls");
+  #endsCalls = /** @type {HTMLInputElement} */ (part("ends-calls-box"));
+  /** When Escape was pressed last. */ #escaped = -Infinity;
+  /** @type {Mode} */ #mode = "say";
+  /** How somebody at rest is spoken to. @type {Mode} */ #first = "say";
+  #busy = false;
+  /** What the field was last addressed to. */ #addressee = "";
+  /** Whose text it holds. */ #whose = "";
+  /** Whether something was under way where a fork would begin. */ #forksOpen = false;
+
+  /**
+   * @param {Store} store
+   * @param {(path: string, text: string, mode: Mode, calls: boolean) => Promise<unknown>} send `calls`: whether running tools end, too
+   * @param {import("./mode_picker.js").ModePicker} ways
+   * @param {(node: import("../state/types.js").TreeNode) => void} stop
+   */
+  constructor(store, send, ways, stop) {
+    this.store = store;
+    this.#stop.addEventListener("click", () => this.#halt(stop));
+    addEventListener("keydown", (event) => this.#key(event, stop));
+    const update = onceAFrame(() => this.#offer());
+    for (const what of ["tree", "selected", "moved", "session", "tick"]) store.addEventListener(what, update);
+    this.ways = ways;
+    this.send = send;
+    store.addEventListener("selected", () => this.#address());
+    store.addEventListener("moved", () => this.#address());
+    store.addEventListener("tree", () => store.past && this.#address());
+    store.addEventListener("session", () => this.#address());
+    store.addEventListener("notice", () => this.say(store.notice));
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#submit();
+    });
+    this.#text.addEventListener("input", () => {
+      this.#fit();
+      this.#keep();
+      ways.written(this.#text.value);
+    });
+    this.#text.addEventListener("keydown", (event) => {
+      // A keyboard of glass has no Shift to begin a line with: there, the button sends.
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !GLASS.matches) {
+        event.preventDefault();
+        this.#submit();
+      }
+    });
+    this.#address();
+    this.#fit();
+  }
+
+  focus() {
+    this.#text.focus();
+  }
+
+  /** What stands in the field. */
+  get text() {
+    return this.#text.value;
+  }
+
+  /** @param {string} text */
+  put(text) {
+    this.#text.value = text;
+    this.#keep();
+    this.#fit();
+    this.ways.written(text);
+    this.focus();
+  }
+
+  /**
+   * One line above the field.
+   * @param {string} text
+   * @param {boolean} [bad]
+   */
+  say(text, bad = false) {
+    setText(this.#news, text);
+    this.#news.classList.toggle("bad", bad);
+  }
+
+  /** Whom the field speaks to: an agent, or the session as it was. */
+  #address() {
+    const { selected, past, shown, session } = this.store;
+    this.#swap();
+    const open = this.#forksOpen = past && this.store.nodes.some(cancellable);
+    const key = past ? `past ${open}` : `${selected} ${session.id === null}`;
+    const label = past ? t("Go on differently from here (entry {shown})", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
+    setText(this.#label, label);
+    this.#text.placeholder = past ? t("Go on differently from here") : selected === "/" ? t("Write a message") : t("Tell {selected} something; only it will read this", { selected });
+    if (key === this.#addressee) return;
+    this.#addressee = key;
+    const all = /** @type {Mode[]} */ (["say", "deliver", "queue", "interrupt"]);
+    const offered = past ? /** @type {Mode[]} */ (open ? ["fork", "run"] : ["fork"]) : selected === "/" ? all : all.slice(1);
+    this.#mode = this.#first = offered[0];
+    this.ways.offer(this.#mode === "say");
+    const legend = this.#modes.firstElementChild;
+    this.#modes.replaceChildren(...(legend ? [legend] : []), ...offered.map((mode) => this.#choice(mode)));
+    setText(this.#send, past ? t("Branch") : t("Send"));
+    this.#form.classList.toggle("forking", past);
+    this.say("");
+  }
+
+  /** @param {Mode} mode */
+  #choice(mode) {
+    const input = el("input", { type: "radio", name: "mode", value: mode, checked: mode === this.#mode });
+    input.addEventListener("change", () => {
+      this.#mode = mode;
+      this.ways.offer(mode === "say");
+      this.#offer();
+    });
+    return el("label", { title: MODES[mode][1] }, input, el("span", {}, MODES[mode][0]));
+  }
+
+  #keep() {
+    keepDraft(this.#whose, this.#text.value);
+  }
+
+  /** What was typed belongs to whom it was typed for: it never goes to whoever is selected next. */
+  #swap() {
+    const whose = addressee(this.store);
+    if (whose === this.#whose) return;
+    // The first message makes its session: what was typed meanwhile is for that.
+    const same = this.#busy && this.#whose === " /";
+    if (same) keepDraft(this.#whose, "");
+    else this.#text.value = draftOf(whose);
+    this.#whose = whose;
+    if (same) this.#keep();
+    this.#fit();
+    this.ways.written(this.#text.value);
+  }
+
+  #fit() {
+    this.#text.style.height = "auto";
+    this.#text.style.height = `${this.#text.scrollHeight}px`;
+    this.#send.disabled = this.#busy || !this.#text.value.trim();
+    this.#offer();
+  }
+
+  /** While somebody works there is something to stop; with nothing typed, that is all the button is for. */
+  #offer() {
+    const node = this.store.past ? undefined : this.store.node(this.store.selected);
+    const works = node !== undefined && this.store.session.id !== null && cancellable(node);
+    const calls = works && this.#mode === "interrupt" ? (node.calls ?? []).map((n) => this.store.record(n)).filter((one) => one !== undefined) : [];
+    // Whom nothing keeps is simply spoken to; and where nothing was under way, a fork is a fork.
+    this.#modes.hidden = !works && !this.#forksOpen;
+    this.#stop.hidden = !works;
+    this.#send.hidden = works && !this.#text.value.trim();
+    this.#ends.hidden = !calls.length;
+    setText(part("ends-calls-text"), t("also stop {calls}", { calls: timed(calls, this.store.now()) }));
+  }
+
+  /** @param {(node: import("../state/types.js").TreeNode) => void} stop */
+  #halt(stop) {
+    const node = this.store.node(this.store.selected);
+    if (node && !this.#stop.hidden) stop(node);
+    this.#text.focus();
+  }
+
+  /** Escape twice stops. @param {KeyboardEvent} event @param {(node: import("../state/types.js").TreeNode) => void} stop */
+  #key(event, stop) {
+    // It closes what lies over the page and leaves other fields first.
+    const elsewhere = event.target !== this.#text && (event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement);
+    if (event.key !== "Escape" || elsewhere || document.querySelector("dialog[open], .pane.open")) return;
+    const twice = event.timeStamp - this.#escaped < TWICE;
+    this.#escaped = twice ? -Infinity : event.timeStamp;
+    if (twice) this.#halt(stop);
+  }
+
+  async #submit() {
+    const text = this.#text.value;
+    const whose = this.#whose;
+    if (this.#busy || !text.trim()) return;
+    this.#busy = true;
+    this.#fit();
+    try {
+      await this.send(this.store.selected, text, this.#modes.hidden ? this.#first : this.#mode, Boolean(this.#ends.hidden) || this.#endsCalls.checked);
+      if (draftOf(whose) === text) keepDraft(whose, "");
+      if (this.#text.value === text && (whose === this.#whose || whose === " /")) {
+        this.#text.value = "";
+        this.#keep();
+      }
+      this.ways.written(this.#text.value);
+      this.say("");
+    } catch (error) {
+      this.say(error instanceof Error ? error.message : String(error), true);
+    } finally {
+      this.#busy = false;
+      this.#fit();
+    }
+  }
+}

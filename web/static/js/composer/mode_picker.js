@@ -1,0 +1,95 @@
+// The way of working of the next message: in a dialogue, or as the goal of a plan. Under `auto` the page asks what would be
+// chosen once nobody has typed for a moment, and says so before anything is sent.
+
+import { el, part, setText } from "../base/dom.js";
+import { heard, t } from "../base/language.js";
+
+/** @typedef {import("../state/store.js").Store} Store */
+/** @typedef {{mode: string, plan_first?: boolean}} Way */
+
+/** What each is and when it pays, in the order in which they are offered. @type {[string, string, string][]} */
+const WAYS = [
+  ["dialogue", t("Dialogue"), t("The root agent works step by step and sees each result before it goes on")],
+  ["auto", t("Auto"), t("Chosen by what the message asks for")],
+  ["profile", t("Profile"), t("A plan with its risks and alternatives, written beforehand in two or three model calls")],
+  ["static", t("Static"), t("The steps run as planned; nothing is judged on the way")],
+  ["reflect", t("Reflect"), t("A model judges the results after each wave of steps, and decides how to go on")],
+  ["nreflect", t("N-reflect"), t("A model judges the results after every few steps, while others run")],
+  ["orchestrator", t("Orchestrator"), t("A model looks at each result, and may add or cancel steps")],
+  ["analyze", t("Analyze"), t("A model judges the result at the end, and plans again until the goal is reached")],
+];
+
+/** Milliseconds without a key after which a message counts as written, for now. */
+const STILL = 700;
+
+export class ModePicker {
+  #place = part("ways");
+  #choice = /** @type {HTMLSelectElement} */ (part("way"));
+  #first = /** @type {HTMLInputElement} */ (part("plan-first"));
+  #foreseen = part("foreseen");
+  /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
+  #text = "";
+
+  /**
+   * @param {Store} store
+   * @param {(text: string) => Promise<any>} foresee
+   */
+  constructor(store, foresee) {
+    this.store = store;
+    this.foresee = foresee;
+    this.#choice.replaceChildren(...WAYS.map(([value, name, title]) => el("option", { value, title }, name)));
+    this.#choice.addEventListener("change", () => this.#show());
+    for (const what of ["tree", "session", "moved", "selected"]) store.addEventListener(what, () => this.#show());
+    this.#show();
+  }
+
+  /** Whether a message can begin as a plan now: it is for the root, which is at rest. @param {boolean} spoken */
+  offer(spoken) {
+    this.#place.hidden = !spoken || this.store.past;
+    this.#show();
+  }
+
+  /** How what is sent now is to be worked on. @returns {Way} */
+  get way() {
+    const mode = this.#busy || this.#place.hidden ? "dialogue" : this.#choice.value;
+    return { mode, ...(mode !== "dialogue" && this.#first.checked ? { plan_first: true } : {}) };
+  }
+
+  /** What stands in the message field. @param {string} text */
+  written(text) {
+    this.#text = text.trim();
+    clearTimeout(this.#timer);
+    setText(this.#foreseen, this.#about());
+    if (this.way.mode === "auto" && this.#text) this.#timer = setTimeout(() => void this.#ask(), STILL);
+  }
+
+  get #busy() {
+    const root = this.store.nodes.find((node) => node.path === "/");
+    return !!root && ["thinking", "acting", "waiting", "paused"].includes(root.state);
+  }
+
+  #show() {
+    this.#choice.disabled = this.#busy;
+    this.#choice.title = this.#busy ? t("The root agent is working: your message goes to what is running") : (WAYS.find(([value]) => value === this.#choice.value)?.[2] ?? "");
+    const label = this.#first.closest("label");
+    if (label) label.hidden = this.way.mode === "dialogue";
+    this.written(this.#text);
+  }
+
+  /** What there is to say of the choice without asking. */
+  #about() {
+    const mode = this.way.mode;
+    if (mode === "dialogue" || this.#place.hidden) return "";
+    return mode === "auto" ? (this.#text ? "…" : t("Chosen for each message by what it asks for")) : (WAYS.find(([value]) => value === mode)?.[2] ?? "");
+  }
+
+  async #ask() {
+    const text = this.#text;
+    try {
+      const found = await this.foresee(text);
+      if (text === this.#text && this.way.mode === "auto") setText(this.#foreseen, t("Auto would choose {mode}. {why}", { mode: found.mode, why: heard(found.why) }));
+    } catch (error) {
+      if (text === this.#text) setText(this.#foreseen, error instanceof Error ? error.message : String(error));
+    }
+  }
+}

@@ -1,0 +1,119 @@
+// Files in and out: what is dropped on the page, pasted or chosen becomes a variable; what is asked for is downloaded.
+
+import { el, part } from "../base/dom.js";
+import { bytes } from "../base/format.js";
+import { t } from "../base/language.js";
+
+/** Bytes of one frame; the server takes no longer ones. */
+const PIECE = 128 * 1024;
+
+/** @typedef {import("../state/connection.js").Connection} Connection */
+
+export class Uploads {
+  #input = /** @type {HTMLInputElement} */ (part("file"));
+  #zone = part("drop");
+  /** How deep in the page's elements a drag is; 0: none. */ #depth = 0;
+  /** One after the other: a connection has one file on its way. @type {Promise<unknown>} */ #queue = Promise.resolve();
+
+  /**
+   * @param {Connection} connection
+   * @param {(text: string, bad?: boolean) => void} say
+   * @param {() => boolean} allowed whether something can be handed in here
+   */
+  constructor(connection, say, allowed) {
+    this.connection = connection;
+    this.say = say;
+    this.allowed = allowed;
+    part("attach").addEventListener("click", () => this.choose());
+    this.#input.addEventListener("change", () => {
+      this.send([...(this.#input.files ?? [])]);
+      this.#input.value = "";
+    });
+    addEventListener("dragenter", (event) => this.#drag(event, 1));
+    addEventListener("dragleave", (event) => this.#drag(event, -1));
+    addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+    addEventListener("drop", (event) => {
+      this.#depth = 0;
+      this.#zone.hidden = true;
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      this.send([...(event.dataTransfer?.files ?? [])]);
+    });
+    addEventListener("paste", (event) => {
+      const files = [...(event.clipboardData?.files ?? [])];
+      if (!files.length) return;
+      event.preventDefault();
+      this.send(files);
+    });
+  }
+
+  /**
+   * Upload a file that is no variable: an archive of a session, which the server takes in.
+   * @param {File} file
+   */
+  bring(file) {
+    const brought = this.#queue.then(async () => {
+      await this.#send(file, true);
+      return this.connection.request("session.import");
+    });
+    this.#queue = brought.catch(() => undefined);
+    return brought;
+  }
+
+  choose() {
+    this.#input.click();
+  }
+
+  /** @param {File[]} files */
+  send(files) {
+    if (!this.allowed()) {
+      this.say(t("Files can't be added during a replay. Go back to live first."), true);
+      return;
+    }
+    for (const file of files) this.#queue = this.#queue.then(() => this.#upload(file)).catch((error) => this.say(error.message, true));
+  }
+
+  /** @param {File} file */
+  async #upload(file) {
+    await this.#send(file);
+    const { name } = await this.connection.request("upload.end");
+    this.say(t("{file} is uploaded. The root agent can use it as {name} from its next turn.", { file: file.name, name: `$${name}` }));
+  }
+
+  /**
+   * @param {File} file
+   * @param {boolean} archive
+   */
+  async #send(file, archive = false) {
+    const { connection } = this;
+    await connection.request("upload", { name: file.name, media: file.type.split(";")[0], size: file.size, archive });
+    for (let at = 0; at < file.size; at += PIECE) {
+      await connection.sendBytes(await file.slice(at, at + PIECE).arrayBuffer());
+      if (file.size > 4 * PIECE) this.say(t("Uploading {name}: {done} of {size}", { name: file.name, done: bytes(Math.min(at + PIECE, file.size)), size: bytes(file.size) }));
+    }
+  }
+
+  /**
+   * @param {DragEvent} event
+   * @param {number} by
+   */
+  #drag(event, by) {
+    if (!hasFiles(event)) return;
+    this.#depth += by;
+    this.#zone.hidden = this.#depth <= 0 || !this.allowed();
+  }
+}
+
+/** @param {DragEvent} event */
+function hasFiles(event) {
+  return event.dataTransfer?.types.includes("Files") ?? false;
+}
+
+/** Let the browser fetch an address of ours as a file. @param {string} href */
+export function download(href) {
+  const link = el("a", { href, download: "" });
+  link.hidden = true;
+  document.body.append(link);
+  link.click();
+  link.remove();
+}

@@ -1,0 +1,57 @@
+// What stands in a dialogue before anything was said: suggestions, and recorded sessions to look at.
+
+import { el } from "../base/dom.js";
+import { t } from "../base/language.js";
+
+/** @typedef {{id: string, title: string, about: string}} Example */
+/** What a person begins sessions with, under a name of theirs. @typedef {{name: string, text: string}} FirstMessage */
+
+const SUGGESTIONS = [
+  t("Show me the disk usage of /tmp in your sandbox"),
+  t("Which kernel and distribution does your sandbox run?"),
+  t("Write a small file in your workspace and count its lines"),
+];
+
+/**
+ * @param {string} model which model answers, in words; "" if that is not known yet
+ * @param {Example[]} examples
+ * @param {FirstMessage[]} kept
+ * @param {{suggest: (text: string) => void, explain: () => void, open: (id: string) => void, forget: (name: string) => void}} actions
+ *   `suggest` puts a text into the composer, `explain` shows what works on this machine, `open` an example, `forget` drops
+ *   what was kept
+ * @returns {HTMLElement}
+ */
+export function welcome(model, examples, kept, { suggest, explain, open, forget }) {
+  const more = el("button", { className: "link", type: "button" }, t("Check this machine, choose a model"));
+  more.addEventListener("click", () => explain());
+  return el("div", { className: "empty" }, el("h3", {}, t("What do you want done?")),
+    el("p", {}, t("The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree.")),
+    ...(model ? [el("p", { className: "aside", "data-role": "answers" }, t("Model: {model}", { model }))] : []), el("p", {}, more),
+    ...kept.map(({ name, text }) => {
+      const button = el("button", { className: "suggestion", type: "button", title: text }, name);
+      const drop = el("button", { className: "link", type: "button", "aria-label": t("Forget the first message {name}", { name }) }, t("Forget"));
+      button.addEventListener("click", () => suggest(text));
+      drop.addEventListener("click", () => forget(name));
+      return el("div", { className: "kept" }, button, drop);
+    }),
+    ...SUGGESTIONS.map((text) => {
+      const button = el("button", { className: "suggestion", type: "button" }, text);
+      button.addEventListener("click", () => suggest(text));
+      return button;
+    }),
+    ...(examples.length ? [el("h3", {}, t("Look at a recorded session")),
+      el("p", {}, t("Recordings with a scripted model; commands and results are real. No model needed.")),
+      exampleList(examples, open)] : []));
+}
+
+/**
+ * @param {Example[]} examples
+ * @param {(id: string) => void} open
+ */
+export function exampleList(examples, open) {
+  return el("ul", { className: "examples" }, ...examples.map(({ id, title, about }) => {
+    const button = el("button", { type: "button" }, el("strong", {}, title), el("span", {}, about));
+    button.addEventListener("click", () => open(id));
+    return el("li", {}, button);
+  }));
+}

@@ -1,0 +1,382 @@
+// Changes of the user's directory that wait: a list of paths, what each would do, and what a person makes of them.
+// Nothing is loaded before it is looked at: paths come in pages, a diff when it is chosen, counts for rows in sight.
+
+import { drawn } from "./diff.js";
+import { el, onceAFrame, part, setText } from "../base/dom.js";
+import { agentName, bytes } from "../base/format.js";
+import { number, plural, t } from "../base/language.js";
+import { Rows } from "../base/row_list.js";
+
+const PAGE = 1000;
+const COUNTED = 100;
+const SENT = 500;
+const HEIGHT = 40;
+
+const WORDS = { add: t("added"), modify: t("changed"), delete: t("deleted") };
+const SIGNS = { add: "A", modify: "M", delete: "D" };
+
+/** @typedef {{type: string, mode: number, size?: number, target?: string}} State */
+/**
+ * @typedef {object} Change
+ * @property {string} path
+ * @property {"add"|"modify"|"delete"} kind
+ * @property {State} [was]
+ * @property {State} [now]
+ * @property {boolean} [conflict]
+ * @property {number} impact
+ * @property {string} why
+ * @property {string} reason
+ * @property {number} n
+ * @property {string[]} agents
+ * @property {string[]} labels
+ * @property {string} [from]
+ * @property {string} [to]
+ */
+/** @typedef {{added: number|null, removed: number|null}} Lines */
+/** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+
+export class ReviewDialog {
+  #dialog = /** @type {HTMLDialogElement} */ (part("review-dialog"));
+  #all = /** @type {HTMLInputElement} */ (part("review-all"));
+  #news = part("review-news");
+  #sure = part("review-sure");
+  #force = /** @type {HTMLInputElement} */ (part("review-force"));
+  #diff = part("review-diff");
+  /** @type {Change[]} */ #changes = [];
+  /** @type {Set<string>} */ #chosen = new Set();
+  /** @type {Map<string, Lines>} */ #lines = new Map();
+  /** @type {Set<string>} */ #uncounted = new Set();
+  /** @type {"apply"|"drop"} */ #meant = "apply";
+  #current = 0;
+  #at = 0;
+  #busy = false;
+  #loads = 0;
+
+  /**
+   * @param {Request} request
+   * @param {(total: number) => void} tell says how many changes wait
+   */
+  constructor(request, tell) {
+    this.request = request;
+    this.tell = tell;
+    /** @type {Rows<Change>} */
+    this.rows = new Rows(part("review-rows"), HEIGHT, (change) => this.#row(change), t("Changes that wait"));
+    part("review-rows").append(this.rows.list);
+    for (const op of /** @type {const} */ (["apply", "drop"])) part(`review-${op}`).addEventListener("click", () => this.#ask(op));
+    part("review-yes").addEventListener("click", (event) => event.isTrusted && this.#do());
+    part("review-no").addEventListener("click", () => this.#leave());
+    this.#all.addEventListener("change", () => this.#choose(this.#all.checked ? this.#changes.map((one) => one.path) : []));
+    this.#dialog.addEventListener("keydown", (event) => this.#key(event));
+    this.#dialog.addEventListener("cancel", (event) => {
+      if (this.#sure.hidden) return;
+      event.preventDefault();
+      this.#leave();
+    });
+  }
+
+  async show() {
+    if (!this.#dialog.open) this.#dialog.showModal();
+    this.#leave();
+    setText(this.#news, "");
+    await this.#load();
+    this.#focus();
+  }
+
+  /** Something may wait, or may not any more. */
+  async changed() {
+    if (this.#dialog.open && !this.#busy) await this.#load();
+  }
+
+  async #load() {
+    const load = ++this.#loads;
+    /** @type {Change[]} */ const found = [];
+    try {
+      for (let total = 1, at = 0; found.length < total;) {
+        const page = await this.request("pending", { start: found.length, count: PAGE });
+        if (load !== this.#loads) return;
+        if (at && at !== page.at && page.list.length) { // it changed in between: from the beginning
+          found.length = 0;
+          at = 0;
+          continue;
+        }
+        total = page.total;
+        at = this.#at = page.at;
+        found.push(...page.list);
+        if (!page.list.length) break;
+        if (total > PAGE) setText(part("review-total"), `${t("{some} of {all}", { some: found.length, all: total })} …`);
+      }
+    } catch (error) {
+      this.#say(error);
+    }
+    const before = this.#changes[this.#current]?.path;
+    // First what a person is asked about, then what only waits along with it.
+    this.#changes = [...found.filter(pressing), ...found.filter((one) => !pressing(one))];
+    this.#lines.clear();
+    this.#uncounted.clear();
+    const there = new Set(found.map((one) => one.path));
+    this.#chosen = new Set([...this.#chosen].filter((path) => there.has(path)));
+    this.#current = Math.max(0, this.#changes.findIndex((one) => one.path === before));
+    this.rows.clear();
+    this.rows.show(this.#changes);
+    this.tell(found.length);
+    this.#count();
+    await this.#open();
+  }
+
+  /** @param {Change} change */
+  #row(change) {
+    const box = el("input", { type: "checkbox", checked: this.#chosen.has(change.path), "aria-label": t("Select {path}", { path: change.path }), tabIndex: -1 });
+    box.addEventListener("change", () => this.#toggle(change, box.checked));
+    const name = el("button", { type: "button", className: "review-path", title: change.path },
+      el("span", { className: `review-kind ${change.kind}`, "aria-hidden": "true" }, SIGNS[change.kind]), el("span", { className: "sr" }, WORDS[change.kind]),
+      el("bdi", {}, change.path), ...(change.conflict ? [el("span", { className: "badge error" }, t("conflict"))] : []),
+      ...(change.from || change.to ? [el("span", { className: "badge" }, change.from ? t("renamed") : t("moved away"))] : []),
+      el("span", { className: "review-lines" }));
+    name.addEventListener("click", () => this.#go(this.#changes.indexOf(change)));
+    const row = el("div", { className: "review-row", "data-path": change.path }, box, name);
+    this.#mark(row, change);
+    if (!this.#lines.has(change.path)) {
+      this.#uncounted.add(change.path);
+      this.#countLines();
+    }
+    return row;
+  }
+
+  /**
+   * @param {Element} row
+   * @param {Change} change
+   */
+  #mark(row, change) {
+    const current = this.#changes[this.#current] === change;
+    row.classList.toggle("current", current);
+    const name = row.querySelector(".review-path");
+    if (current) name?.setAttribute("aria-current", "true");
+    else name?.removeAttribute("aria-current");
+    const box = row.querySelector("input");
+    if (box) box.checked = this.#chosen.has(change.path);
+    const lines = this.#lines.get(change.path);
+    const place = row.querySelector(".review-lines");
+    if (lines && lines.added !== null && place && !place.firstChild) {
+      place.append(el("span", { className: "plus" }, `+${lines.added}`), " ", el("span", { className: "minus" }, `−${lines.removed}`));
+    }
+  }
+
+  #marks() {
+    const known = new Map(this.#changes.map((change) => [change.path, change]));
+    for (const row of this.rows.list.querySelectorAll(".review-row")) {
+      const change = known.get(/** @type {HTMLElement} */ (row).dataset.path ?? "");
+      if (change) this.#mark(row, change);
+    }
+  }
+
+  #countLines = onceAFrame(async () => {
+    const paths = [...this.#uncounted].slice(0, COUNTED);
+    for (const path of paths) this.#uncounted.delete(path);
+    if (!paths.length) return;
+    try {
+      const { list } = await this.request("counts", { paths });
+      for (const one of list) this.#lines.set(one.path, one);
+      this.#marks();
+    } catch { /* they are an aid only */ }
+    if (this.#uncounted.size) this.#countLines();
+  });
+
+  /** @param {string[]} paths */
+  #choose(paths) {
+    this.#chosen = new Set(paths);
+    this.#count();
+    this.#marks();
+  }
+
+  /**
+   * @param {Change} change
+   * @param {boolean} on
+   */
+  #toggle(change, on) {
+    if (on) this.#chosen.add(change.path);
+    else this.#chosen.delete(change.path);
+    this.#count();
+    this.#marks();
+  }
+
+  #count() {
+    const [some, all] = [this.#chosen.size, this.#changes.length];
+    this.#all.checked = all > 0 && some === all;
+    this.#all.indeterminate = some > 0 && some < all;
+    setText(part("review-total"), all === 0 ? t("Nothing waits.") : some ? t("{some} of {all} selected", { some, all }) : plural(all, "1 change", "{count} changes"));
+    const few = some > 0 && some < all;
+    setText(part("review-apply"), few ? t("Apply selected ({some})", { some }) : t("Apply all"));
+    setText(part("review-drop"), few ? t("Drop selected ({some})", { some }) : t("Drop all"));
+    for (const op of ["apply", "drop"]) /** @type {HTMLButtonElement} */ (part(`review-${op}`)).disabled = all === 0;
+  }
+
+  /** What is meant: the selected ones, or all if none is. */
+  #meaning() {
+    return this.#chosen.size ? this.#changes.filter((one) => this.#chosen.has(one.path)) : this.#changes;
+  }
+
+  // --- one change
+
+  /** @param {number} index */
+  #go(index) {
+    this.#current = Math.min(Math.max(index, 0), this.#changes.length - 1);
+    this.#marks();
+    this.#open();
+  }
+
+  async #open() {
+    const change = this.#changes[this.#current];
+    if (!change) {
+      this.#diff.replaceChildren(el("p", { className: "nothing" }, t("No changes wait for review.")));
+      return;
+    }
+    this.#diff.replaceChildren(...this.#about(change));
+    const text = el("div", { className: "review-text" }, el("p", { className: "nothing" }, t("Loading …")));
+    this.#diff.append(text);
+    this.#diff.scrollTop = 0;
+    try {
+      const patch = await this.request("patch", { path: change.path });
+      if (this.#changes[this.#current] !== change) return;
+      const parts = drawn(patch.text);
+      text.replaceChildren(...(parts.length ? parts : [el("p", { className: "nothing" }, t("No line would change."))]));
+    } catch (error) {
+      text.replaceChildren(el("p", { className: "notice warning" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  /** @param {Change} change */
+  #about(change) {
+    const { was, now } = change;
+    const facts = [
+      was && now && was.type !== now.type ? t("a {before} becomes a {after}", { before: t(was.type), after: t(now.type) }) : t((now ?? was)?.type ?? ""),
+      was && now && was.mode !== now.mode ? t("mode {before} → {after}", { before: octal(was.mode), after: octal(now.mode) }) : "",
+      now?.target ? t("points to {target}", { target: now.target }) : "",
+      was?.type === "file" && now?.type === "file" ? (was.size === now.size ? bytes(now.size ?? 0) : `${bytes(was.size ?? 0)} → ${bytes(now.size ?? 0)}`) : (now ?? was)?.type === "file" ? bytes((now ?? was)?.size ?? 0) : "",
+      change.agents.length ? t("by {agents}", { agents: change.agents.map(agentName).join(", ") }) : "",
+    ].filter(Boolean);
+    const notes = [
+      change.from ? t("Renamed from {from}: apply both to move it.", { from: change.from }) : "", change.to ? t("Renamed to {to}: apply both to move it.", { to: change.to }) : "",
+      change.conflict ? t("Somebody changed this in your directory meanwhile. Applying it overwrites that change.") : "",
+    ].filter(Boolean);
+    return [
+      el("h3", {}, el("span", { className: `review-kind ${change.kind}`, "aria-hidden": "true" }, SIGNS[change.kind]), " ", el("bdi", {}, change.path), el("span", { className: "sr" }, `, ${WORDS[change.kind]}`)),
+      el("p", { className: "facts" }, facts.join(" · ")),
+      ...notes.map((note) => el("p", { className: "notice warning" }, note)),
+      el("p", { className: "review-why" }, el("strong", {}, `${t("Why it waits:")} `), [change.reason, change.impact > 1 ? change.why : ""].filter(Boolean).join(" ")),
+    ];
+  }
+
+  // --- what is made of them
+
+  /** @param {"apply"|"drop"} op */
+  #ask(op) {
+    const meant = this.#meaning();
+    if (!meant.length || this.#busy) return;
+    this.#meant = op;
+    const met = meant.filter((one) => one.conflict).length;
+    setText(part("review-words"), op === "apply"
+      ? t("This writes into your directory now: {changes}. What is overwritten or deleted there can't be brought back from here.", { changes: summary(meant) })
+      : t("This discards what the agents did: {changes}. Your directory stays as it is.", { changes: summary(meant) }));
+    this.#force.checked = false;
+    part("review-force-line").hidden = op === "drop" || met === 0;
+    setText(part("review-force-words"), plural(met, "Also overwrite the one that changed in the directory meanwhile", "Also overwrite the {count} that changed in the directory meanwhile"));
+    setText(part("review-yes"), op === "apply" ? t("Yes, apply") : t("Yes, drop"));
+    this.#sure.hidden = false;
+    part("review-yes").focus();
+  }
+
+  #leave() {
+    this.#sure.hidden = true;
+  }
+
+  async #do() {
+    if (this.#busy) return;
+    const [op, meant] = [this.#meant, this.#meaning()];
+    const every = meant.length === this.#changes.length;
+    const pieces = every ? [null] : Array.from({ length: Math.ceil(meant.length / SENT) }, (_, at) => meant.slice(at * SENT, (at + 1) * SENT).map((one) => one.path));
+    this.#busy = true;
+    this.#leave();
+    setText(this.#news, t("Working …"));
+    let [done, left, notes] = [0, /** @type {any[]} */ ([]), /** @type {any[]} */ ([])];
+    try {
+      for (const paths of pieces) {
+        const force = op === "apply" ? { force: this.#force.checked } : {};
+        const answer = await this.request(op, { paths, at: this.#at, ...force });
+        done += answer.done;
+        left.push(...answer.left);
+        notes.push(...answer.notes);
+      }
+      this.#choose([]);
+      setText(this.#news, [op === "apply" ? plural(done, "1 change is in your directory now.", "{count} changes are in your directory now.") : plural(done, "1 change is dropped.", "{count} changes are dropped."),
+        left.length ? plural(left.length, "1 change is left: {path}: {why}", "{count} changes are left: {path}: {why}", left[0]) : "", notes.length ? `${notes[0].path}: ${notes[0].why}` : ""].filter(Boolean).join(" "));
+    } catch (error) {
+      this.#say(error);
+    } finally {
+      this.#busy = false;
+    }
+    await this.#load();
+    this.#focus();
+  }
+
+  /** @param {unknown} error */
+  #say(error) {
+    setText(this.#news, error instanceof Error ? error.message : String(error));
+  }
+
+  // --- keys
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || !this.#sure.hidden) return;
+    const target = /** @type {HTMLElement} */ (event.target);
+    const inText = this.#diff.contains(target);
+    const button = target instanceof HTMLButtonElement && !target.classList.contains("review-path");
+    const step = { j: 1, k: -1, ...(inText ? {} : { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity }) }[event.key];
+    const change = this.#changes[this.#current];
+    if (step !== undefined) {
+      this.#go(this.#current + step);
+      this.#focus();
+    } else if (event.key === " " && !button && !inText && change) {
+      this.#toggle(change, !this.#chosen.has(change.path));
+    } else if (event.key === "a" || event.key === "d") {
+      this.#ask(event.key === "a" ? "apply" : "drop");
+    } else if (event.key === "Enter" && !button) {
+      this.#diff.focus();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  /** Bring the current row into sight, and the focus to it. */
+  #focus() {
+    if (!this.#dialog.open) return;
+    const scroll = this.rows.scroll;
+    const top = this.#current * HEIGHT;
+    if (top < scroll.scrollTop) scroll.scrollTop = top;
+    else if (top + HEIGHT > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + HEIGHT - scroll.clientHeight;
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      // Whoever types fast has asked for more by now.
+      if (this.#sure.hidden) /** @type {HTMLElement|null} */ (this.rows.list.querySelector('[aria-current="true"]'))?.focus({ preventScroll: true });
+    }));
+  }
+}
+
+/** @param {Change} change */
+function pressing(change) {
+  return change.impact > 1 || change.conflict === true;
+}
+
+/** @param {Change[]} changes */
+function summary(changes) {
+  const parts = /** @type {const} */ (["add", "modify", "delete"]).map((kind) => {
+    const count = changes.filter((one) => one.kind === kind).length;
+    return count ? `${number(count)} ${WORDS[kind]}` : "";
+  });
+  return parts.filter(Boolean).join(", ");
+}
+
+/** @param {number} mode */
+function octal(mode) {
+  return (mode & 0o7777).toString(8).padStart(4, "0");
+}

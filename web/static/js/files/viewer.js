@@ -1,0 +1,174 @@
+// One file: its text, picture or table, at any version; what changed in it between two; fetching it. Nothing of it is
+// ever a page: text is text, and a picture is shown from its bytes, with the type that these begin with.
+
+import { drawn } from "./diff.js";
+import { el, setText, styled } from "../base/dom.js";
+import { agentName, timeOfDay } from "../base/format.js";
+import { t } from "../base/language.js";
+import { sizeOf } from "./workspace.js";
+
+/** @typedef {import("../state/store.js").Store} Store */
+/** @typedef {import("../agents/inspector.js").Ask} Ask */
+/** @typedef {import("./workspace.js").Change} Change */
+/** @typedef {{path: string, kind: "file"|"link"|"folder"|"other", size: number, show: string, media?: string, text?: string, left_out?: number, rows?: string[][], more_rows?: number, target?: string}} Shown */
+
+const NOTHING = "-";
+const NOW = "now";
+
+export class FileDialog {
+  #name = el("h2", { id: "file-name" });
+  #facts = el("p", { className: "facts", role: "status" });
+  #content = el("div", { className: "file-content", tabIndex: 0, role: "region", "aria-label": t("Content of the file") });
+  #version = el("select", {});
+  #since = el("select", {});
+  #mention = el("button", { type: "button" }, t("Mention"));
+  #dialog;
+  #path = "";
+  #question = 0;
+
+  /**
+   * @param {Store} store
+   * @param {Ask} ask
+   * @param {import("../dialogue/pictures.js").FetchPictures} pictures
+   * @param {{fetch: (type: string, fields: Record<string, unknown>) => void, mention: (path: string) => void}} actions
+   */
+  constructor(store, ask, pictures, actions) {
+    this.store = store;
+    this.ask = ask;
+    this.pictures = pictures;
+    const fetch = el("button", { type: "button" }, t("Download"));
+    fetch.addEventListener("click", () => actions.fetch("file.download", { path: this.#path, at: this.#at() }));
+    this.#mention.title = t("Put its path into the message field");
+    this.#mention.addEventListener("click", () => {
+      this.#dialog.close();
+      actions.mention(this.#path);
+    });
+    for (const select of [this.#version, this.#since]) select.addEventListener("change", () => this.#show());
+    this.#dialog = el("dialog", { className: "file", "aria-labelledby": "file-name" },
+      el("header", {}, this.#name, el("form", { method: "dialog" }, el("button", {}, t("Close")))),
+      el("div", { className: "file-tools" }, el("label", {}, t("Version"), " ", this.#version), el("label", {}, t("Changes since"), " ", this.#since), el("span", { className: "spacer" }), this.#mention, fetch),
+      this.#facts, this.#content);
+    this.#dialog.addEventListener("click", (event) => {
+      if (event.target === this.#dialog) this.#dialog.close();
+    });
+    document.body.append(this.#dialog);
+  }
+
+  /**
+   * @param {string} path
+   * @param {{at?: number|null, since?: number}} [options] `at`: as it was after that record, null: now; without, as the
+   *   page shows the session. `since`: show what changed since that record
+   */
+  async open(path, { at = this.store.at, since } = {}) {
+    await Promise.all([styled("workspace"), styled("review")]);
+    this.#path = path;
+    this.#name.replaceChildren(el("bdi", {}, path));
+    this.#content.replaceChildren();
+    setText(this.#facts, "");
+    if (!this.#dialog.open) this.#dialog.showModal();
+    const question = ++this.#question;
+    /** @type {Change[]} */ let changes = [];
+    try {
+      const told = /** @type {{list: Change[]}} */ (await this.ask("files.changes", { at: this.store.at }));
+      changes = told.list.filter((one) => one.paths.some((each) => each.path === path));
+    } catch {
+      // No versions are kept of it: there is only what is there now.
+    }
+    if (question !== this.#question) return;
+    this.#offer(changes, at, since);
+    await this.#show();
+  }
+
+  /**
+   * @param {Change[]} changes newest first
+   * @param {number|null} at
+   * @param {number|undefined} since
+   */
+  #offer(changes, at, since) {
+    // A version is named by the record that made it; a record after it means the same.
+    const chosen = at === null ? NOW : String(changes.find((one) => one.n <= at)?.n ?? at);
+    const before = since === undefined ? NOTHING : String(changes.find((one) => one.n <= since)?.n ?? 0);
+    const words = (/** @type {Change} */ one) => `${timeOfDay(one.at)} · ${one.function} · ${agentName(one.agent)}`;
+    const versions = changes.map((one) => option(String(one.n), words(one)));
+    const now = this.store.at === null ? [option(NOW, t("Now"))] : [];
+    const named = now.length + versions.length && changes.some((one) => String(one.n) === chosen) || chosen === NOW ? [] : [option(chosen, t("As shown"))];
+    this.#version.replaceChildren(...now, ...named, ...versions);
+    this.#since.replaceChildren(option(NOTHING, t("don't compare")), option("0", t("the beginning of the session")), ...changes.map((one) => option(String(one.n), words(one))));
+    this.#since.disabled = !changes.length;
+    this.#version.value = chosen;
+    this.#since.value = before;
+    this.#mention.hidden = Boolean(this.store.session.foreign);
+  }
+
+  /** The record of the chosen version; null: now. */
+  #at() {
+    return this.#version.value === NOW ? null : Number(this.#version.value);
+  }
+
+  async #show() {
+    const question = ++this.#question;
+    const [path, at] = [this.#path, this.#at()];
+    const compared = this.#since.value !== NOTHING;
+    /** @type {HTMLElement[]} */ let parts;
+    let said = "";
+    try {
+      if (compared) {
+        const told = await this.ask("file.diff", { path, since: Number(this.#since.value), at: at ?? undefined });
+        said = told.text ? told.added === null ? "" : t("Lines: {added} added, {removed} removed", { added: told.added, removed: told.removed }) : t("Nothing changed in it.");
+        parts = drawn(told.text);
+      } else {
+        const shown = /** @type {Shown} */ (await this.ask("file", { path, at }));
+        said = sizeOf(shown);
+        parts = await this.#parts(shown, at);
+      }
+    } catch (error) {
+      parts = [el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error))];
+    }
+    if (question !== this.#question) return;
+    setText(this.#facts, said);
+    this.#content.replaceChildren(...parts);
+    this.#content.scrollTop = 0;
+  }
+
+  /**
+   * @param {Shown} shown
+   * @param {number|null} at
+   * @returns {Promise<HTMLElement[]>}
+   */
+  async #parts(shown, at) {
+    if (shown.show === "image") {
+      const picture = await (await this.pictures()).ofFile(shown, at);
+      return [picture ?? el("p", { className: "nothing" }, t("This picture is too large to be shown here; download it to look."))];
+    }
+    if (shown.show === "link") return [el("p", {}, t("A link to {target}. Links are not followed.", { target: shown.target ?? "" }))];
+    if (shown.show === "binary") return [el("p", { className: "nothing" }, t("Binary; download it to look."))];
+    const text = lined(shown.text ?? "");
+    if (shown.show === "large") return [el("p", { className: "facts" }, t("The file is long; this is its beginning.")), text];
+    if (shown.show !== "table") return [text];
+    const more = shown.more_rows ? [el("p", { className: "facts" }, t("{more} more rows; download the file to see them.", { more: shown.more_rows }))] : [];
+    return [table(shown.rows ?? []), ...more, el("details", {}, el("summary", {}, t("As text")), text)];
+  }
+}
+
+/**
+ * @param {string} value
+ * @param {string} label
+ */
+function option(value, label) {
+  return el("option", { value }, label);
+}
+
+/** Text with the numbers of its lines, which are no part of what is copied. @param {string} text */
+function lined(text) {
+  const count = text.replace(/\n$/, "").split("\n").length;
+  const numbers = el("span", { className: "file-numbers", "aria-hidden": "true" });
+  numbers.textContent = Array.from({ length: count }, (_, index) => index + 1).join("\n");
+  return el("div", { className: "file-text" }, numbers, el("pre", {}, text));
+}
+
+/** @param {string[][]} rows */
+function table([head, ...rows]) {
+  return el("div", { className: "table" }, el("table", {},
+    el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))),
+    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
+}

@@ -1,0 +1,568 @@
+// Wires the page: the connection to the server, the store, the views, and the address.
+
+import { Heading } from "./agents/heading.js";
+import { Inspector } from "./agents/inspector.js";
+import { Tree } from "./agents/tree.js";
+import { icon, onceAFrame, part, setText, styled } from "./base/dom.js";
+import { Drawers } from "./base/drawers.js";
+import { snippet } from "./base/format.js";
+import { heard, t } from "./base/language.js";
+import { lazily } from "./base/lazy.js";
+import { Approvals } from "./composer/approvals.js";
+import { Composer } from "./composer/composer.js";
+import { ModePicker } from "./composer/mode_picker.js";
+import { download, Uploads } from "./composer/uploads.js";
+import { ActivityLine } from "./dialogue/activity_line.js";
+import { Dialogue } from "./dialogue/dialogue.js";
+import { ReviewBar } from "./files/review_bar.js";
+import { readAddress, writeAddress } from "./sessions/address.js";
+import { Attention } from "./sessions/attention.js";
+import { Side } from "./sessions/side.js";
+import { showMissing, SignIn } from "./sessions/unavailable.js";
+import { showLevels } from "./settings/intent_levels.js";
+import { PaletteOpener } from "./settings/palette_opener.js";
+import { Connection, RequestError } from "./state/connection.js";
+import { Store } from "./state/store.js";
+
+/** Milliseconds until a session that stopped is asked for again: the server goes on with it once it can. */
+const RECOVERY = 3000;
+/** Milliseconds in which several sessions that change are asked for once. */
+const TOGETHER = 200;
+/** Of a session's tokens, the share from which on the page tells how many are left. */
+const MOST_USED = 0.8;
+
+export class Page {
+  store = addressed(new Store());
+  connection = new Connection({
+    hello: () => {
+      const { id, readonly } = this.store.session;
+      const has = { since: this.store.last, first: this.store.reached, path: this.store.selected, lazy: true };
+      return readonly ? ["open", { journal: id, ...has }] : ["hello", { session: id, ...has }];
+    },
+    refused: (error) => this.#refused(error),
+    message: (message) => this.#take(message),
+    state: (state) => this.#connectionState(state),
+  });
+  signIn = new SignIn(() => this.connection.open());
+  /** Names of the plans that were kept. @type {string[]} */ plans = [];
+  /** @type {import("./agents/controls.js").Actions} */
+  actions = {
+    toggle: (node) => this.attempt(this.connection.request(node.paused ? "resume" : "pause", { path: node.path })),
+    cancel: (node) => this.attempt(this.connection.request("cancel", { path: node.path })),
+    inject: (node) => {
+      this.choose(node.path);
+      this.composer.focus();
+    },
+  };
+  /** @type {import("./agents/inspector.js").Ask} */
+  ask = (type, fields) => this.connection.request(type, { at: this.store.at, ...fields });
+  /** @type {(type: string, fields?: Record<string, unknown>) => Promise<any>} */
+  request = (type, fields) => this.connection.request(type, fields);
+  /** @type {import("./dialogue/pictures.js").FetchPictures} */
+  pictures = () => this.#pictures ??= import("./dialogue/pictures.js").then(({ Pictures }) => new Pictures(this.ask, () => this.store.session.id));
+  modePicker = new ModePicker(this.store, (text) => this.connection.request("foresee", { text }));
+  composer = new Composer(this.store, (path, text, mode, calls) => {
+    if (mode === "fork" || mode === "run") return this.#fork(text, mode === "run");
+    return mode === "say"
+      ? this.connection.request("say", { text, ...this.modePicker.way })
+      : this.connection.request("inject", { path, text, mode, calls });
+  }, this.modePicker, this.actions.cancel);
+  uploads = new Uploads(this.connection, (text, bad) => this.composer.say(text, bad), () => !this.store.past);
+  /** After the message field, for which Escape means something else while a drawer is open. */
+  drawers = new Drawers();
+
+  /** @type {(id: string|null, readonly?: boolean, place?: {n: number, agent: string}) => void} */
+  open = (id, readonly, place) => this.#open(id, readonly, place);
+  /** @type {(path: string, options?: {at?: number|null, since?: number}) => void} */
+  openFile = (path, options) => this.#openFile(path, options);
+  /** @type {(type: string, fields: Record<string, unknown>) => void} */
+  fetchFile = (type, fields) => this.attempt(this.ask(type, fields).then(({ href }) => download(href)));
+  unreachable = () => this.composer.say(t("Not connected; try again in a moment."), true);
+  settings = lazily("settings-open", "settings", async () => new (await import("./settings/settings.js")).SettingsDialog(this.request, () => this.#hello()), this.unreachable);
+  dialogue = new Dialogue(this.store, {
+    suggest: (text) => this.composer.put(text),
+    explain: () => this.settings.show(),
+    open: (/** @type {string} */ id) => this.open(id, true),
+    forget: (name) => this.attempt(this.#changeFirst("first.forget", { name })),
+    choose: (path) => this.choose(path),
+  }, (record) => {
+    this.store.move(record.n - 1);
+    this.composer.put(record.said ?? "");
+  }, this.pictures, (body, n) => this.#mark(body, n), {
+    source: (n) => this.connection.request("source", { n }).then(({ text }) => text),
+    again: (record) => {
+      this.store.move(record.n - 1);
+      this.attempt(this.#fork(record.said ?? ""));
+    },
+    open: (path, n) => this.attempt(this.#openResult(path, n)),
+  });
+  inspector = new Inspector(this.store, this.ask, (n) => {
+    this.drawers.close();
+    const record = this.store.record(n);
+    if (record) this.choose(record.agent);
+    requestAnimationFrame(() => requestAnimationFrame(() => this.dialogue.reveal(n)));
+  }, (path, name) => this.#showVariable(path, name), { open: this.openFile, fetch: this.fetchFile });
+  approvals = new Approvals(this.store, (call, allow, remember, why, lasts) =>
+    this.connection.request("clear", { call, allow, remember, ...(why && { why }), ...(lasts && { for: lasts }) }), (path) => this.choose(path));
+  review = new ReviewBar(this.store, this.request, this.unreachable);
+  side = new Side(async () => {
+    const [{ Sessions }, { notifySettings }] = await Promise.all([import("./sessions/sessions.js"), import("./sessions/notifications.js")]);
+    return new Sessions(this.store, this.request, { open: this.open, bring: (file) => this.uploads.bring(file), notify: notifySettings() });
+  }, this.unreachable);
+
+  /** The session that a fork leads away from: the address of the fork is a new place to come back from.
+   * @type {string|null} */
+  #leaving = null;
+  /** The session that the address names and that does not exist. @type {string|null|undefined} */ #lost;
+  /** A place that is to be shown as soon as its records are there. @type {{id: string, n: number, agent: string}|null} */
+  #goal = null;
+  #reach = onceAFrame(() => this.#reveal());
+  /** Whether sessions are about to be asked for. */ #asking = false;
+  /** Asks again for a session that stopped for want of room on the disk. @type {ReturnType<typeof setTimeout>|undefined} */
+  #again;
+  // What most visits don't need is fetched with its first use.
+  /** @type {Promise<import("./agents/variables.js").VariableDialog>|undefined} */ #variables;
+  /** @type {Promise<import("./files/viewer.js").FileDialog>|undefined} */ #viewer;
+  /** @type {Promise<import("./dialogue/pictures.js").Pictures>|undefined} */ #pictures;
+  /** @type {Promise<import("./dialogue/mentions.js").Mentions>|undefined} */ #mentions;
+  /** @type {Promise<import("./sessions/replay.js").Replay>|undefined} */ #replay;
+  /** @type {Promise<import("./dialogue/search.js").Search>|undefined} */ #fetchingSearch;
+  /** @type {import("./dialogue/search.js").Search|undefined} */ #search;
+  /** @type {Promise<unknown>|undefined} */ #budget;
+
+  /** Show what the address names, and connect. */
+  start() {
+    this.store.fetchHtml = (/** @type {number[]} */ numbers) => this.connection.request("render", { numbers });
+    this.#views();
+    this.#dialogs();
+    this.#session();
+    this.#address();
+    this.#later();
+    this.connection.open();
+  }
+
+  #views() {
+    const { store } = this;
+    new ActivityLine(store, this.actions.cancel);
+    new Tree(store, this.actions, (path) => this.choose(path));
+    new Heading(store, this.actions);
+    new Attention(store, () => this.side.show(), this.open);
+    this.#inDialogue(part("dialogue"));
+    for (const [role, shape] of /** @type {const} */ ([["replay-open", "history"], ["palette-open", "commands"], ["more-open", "more"], ["attach", "attach"]])) {
+      part(role).append(icon(shape));
+    }
+    // The address says which session is shown, so this link must not become part of it.
+    document.querySelector("a.skip")?.addEventListener("click", (event) => {
+      event.preventDefault();
+      this.composer.focus();
+    });
+  }
+
+  #dialogs() {
+    const { store, approvals, inspector, review, settings, side } = this;
+    const memories = lazily("memories-open", "memory", async () => new (await import("./settings/memories.js")).MemoriesDialog(this.request), this.unreachable);
+    const modules = lazily("modules-open", "modules", async () => new (await import("./settings/modules.js")).ModulesDialog(this.request), this.unreachable);
+    store.addEventListener("modules", onceAFrame(() => modules.made()?.changed()));
+    const find = () => this.#showSearch();
+    addEventListener("keydown", (event) => {
+      const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "f";
+      // Asked for again, it is the browser's own.
+      if (!wanted || store.session.id === null || this.#search?.focused || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      find();
+    });
+    new PaletteOpener({
+      store, approvals, inspector, review, settings, find, memories, modules,
+      actions: this.actions, composer: this.composer, files: this.uploads, sessions: side, plans: this.plans,
+      choose: (path) => this.choose(path),
+      replay: { open: () => this.attempt(this.#look().then((it) => it.open())) },
+      open: this.open,
+      lock: (value) => this.attempt(this.connection.request("lockdown", { value })),
+      setIntent: (value) => this.attempt(this.connection.request("intent", { value })),
+      exportPage: () => this.fetchFile("export", {}),
+      keepFirst: (text) => this.attempt(this.#keepFirst(text)),
+      runPlan: (name) => this.attempt(this.#runPlan(name)),
+    }, () => this.#askForPlans(), this.unreachable);
+  }
+
+  /** What the bar and the lines above the message field say of the session. */
+  #session() {
+    const { store, connection } = this;
+    store.addEventListener("session", () => {
+      const { model, intent, levels } = store.session;
+      // Where nothing was said yet, the dialogue itself says which model answers.
+      part("model").hidden = !model || store.session.id === null;
+      part("intent").hidden = Boolean(store.session.opening);
+      part("model").title = model;
+      // Its name; what else there is to say about it is said before the first message, and by the title.
+      setText(part("model"), model.split(/[,;] /)[0]);
+      showLevels(part("intent"), levels, intent);
+      /** @type {HTMLFieldSetElement} */ (part("intent")).disabled = store.session.readonly;
+      this.#writeAddress();
+      if (this.#lost === undefined || (store.session.id === this.#lost && !store.records.length)) return;
+      this.#lost = undefined;
+      showMissing(null, () => {}, () => {});
+    });
+    // A server without the product around it has none, and says so.
+    store.addEventListener("session", () => {
+      connection.request("examples").then(({ list }) => store.offer(list), () => undefined);
+      connection.request("first").then(({ list }) => store.keep(list), () => undefined);
+    }, { once: true });
+    part("intent").addEventListener("change", (event) => {
+      const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
+      const before = store.session.intent;
+      connection.request("intent", { value }).catch((error) => {
+        this.composer.say(error.message, true);
+        showLevels(part("intent"), store.session.levels, before);
+      });
+    });
+    part("unlock").addEventListener("click", () => this.attempt(connection.request("lockdown", { value: false })));
+    const showLock = onceAFrame(() => {
+      part("lockdown").hidden = !store.locked;
+      part("unlock").hidden = store.past;
+    });
+    for (const what of ["records", "reset", "moved"]) store.addEventListener(what, showLock);
+    store.addEventListener("alert", () => {
+      clearTimeout(this.#again);
+      if (store.alert) this.#again = setTimeout(() => connection.hello().catch(() => undefined), RECOVERY);
+      part("alert").hidden = !store.alert;
+      setText(part("alert"), store.alert);
+    });
+    store.addEventListener("stale", () => this.#askForSessions());
+  }
+
+  #address() {
+    const { store } = this;
+    store.addEventListener("selected", () => this.#writeAddress());
+    for (const what of ["session", "records"]) store.addEventListener(what, this.#reach);
+    addEventListener("popstate", () => {
+      const { session, path, readonly } = readAddress();
+      if (session !== store.session.id || readonly !== store.session.readonly) {
+        store.expect(session, readonly);
+        store.select(path);
+        this.#hello();
+      }
+      store.select(path);
+    });
+  }
+
+  /** What is fetched when the session first needs it. */
+  #later() {
+    const { store, connection } = this;
+    // With the first message that waits, or the first pause.
+    const waits = () => {
+      if (!store.nodes.some((node) => node.queued || node.paused)) return;
+      store.removeEventListener("tree", waits);
+      import("./composer/waiting_messages.js").then(({ WaitingMessages }) => new WaitingMessages(store, (type, fields) => this.attempt(connection.request(type, fields))));
+    };
+    store.addEventListener("tree", waits);
+    // With the first session that was branched off another.
+    const branched = () => {
+      if (!store.sessions.some((info) => info.source)) return;
+      store.removeEventListener("sessions", branched);
+      import("./dialogue/branches.js").then(({ Branches }) => new Branches(store, this.open));
+    };
+    store.addEventListener("sessions", branched);
+    store.addEventListener("tree", () => {
+      const { budget, past } = store;
+      if (this.#budget || past || !budget || budget.used < MOST_USED * budget.tokens) return;
+      this.#budget = import("./composer/budget_bar.js").then(({ BudgetBar }) => new BudgetBar(store, (type, fields) => connection.request(type, fields), (text) => {
+        this.open(null);
+        this.composer.put(text);
+      }, () => this.settings.show()), () => { this.#budget = undefined; });
+    });
+    part("replay-open").addEventListener("click", () => this.attempt(this.#look().then((it) => it.flip())));
+    store.addEventListener("moved", () => this.attempt(this.#look()));
+    store.addEventListener("session", () => {
+      part("replay-open").hidden = store.session.id === null || store.session.readonly;
+      if (store.session.readonly) this.attempt(this.#look());
+    });
+  }
+
+  /** What can be clicked in what agents say. @param {HTMLElement} dialogue */
+  #inDialogue(dialogue) {
+    dialogue.addEventListener("click", (event) => {
+      const button = event.target instanceof Element ? event.target.closest("button") : null;
+      // Each is in a record, whose agent it is about.
+      const entry = button?.closest(".entry");
+      const path = entry instanceof HTMLElement ? entry.dataset.agent : undefined;
+      if (!button) return;
+      if (button.matches(".chip") && path) this.#showVariable(path, (button.textContent ?? "").slice(1));
+      if (button.matches(".go-on") && path) this.#goOnWriting(path);
+      if (button.matches(".show-all")) {
+        this.attempt(import("./dialogue/full_text.js").then(({ showWhole }) => showWhole(button, (n) => this.connection.request("source", { n, plain: true }))));
+      }
+    });
+  }
+
+  // --- the connection
+
+  /** @param {any} message */
+  #take(message) {
+    if (message.type !== "refused") return this.store.take(message);
+    // What was shown of a session's end is all that can be had of it.
+    if (message.code !== "locked") this.store.fail(heard(message.message));
+    return this.#refused(new RequestError(message.code, heard(message.message)));
+  }
+
+  #hello() {
+    this.connection.hello().catch((error) => this.#refused(error));
+  }
+
+  /** The session that the page asked for can't be had. @param {RequestError} error */
+  #refused(error) {
+    const { store } = this;
+    if (error.code === "locked" && !store.session.readonly) {
+      const { id } = store.session;
+      store.expect(id, true);
+      this.attempt(this.connection.hello());
+    } else {
+      store.waitNoMore();
+      if (error.code === "usage" && store.session.id !== null) {
+        this.#lost = store.session.id;
+        showMissing(error.message, () => this.open(null), () => part("sessions").click());
+        return;
+      }
+    }
+    this.composer.say(error.message, true);
+  }
+
+  /** @param {import("./state/connection.js").ConnectionState} state */
+  #connectionState(state) {
+    const words = { connecting: t("connecting"), open: t("connected"), offline: t("offline, trying again"), refused: t("signed out") };
+    part("connection").dataset.state = state === "refused" ? "offline" : state;
+    setText(part("connection-text"), words[state]);
+    if (state === "open") this.#askForSessions();
+    this.signIn.show(state === "refused");
+  }
+
+  /** Say what went wrong with a request, if anything. @param {Promise<unknown>} request */
+  attempt(request) {
+    request.catch((error) => this.composer.say(error.message, true));
+  }
+
+  /** Ask for the sessions, once for several that changed. */
+  #askForSessions() {
+    if (this.#asking) return;
+    this.#asking = true;
+    setTimeout(() => {
+      this.#asking = false;
+      if (this.side.column) this.side.column.refresh();
+      else this.connection.request("sessions", { limit: 50 }).catch(() => undefined);
+    }, TOGETHER);
+  }
+
+  // --- where one goes
+
+  #writeAddress() {
+    const { session, selected } = this.store;
+    const fresh = this.#leaving !== null && session.id !== this.#leaving;
+    if (fresh) this.#leaving = null;
+    writeAddress({ session: session.id, path: selected, readonly: session.readonly }, fresh);
+  }
+
+  /** @param {string} path */
+  choose(path) {
+    this.store.select(path);
+    this.drawers.close();
+  }
+
+  /**
+   * Show a session; null: a new one.
+   * @param {string|null} id
+   * @param {boolean} [readonly]
+   * @param {{n: number, agent: string}} [place] a record to be shown there
+   */
+  #open(id, readonly = false, place = undefined) {
+    const { store } = this;
+    this.#goal = place && id !== null ? { id, ...place } : null;
+    this.drawers.close();
+    if (place && id === store.session.id && readonly === store.session.readonly) {
+      this.#reach();
+      return;
+    }
+    writeAddress({ session: id, path: "/", readonly }, true);
+    store.expect(id, readonly);
+    store.select("/");
+    this.#hello();
+    if (!readonly) this.composer.focus();
+  }
+
+  /** Go to the place that was asked for, if its records are there. */
+  #reveal() {
+    const { store } = this;
+    const goal = this.#goal;
+    if (!goal || store.session.id !== goal.id || store.last < Math.max(goal.n, store.session.last) || goal.n < store.first) return;
+    this.#goal = null;
+    this.#show(goal.agent, goal.n);
+  }
+
+  /**
+   * Show a record in its agent's dialogue; gives its entry.
+   * @param {string} agent
+   * @param {number} n
+   * @returns {Promise<Element|null>}
+   */
+  async #show(agent, n) {
+    this.choose(agent);
+    await frame();
+    await frame();
+    this.dialogue.reveal(n);
+    return part("dialogue").querySelector(".entry.flash");
+  }
+
+  async #showSearch() {
+    try {
+      this.#fetchingSearch ??= Promise.all([import("./dialogue/search.js"), styled("sessions")])
+        .then(([{ Search }]) => new Search(this.store, this.ask, (agent, n) => this.#show(agent, n)));
+      this.#search = await this.#fetchingSearch;
+      this.#search.show();
+    } catch {
+      this.#fetchingSearch = undefined;
+      this.unreachable();
+    }
+  }
+
+  #look() {
+    this.#replay ??= import("./sessions/replay.js").then(({ Replay }) =>
+      new Replay(this.store, (at) => this.connection.request("seek", { at }), () => this.composer.focus(), () => this.#goOn()));
+    return this.#replay;
+  }
+
+  /** From a stored session to one that goes on: the running one, a new one, or for a foreign one a session of one's own. */
+  #goOn() {
+    const { session } = this.store;
+    if (session.foreign) this.attempt(this.#leave("adopt", { at: null }));
+    else this.open(session.example ? null : session.id);
+  }
+
+  /**
+   * Say something in a fork of what is shown; the server goes on with the fork, and so does the page.
+   * @param {string} text
+   * @param {boolean} [run] what was under way there is carried out, too
+   */
+  #fork(text, run = false) {
+    return this.#leave("fork", { at: this.store.shown, text, run });
+  }
+
+  /**
+   * Have the server make another session of the one that is shown, and go on with that.
+   * @param {"fork"|"adopt"} type
+   * @param {Record<string, unknown>} fields
+   */
+  async #leave(type, fields) {
+    this.#leaving = this.store.session.id;
+    try {
+      await this.connection.request(type, fields);
+      this.store.select("/");
+    } catch (error) {
+      this.#leaving = null;
+      throw error;
+    }
+  }
+
+  // --- files, variables, plans, first messages
+
+  /**
+   * @param {string} path
+   * @param {string} name
+   */
+  async #showVariable(path, name) {
+    this.#variables ??= import("./agents/variables.js").then(({ VariableDialog }) => new VariableDialog(this.ask,
+      (agent, one) => this.fetchFile("download", { path: agent, name: one }),
+      (agent, one) => this.connection.request("declassify", { path: agent, name: one }), this.pictures));
+    await (await this.#variables).show(path, name);
+  }
+
+  /**
+   * @param {string} path
+   * @param {{at?: number|null, since?: number}} [options]
+   */
+  #openFile(path, options = {}) {
+    this.#viewer ??= import("./files/viewer.js").then(({ FileDialog }) =>
+      new FileDialog(this.store, this.ask, this.pictures, { fetch: this.fetchFile, mention: (one) => this.#mention(one) }));
+    this.attempt(this.#viewer.then((dialog) => dialog.open(path, options)));
+  }
+
+  /**
+   * Let what a text names as files of the workspace open them.
+   * @param {Element} body
+   * @param {number} n
+   */
+  #mark(body, n) {
+    if (!/\w[./]\w/.test(body.textContent ?? "") && !body.querySelector(":not(pre) > code")) return;
+    this.#mentions ??= import("./dialogue/mentions.js").then(({ Mentions }) => new Mentions(this.ask, this.pictures, this.openFile));
+    this.attempt(this.#mentions.then((made) => made.mark(body, n)));
+  }
+
+  /** Put the path of a file into the message field, where the caret is. @param {string} path */
+  #mention(path) {
+    const field = /** @type {HTMLTextAreaElement} */ (part("text"));
+    const { selectionStart, selectionEnd, value } = field;
+    const before = /\S$/.test(value.slice(0, selectionStart)) ? " " : "";
+    field.setRangeText(`${before}\`${path}\` `, selectionStart, selectionEnd, "end");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    this.drawers.close();
+    this.composer.focus();
+  }
+
+  /**
+   * Show the variable that holds the result of record `n`.
+   * @param {string} path
+   * @param {number} n
+   */
+  async #openResult(path, n) {
+    const { list } = await this.connection.request("variables", { path, at: n });
+    const made = this.store.record(n)?.function;
+    const found = list.find((/** @type {import("./state/types.js").Variable} */ one) => one.origin === made);
+    if (found) await this.#showVariable(path, found.name);
+    else this.composer.say(t("This is not a variable."), true);
+  }
+
+  /** A reply that was cut off is gone on with where it ended. @param {string} path */
+  #goOnWriting(path) {
+    if (this.store.past) return;
+    const text = t("Continue exactly where you were cut off.");
+    this.attempt(path === "/" ? this.connection.request("say", { text }) : this.connection.request("inject", { path, text, mode: "queue" }));
+  }
+
+  /** Begin a plan that was kept; it waits until somebody has looked at it. @param {string} name */
+  async #runPlan(name) {
+    const { path } = await this.connection.request("plan.run", { name, plan_first: true });
+    this.choose(path);
+  }
+
+  /** Ask which plans are kept. */
+  async #askForPlans() {
+    const { list } = await this.connection.request("plans");
+    this.plans.splice(0, this.plans.length, ...list);
+  }
+
+  /** Offer a text where sessions begin. @param {string} text */
+  async #keepFirst(text) {
+    await this.#changeFirst("first.keep", { name: snippet(text) || text.trim().slice(0, 60), text });
+    this.composer.say(t("Kept. It is offered when you begin a session."));
+  }
+
+  /**
+   * Keep or forget what sessions begin with.
+   * @param {string} type
+   * @param {Record<string, unknown>} fields
+   */
+  async #changeFirst(type, fields) {
+    await this.connection.request(type, fields);
+    this.store.keep((await this.connection.request("first")).list);
+  }
+}
+
+function frame() {
+  return new Promise((resolve) => { requestAnimationFrame(resolve); });
+}
+
+/** The store, expecting what the browser's address names. @param {Store} store */
+function addressed(store) {
+  const { session, path, readonly } = readAddress();
+  store.expect(session, readonly);
+  store.selected = path;
+  return store;
+}

@@ -1,0 +1,164 @@
+// What is remembered of this user, to be searched, put right, and forgotten for good.
+
+import { el, part, setText } from "../base/dom.js";
+import { dateTime } from "../base/format.js";
+import { t } from "../base/language.js";
+
+/**
+ * @typedef {object} Fragment
+ * @property {string} id
+ * @property {string} text
+ * @property {string} kind
+ * @property {number} score
+ * @property {string} at
+ * @property {string} session
+ * @property {string} agent
+ * @property {string} why
+ * @property {string[]} untrusted
+ * @property {string[]} contradicts
+ * @property {boolean} current
+ */
+
+export class MemoriesDialog {
+  #dialog = /** @type {HTMLDialogElement} */ (part("memories-dialog"));
+  #field = /** @type {HTMLInputElement} */ (part("memories-query"));
+  #list = part("memories-list");
+  #news = part("memories-news");
+  /** How many searches were asked for. */ #asked = 0;
+
+  /** @param {(type: string, fields: Record<string, unknown>) => Promise<any>} request */
+  constructor(request) {
+    this.request = request;
+    part("memories-search").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#search();
+    });
+    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+  }
+
+  show() {
+    if (!this.#dialog.open) this.#dialog.showModal();
+    this.#field.focus();
+    this.#search();
+  }
+
+  async #search() {
+    const query = this.#field.value.trim();
+    const asked = ++this.#asked;
+    setText(this.#news, t("Searching …"));
+    try {
+      const { results } = await this.request("memory", { query, limit: 50 });
+      if (asked !== this.#asked) return; // Something else was asked meanwhile; its answer is the one to show.
+      this.#list.replaceChildren(...results.map((/** @type {Fragment} */ one) => this.#row(one)));
+      setText(this.#news, found(query, results.length));
+    } catch (error) {
+      this.#list.replaceChildren();
+      this.#say(error);
+    }
+  }
+
+  /** @param {Fragment} one */
+  #row(one) {
+    const words = [t(one.kind), matched(one), one.agent && t("by {agent}", { agent: one.agent }), one.session && t("in session {session}", { session: one.session }), dateTime(one.at)];
+    const forget = el("button", { type: "button", "aria-label": t("Forget: {text}", { text: one.text.slice(0, 60) }) }, t("Forget"));
+    const edit = el("button", { type: "button", "aria-label": t("Edit: {text}", { text: one.text.slice(0, 60) }) }, t("Edit"));
+    const text = el("p", { dir: "auto" }, one.text);
+    const row = el("li", {}, text, el("p", { className: "facts", title: one.why }, words.filter(Boolean).join(" · "), ...marks(one)), edit, forget);
+    edit.addEventListener("click", () => this.#edit(one, row, text, edit));
+    forget.addEventListener("click", () => {
+      if (forget.classList.contains("sure")) this.#forget(one, row);
+      forget.classList.add("sure");
+      setText(forget, t("Forget it for good?"));
+    });
+    forget.addEventListener("blur", () => {
+      forget.classList.remove("sure");
+      setText(forget, t("Forget"));
+    });
+    return row;
+  }
+
+  /**
+   * The text becomes a field: Enter or Save keeps what it holds, Escape or Cancel leaves all as it was.
+   * @param {Fragment} one
+   * @param {HTMLElement} row
+   * @param {HTMLElement} text
+   * @param {HTMLElement} button what opened it
+   */
+  #edit(one, row, text, button) {
+    const field = el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": t("New text") });
+    const cancel = el("button", { type: "button" }, t("Cancel"));
+    const form = el("form", { className: "memory-edit" }, field, el("button", { type: "submit" }, t("Save")), cancel);
+    const leave = () => {
+      form.replaceWith(text);
+      button.hidden = false;
+      button.focus();
+    };
+    cancel.addEventListener("click", leave);
+    field.addEventListener("keydown", (event) => {
+      if (event.isComposing || (event.key !== "Escape" && event.key !== "Enter")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (event.key === "Escape") leave();
+      else form.requestSubmit();
+    });
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      try {
+        const { memory } = await this.request("memory.edit", { memory: one.id, text: field.value });
+        const fresh = this.#row({ ...one, text: memory.text });
+        row.replaceWith(fresh);
+        fresh.querySelector("button")?.focus();
+        setText(this.#news, t("Saved. The old text is deleted."));
+      } catch (error) {
+        this.#say(error);
+        field.focus();
+      }
+    });
+    text.replaceWith(form);
+    button.hidden = true;
+    field.focus();
+  }
+
+  /**
+   * @param {Fragment} one
+   * @param {HTMLElement} row
+   */
+  async #forget(one, row) {
+    try {
+      const { count } = await this.request("memory.forget", { memories: [one.id] });
+      row.remove();
+      setText(this.#news, count === 1 ? t("Forgotten.") : t("Forgotten, with {count} more from the same source.", { count: count - 1 }));
+      this.#field.focus();
+    } catch (error) {
+      this.#say(error);
+    }
+  }
+
+  /** @param {unknown} error */
+  #say(error) {
+    setText(this.#news, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/**
+ * @param {string} query
+ * @param {number} count
+ */
+function found(query, count) {
+  if (!query) return count ? t("Remembered last.") : t("Nothing is remembered yet.");
+  return count ? t("{count} found, best first.", { count }) : t("Nothing about that is in memory.");
+}
+
+/** How well it fits what was asked, in a word; the figures are in the title. @param {Fragment} one */
+function matched({ score, why }) {
+  return why && (score >= 0.5 ? t("good match") : t("match"));
+}
+
+/** What should be known before it is believed. @param {Fragment} one */
+function marks(one) {
+  const badge = (/** @type {string} */ words, /** @type {string} */ look) => el("span", { className: `badge ${look}` }, words);
+  return [
+    ...(one.untrusted ?? []).map((label) => badge(t("from {label}", { label }), "strange")),
+    ...(one.contradicts?.length ? [badge(t("contradicted"), "incomplete")] : []), ...(one.current ? [] : [badge(t("replaced by something newer"), "")]),
+  ];
+}

@@ -1,0 +1,63 @@
+// Opens the list of commands, whose script is fetched with the first key that may stand for a command, or with the list.
+
+import { part } from "../base/dom.js";
+
+/** @typedef {import("./palette.js").Palette} Palette */
+
+export class PaletteOpener {
+  /** @type {Promise<Palette>|undefined} */ #fetching;
+  /** @type {Palette|undefined} */ #palette;
+
+  /**
+   * @param {import("./commands.js").Page} page
+   * @param {() => Promise<unknown>} prepare asks for what some of the commands are made of
+   * @param {() => void} failed the script can't be fetched
+   */
+  constructor(page, prepare, failed) {
+    this.page = page;
+    this.prepare = prepare;
+    this.failed = failed;
+    part("palette-open").addEventListener("click", () => this.#open());
+    addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const list = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
+    if (list) event.preventDefault();
+    if (list) this.#open();
+    else if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
+    else if (this.#palette) this.#palette.shortcut(event);  // at once, so that the browser does nothing else with it
+    else this.#with((palette) => palette.shortcut(event));
+  }
+
+  /** The dialog opens at once, and takes what is typed while its script comes. */
+  #open() {
+    const dialog = /** @type {HTMLDialogElement} */ (part("palette"));
+    if (dialog.open) return;
+    /** @type {HTMLInputElement} */ (part("palette-field")).value = "";
+    dialog.showModal();
+    let entered = false;
+    const pressed = (/** @type {KeyboardEvent} */ { key }) => { entered ||= key === "Enter"; };
+    dialog.addEventListener("keydown", pressed);
+    this.#with((palette) => {
+      dialog.removeEventListener("keydown", pressed);
+      if (dialog.open) palette.begin(entered);
+    });
+  }
+
+  /** @param {(palette: Palette) => void} then */
+  async #with(then) {
+    try {
+      this.#fetching ??= Promise.all([import("./palette.js"), import("./commands.js")])
+        .then(([{ Palette }, { commandsOf }]) => new Palette(() => commandsOf(this.page), this.prepare));
+      this.#palette ??= await this.#fetching;
+    } catch {
+      this.#fetching = undefined;
+      /** @type {HTMLDialogElement} */ (part("palette")).close();
+      this.failed();
+      return;
+    }
+    then(this.#palette);
+  }
+}

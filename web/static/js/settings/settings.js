@@ -1,0 +1,82 @@
+// How the page looks and speaks, which models answer, and what works on this machine, with what to do where something
+// doesn't. The first two are kept in this browser, the models on the server.
+
+import { el, part } from "../base/dom.js";
+import { facts } from "../agents/facts.js";
+import { heard, language, LANGUAGES, t } from "../base/language.js";
+import { modelsSection } from "./models.js";
+
+/** @typedef {{check: string, ok: boolean, detail: string, remedy: string}} Check */
+/** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+
+/** @type {[string, string][]} */
+const THEMES = [["", t("As the system")], ["light", t("Light")], ["dark", t("Dark")]];
+
+export class SettingsDialog {
+  #dialog = /** @type {HTMLDialogElement} */ (part("settings-dialog"));
+  #content = part("settings-content");
+
+  /**
+   * @param {Request} request
+   * @param {() => void} changed another model answers the next message
+   */
+  constructor(request, changed) {
+    this.request = request;
+    this.changed = changed;
+    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+  }
+
+  async show() {
+    const machine = el("div", {}, el("p", { className: "nothing", role: "status" }, t("Looking at this machine …")));
+    this.#content.replaceChildren(looks(), modelsSection(this.request, this.changed), machine);
+    if (!this.#dialog.open) this.#dialog.showModal();
+    try {
+      const { settings, checks } = await this.request("about");
+      machine.replaceChildren(
+        el("h3", {}, t("This machine")), el("ul", { className: "checks" }, ...checks.map(row)),
+        el("h3", {}, t("Current settings")), facts(settings.map((/** @type {[string, string]} */ [name, value]) => [heard(name), heard(value)])));
+    } catch (error) {
+      machine.replaceChildren(el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+}
+
+/** The choices that this browser keeps. */
+function looks() {
+  const theme = el("fieldset", { className: "segmented", "data-role": "theme" }, el("legend", { className: "sr" }, t("Look")), ...THEMES.map(([value, name]) => {
+    const input = el("input", { type: "radio", name: "theme", value, checked: (document.documentElement.dataset.theme ?? "") === value });
+    input.addEventListener("change", () => {
+      document.documentElement.dataset.theme = value;
+      keep("iact.theme", value);
+    });
+    return el("label", {}, input, el("span", {}, name));
+  }));
+  const tongue = el("select", { "data-role": "language" }, ...LANGUAGES.map(([value, name]) => el("option", { value, lang: value, selected: value === language }, name)));
+  tongue.addEventListener("change", () => {
+    keep("iact.language", /** @type {HTMLSelectElement} */ (tongue).value);
+    // Every word stands somewhere: the page begins anew, where it is, with what was typed kept by the browser.
+    location.reload();
+  });
+  return el("div", { className: "looks" }, el("h3", {}, t("Look")), theme, el("label", {}, `${t("Language")} `, tongue));
+}
+
+/**
+ * @param {string} name
+ * @param {string} value "" forgets it
+ */
+function keep(name, value) {
+  try {
+    if (value) localStorage.setItem(name, value);
+    else localStorage.removeItem(name);
+  } catch {
+    // A browser that keeps nothing for us: it holds until the page is loaded anew.
+  }
+}
+
+/** @param {Check} one */
+function row(one) {
+  // What works but has something to mend is said so: green beside a remedy would be read as nothing to do.
+  const [look, words] = !one.ok ? ["error", t("does not work")] : one.remedy ? ["incomplete", t("not needed here")] : ["ok", t("works")];
+  const remedy = one.remedy ? [el("p", { className: "facts" }, `${t("Fix:")} `, el("code", {}, one.remedy))] : [];
+  return el("li", {}, el("span", { className: `badge ${look}` }, words), " ", el("strong", {}, heard(one.check)), el("p", { className: "facts" }, heard(one.detail)), ...remedy);
+}

@@ -1,0 +1,151 @@
+// One websocket that comes back by itself.
+//
+// After a loss it says which session and up to which record the page has; the server sends the rest.
+// Requests carry an id and are answered by `ok` or `error`; one that was under way when the line
+// broke fails, and whoever asked keeps what the person typed.
+
+import { heard, t } from "../base/language.js";
+
+const FIRST_WAIT = 250;
+const LONGEST_WAIT = 8000;
+const HANDSHAKE = 8000;
+/** Bytes of a file that may wait in the browser to be sent. */
+const ROOM = 1 << 20;
+
+/** A request was refused or could not be sent. `code` is the server's, or "offline". */
+export class RequestError extends Error {
+  /**
+   * @param {string} code
+   * @param {string} message
+   */
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * @typedef {"connecting"|"open"|"offline"|"refused"} ConnectionState
+ * @typedef {{hello: () => ["hello"|"open", Record<string, unknown>], message: (message: any) => void,
+ *   state: (state: ConnectionState) => void, refused: (error: RequestError) => void}} Handlers
+ */
+
+export class Connection {
+  /** @type {WebSocket|null} */ #socket = null;
+  /** @type {Map<number, {resolve: (value: any) => void, reject: (error: RequestError) => void}>} */
+  #waiting = new Map();
+  #next = 1;
+  #failures = 0;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
+
+  /** @param {Handlers} handlers */
+  constructor(handlers) {
+    this.handlers = handlers;
+    addEventListener("online", () => this.#retryNow());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#retryNow());
+  }
+
+  /** Connect, and keep connected from now on. */
+  open() {
+    clearTimeout(this.#timer);
+    this.handlers.state(this.#failures > 1 ? "offline" : "connecting");
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
+    this.#socket = socket;
+    let opened = false;
+    const watchdog = setTimeout(() => opened || socket.close(), HANDSHAKE);
+    socket.onopen = () => {
+      opened = true;
+      clearTimeout(watchdog);
+      this.#failures = 0;
+      this.handlers.state("open");
+      this.hello().catch((error) => {
+        if (error.code !== "offline") this.handlers.refused(error);
+      });
+    };
+    socket.onmessage = (event) => this.#take(JSON.parse(event.data));
+    socket.onclose = () => {
+      clearTimeout(watchdog);
+      this.#lost(opened);
+    };
+  }
+
+  /** Say which session the page shows and what it has of it. */
+  hello() {
+    return this.request(...this.handlers.hello());
+  }
+
+  /**
+   * Send a message; settles when the server answered it.
+   * @param {string} type
+   * @param {Record<string, unknown>} [fields]
+   * @returns {Promise<any>}
+   */
+  request(type, fields = {}) {
+    const socket = this.#socket;
+    if (socket?.readyState !== WebSocket.OPEN) {
+      return Promise.reject(new RequestError("offline", t("Not connected; try again in a moment.")));
+    }
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      socket.send(JSON.stringify({ ...fields, type, id }));
+    });
+  }
+
+  /**
+   * Send a piece of a file; settles when there is room for more.
+   * @param {ArrayBuffer} piece
+   */
+  async sendBytes(piece) {
+    const socket = this.#socket;
+    if (socket?.readyState !== WebSocket.OPEN) throw new RequestError("offline", t("The connection was lost on the way; send the file again."));
+    socket.send(piece);
+    while (socket.bufferedAmount > ROOM && socket.readyState === WebSocket.OPEN) await new Promise((done) => setTimeout(done, 10));
+  }
+
+  /** @param {any} message */
+  #take(message) {
+    if (message.type !== "ok" && message.type !== "error") {
+      this.handlers.message(message);
+      return;
+    }
+    const asked = this.#waiting.get(message.id);
+    this.#waiting.delete(message.id);
+    if (message.type === "ok") asked?.resolve(message);
+    else if (asked) asked.reject(new RequestError(message.code, heard(message.message)));
+    else this.handlers.message({ type: "notice", text: message.message });
+  }
+
+  /** @param {boolean} opened */
+  async #lost(opened) {
+    this.#socket = null;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { reject } of waiting) {
+      reject(new RequestError("offline", t("The connection was lost before the server answered.")));
+    }
+    this.#failures += 1;
+    this.handlers.state(this.#failures > 1 ? "offline" : "connecting");
+    if (!opened && (await refused())) {
+      this.handlers.state("refused");
+      // Another tab may sign in, which lets this one in, too.
+      this.#timer = setTimeout(() => this.#lost(false), LONGEST_WAIT);
+      return;
+    }
+    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(10, this.#failures - 1));
+    this.#timer = setTimeout(() => this.open(), wait * (0.5 + Math.random()));
+  }
+
+  #retryNow() {
+    if (this.#socket === null) this.open();
+  }
+}
+
+/** Whether the server is there but no longer knows this page (it was started anew, with a new token). */
+async function refused() {
+  try {
+    return (await fetch("/static/icon.svg", { cache: "no-store" })).status === 401;
+  } catch {
+    return false;
+  }
+}

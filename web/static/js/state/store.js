@@ -1,0 +1,545 @@
+// What the page knows: a projection of records and passing news. Views listen; nobody else writes.
+//
+// Where `at` is a number, the page shows the session as it was behind that record; news is taken in all
+// the same and shows when `at` is null again.
+//
+// The newest records of a session come first; what is before them follows, and is taken in in a few large pieces. Until
+// then `whole` is false, and nothing may be said that only all records tell.
+//
+// Records of long ago come without HTML; `html` asks for it when one of them is to be shown.
+//
+// Events: "session", "tree", "records", "earlier", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
+
+import { firstLine, snippet } from "../base/format.js";
+import { heard } from "../base/language.js";
+
+/** @typedef {import("./types.js").TreeNode} TreeNode */
+/** @typedef {import("./types.js").JournalRecord} JournalRecord */
+/** @typedef {import("./types.js").SessionFacts} SessionFacts */
+/** @typedef {import("./types.js").SessionInfo} SessionInfo */
+
+const OUTPUT_KEPT = 60_000;
+/** How many records' HTML is asked for at once, at most. */
+const AT_ONCE = 200;
+/** How many records behind those that are wanted are asked for with them. */
+const AHEAD = 60;
+/** Milliseconds until what was refused is asked for again. */
+const AGAIN = 1000;
+const ENDS_A_DRAFT = new Set(["turn", "reply", "discard", "compress"]);
+
+/** @type {TreeNode} */
+const LONE_ROOT = {
+  path: "/", name: "/", caller: "", kind: "agent", state: "idle", paused: false, doing: "", turns: 0, model: "",
+  prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0, record: 0,
+};
+
+export class Store extends EventTarget {
+  /** @type {SessionFacts} */ session = { id: null, since: 0, intent: 1, levels: {}, model: "", journal: "", last: 0, readonly: false };
+  /** All that came, also behind `at`; their numbers have no gaps. @type {JournalRecord[]} */ records = [];
+  /** What came of those before, in order, and is not taken in yet. @type {JournalRecord[]} */ #before = [];
+  /** Some of those before, on which something still hangs, by number. @type {Map<number, JournalRecord>} */ #apart = new Map();
+  /** How often everything was forgotten. */ #lives = 0;
+  /** The record behind which the session is shown; null: now. @type {number|null} */ at = null;
+  /** @type {TreeNode[]} */ #now = [LONE_ROOT];
+  /** @type {TreeNode[]} */ #then = [LONE_ROOT];
+  /** The records of each agent, in order. @type {Map<string, JournalRecord[]>} */ #own = new Map();
+  /** With which record each agent began. @type {Map<string, JournalRecord>} */ #births = new Map();
+  /** Those that changed last, and all that are pinned, open or wait. @type {SessionInfo[]} */ sessions = [];
+  /** How many there are, and how many in the trash. */ total = 0;
+  deleted = 0;
+  /** Recorded sessions that come with the product. @type {import("../dialogue/welcome.js").Example[]} */ examples = [];
+  /** First messages that a person kept. @type {import("../dialogue/welcome.js").FirstMessage[]} */ kept = [];
+  /** Text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
+  /** What models think before they reply, by agent. @type {Map<string, string>} */ thoughts = new Map();
+  /** What models do now, or what keeps them, by agent. @type {Map<string, import("./types.js").Activity>} */ activities = new Map();
+  /** By how many milliseconds the server's clock is ahead of this one. */ #ahead = 0;
+  /** With which record each agent was called last. @type {Map<string, JournalRecord>} */ calls = new Map();
+  /** What running tools printed, by the number of their `call` record.
+   * @type {Map<number, {agent: string, text: string}>} */
+  outputs = new Map();
+  /** What a person said instead before it was read, by the message's number. @type {Map<number, JournalRecord>} */ rewordings = new Map();
+  /** In which record an input was read, by the input's number. @type {Map<number, number>} */ receipts = new Map();
+  /** The session that was asked for last, until the server begins with it.
+   * @type {{id: string|null, readonly: boolean}|null} */
+  #awaited = null;
+  /** What waits for a person's leave, by the number of the record that asks. @type {Map<number, JournalRecord>} */ asked = new Map();
+  /** Asks the server for the HTML of records. @type {(numbers: number[]) => Promise<{list: any[]}>} */
+  fetchHtml = async () => ({ list: [] });
+  /** Numbers of records whose HTML is wanted, and of those for which it was asked. @type {Set<number>} */ #wanted = new Set();
+  /** @type {Set<number>} */ #asked = new Set();
+  /** Whether every call is denied. */ locked = false;
+  /** The newest record behind which the files may be others. */ ended = 0;
+  /** How many modules run now. */ modules = 0;
+  /** The session's tokens. @type {import("./types.js").Budget|undefined} */ budget;
+  /** The records that are to be shown in another way. @type {number[]} */ redrawn = [];
+  notice = "";
+  /** What ended the session, if anything did. */ alert = "";
+  selected = "/";
+
+  /** The tree as it is shown. */
+  get nodes() {
+    return this.at === null ? this.#now : this.#then;
+  }
+
+  /** Whether nothing can be changed from here: a stored session, or a look back. */
+  get past() {
+    return this.at !== null || this.session.readonly;
+  }
+
+  /** How many records the session has where it is shown: numbers begin at 1. */
+  get count() {
+    return Math.min(this.shown, this.last);
+  }
+
+  /** Number of the oldest record from which on all are here. */
+  get first() {
+    return this.records[0]?.n ?? 1;
+  }
+
+  /** From which number on the server has sent all up to `last`. */
+  get reached() {
+    return this.#before[0]?.n ?? this.first;
+  }
+
+  /** Whether all of the session is here, from its first record on. */
+  get whole() {
+    return this.records.length ? this.first === 1 : !this.session.last && !this.#awaited?.id;
+  }
+
+  /** The number of the record that is shown last. */
+  get shown() {
+    return this.at ?? this.last;
+  }
+
+  /** Number of the newest record here. */
+  get last() {
+    return this.records.length ? this.records[this.records.length - 1].n : 0;
+  }
+
+  /** The record with number `n`: numbers have no gaps. @param {number} n @returns {JournalRecord|undefined} */
+  record(n) {
+    return this.records[n - this.first] ?? this.#apart.get(n);
+  }
+
+  /** The records of an agent that are shown. @param {string} path */
+  own(path) {
+    const all = this.#own.get(path) ?? [];
+    return this.at === null ? all : all.slice(0, countUpTo(all, this.at));
+  }
+
+  /** Whether a record has its HTML; asks for it if it has not. @param {JournalRecord|undefined} record */
+  rendered(record) {
+    if (!record || record.html !== undefined) return true;
+    if (!this.#asked.has(record.n) && !this.#wanted.has(record.n)) {
+      if (!this.#wanted.size) queueMicrotask(() => this.#fetch());
+      this.#wanted.add(record.n);
+    }
+    return false;
+  }
+
+  async #fetch() {
+    if (!this.#wanted.size) return;
+    // What comes next in time is likely to be wanted next: who plays a replay must not ask at every step.
+    const newest = Math.max(...this.#wanted);
+    for (let n = newest + 1; n <= newest + AHEAD; n += 1) {
+      const next = this.record(n);
+      if (next && next.html === undefined && !this.#asked.has(n)) this.#wanted.add(n);
+    }
+    const numbers = [...this.#wanted].slice(0, AT_ONCE);
+    for (const n of numbers) {
+      this.#wanted.delete(n);
+      this.#asked.add(n);
+    }
+    if (this.#wanted.size) queueMicrotask(() => this.#fetch());
+    const life = this.#lives;
+    try {
+      const { list } = await this.fetchHtml(numbers);
+      if (life !== this.#lives) return;
+      for (const { n, html, messages } of list) Object.assign(this.record(n) ?? {}, messages ? { html, messages } : { html });
+      this.#tell("rendered");
+    } catch {
+      // Refused because too much was asked, or the line was lost: whoever still shows these records asks again.
+      setTimeout(() => this.#tell("rendered"), AGAIN);
+    } finally {
+      for (const n of numbers) this.#asked.delete(n);
+    }
+  }
+
+  /** The `spawn` or `open` record of an agent. @param {string} path */
+  birth(path) {
+    return this.#births.get(path);
+  }
+
+  /** In which record an input was read, if it was by then. @param {number} n */
+  readAt(n) {
+    const read = this.receipts.get(n);
+    return read !== undefined && read <= this.shown ? read : undefined;
+  }
+
+  /** Show the session as it was behind record `at`; null: as it is. @param {number|null} at */
+  move(at) {
+    if (at === this.at) return;
+    if (this.at === null) this.#then = this.#now;
+    this.at = at;
+    this.#tell("moved");
+    if (at === null) this.#tell("tree");
+  }
+
+  /** @param {string} path */
+  node(path) {
+    return this.nodes.find((node) => node.path === path);
+  }
+
+  /** @param {string} path */
+  select(path) {
+    if (path === this.selected) return;
+    this.selected = path;
+    this.#tell("selected");
+  }
+
+  /**
+   * Forget the session shown and expect another.
+   * @param {string|null} id
+   * @param {boolean} [readonly]
+   */
+  expect(id, readonly = false) {
+    this.#reset();
+    this.#awaited = { id, readonly };
+    this.session = { ...this.session, id, since: 0, journal: "", last: 0, readonly };
+    this.#tell("session");
+  }
+
+  /** What a person begins sessions with. @param {import("../dialogue/welcome.js").FirstMessage[]} list */
+  keep(list) {
+    this.kept = list;
+    this.#tell("examples");
+  }
+
+  /** @param {import("../dialogue/welcome.js").Example[]} list */
+  offer(list) {
+    this.examples = list;
+    this.#tell("examples");
+  }
+
+  /** What is expected will not come; take what does. */
+  waitNoMore() {
+    this.#awaited = null;
+  }
+
+  /** Take one message of the server. @param {any} message */
+  take(message) {
+    if (this.#stale(message)) return;
+    switch (message.type) {
+      case "session": this.#session(message); break;
+      case "tree": this.#tree(message); break;
+      case "record": this.#records([message]); break;
+      case "rendered": this.#again(message.list); break;
+      case "records": this.#several(message); break;
+      case "delta": this.#delta(message); break;
+      case "activity": this.#activity(message); break;
+      case "output": this.#output(message); break;
+      case "notice": this.#notice(message); break;
+      case "sessions": this.#sessions(message); break;
+      case "standing": this.#standing(message); break;
+    }
+  }
+
+  /** @param {{list: SessionInfo[], total?: number, deleted?: number}} message */
+  #sessions({ list, total = list.length, deleted = 0 }) {
+    Object.assign(this, { sessions: list, total, deleted });
+    this.#tell("sessions");
+  }
+
+  /** A session changed; without a state, or where it is not known here, the list is to be asked for again.
+   * @param {{session: string, state?: SessionInfo["state"], since?: string, what?: string}} message */
+  #standing({ session, state, since, what }) {
+    const index = this.sessions.findIndex((info) => info.id === session);
+    if (index >= 0 && state) {
+      const sessions = [...this.sessions];
+      sessions[index] = { ...sessions[index], open: true, state, since, what };
+      this.sessions = sessions;
+      this.#tell("sessions");
+    }
+    if (index < 0 || !state || state === "idle" || state === "failed") this.#tell("stale");
+  }
+
+  /** Whether a message is still about the session that was shown before. @param {any} message */
+  #stale(message) {
+    if (this.#awaited === null || message.type === "notice" || message.type === "sessions" || message.type === "standing") return false;
+    const { id, readonly } = this.#awaited;
+    // A foreign session is shown to look at, also where it was to be gone on with.
+    const expected = message.foreign || Boolean(message.readonly) === readonly;
+    if (message.type !== "session" || message.id !== id || !expected) return true;
+    this.#awaited = null;
+    return false;
+  }
+
+  /** @param {any} message */
+  #session(message) {
+    if (message.id !== this.session.id && this.session.id !== null) this.#reset();
+    if (message.since < this.last) this.#reset();
+    if (message.now) this.#ahead = Date.parse(message.now) - Date.now();
+    this.activities.clear();  // those that there are come next
+    if (this.alert) {
+      this.alert = "";  // where it still holds, it comes again
+      this.#tell("alert");
+    }
+    // What its agents are at is not known before it is read.
+    if (message.opening) {
+      this.#now = [{ ...LONE_ROOT, state: "opening" }];
+      message.model = "";
+      this.#tell("tree");
+    }
+    this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", opening: false, ...message, model: heard(message.model ?? this.session.model) };
+    this.#tell("session");
+  }
+
+  /** A tree with `at` answers a move; one that the page has moved away from meanwhile is dropped.
+   * @param {{nodes: TreeNode[], at?: number|null, modules?: number, lockdown?: boolean, budget?: import("./types.js").Budget}} message */
+  #tree({ nodes, at = null, modules = 0, lockdown, budget }) {
+    const tree = nodes.length ? nodes : [LONE_ROOT];
+    if (at === null) {
+      this.#now = tree;
+      this.modules = modules;
+      this.locked = lockdown ?? this.locked;
+      this.budget = budget;
+    } else if (at === this.at) {
+      this.#then = tree;
+    }
+    if (at === this.at) this.#tell("tree");
+  }
+
+  /** @param {{text: string, level?: string}} message */
+  #notice({ text, level }) {
+    if (level === "error") {
+      this.alert = heard(text);
+      this.#tell("alert");
+    } else {
+      this.notice = heard(text);
+      this.#tell("notice");
+    }
+  }
+
+  /** Records that came together are told of once. @param {JournalRecord[]} list */
+  #records(list) {
+    for (const record of list) this.#record(record);
+    this.#tell("records");
+  }
+
+  /** Several records, the newest of a session or such as stand before those that are here.
+   * @param {{list: JournalRecord[], apart?: JournalRecord[]}} message */
+  #several({ list, apart = [] }) {
+    for (const record of apart) if (!this.#apart.has(record.n)) this.#apart.set(record.n, shorten(record));
+    if (this.records.length && list.length && list[0].n < this.first) {
+      this.#earlier(list);
+      return;
+    }
+    for (const record of list) this.#record(record);
+    if (apart.length) this.#foldAll();
+    this.#tell("records");
+  }
+
+  /** Records are shown in another way, now that more is known. @param {{n: number, html: string, messages?: any[]}[]} list */
+  #again(list) {
+    for (const { n, ...fields } of list) Object.assign(this.record(n) ?? {}, fields);
+    this.redrawn = list.map(({ n }) => n);
+    this.#tell("redrawn");
+    this.#tell("rendered");
+  }
+
+  /** The session whose end is shown can't be opened. @param {string} why */
+  fail(why) {
+    this.session = { ...this.session, opening: false };
+    this.#now = [{ ...LONE_ROOT, state: "failed" }];
+    this.alert = why;
+    for (const what of ["session", "tree", "alert"]) this.#tell(what);
+  }
+
+  /**
+   * Take in what stands before. It is taken in when that at least doubles what is here, so that however long a session
+   * is, each record is looked at a few times only.
+   * @param {JournalRecord[]} list
+   */
+  #earlier(list) {
+    const until = this.#before[0]?.n ?? this.first;
+    const fresh = list.filter(({ n }) => n < until).map((record) => this.#apart.get(record.n) ?? shorten(record));
+    if (!fresh.length) return;
+    this.#before = fresh.concat(this.#before);
+    if (this.#before[0].n > 1 && this.#before.length < this.records.length) return;
+    this.records = this.#before.concat(this.records);
+    this.#before = [];
+    this.#foldAll();
+    this.#tell("earlier");
+    this.#tell("records");
+  }
+
+  /** What follows from all that is here, anew. */
+  #foldAll() {
+    const printed = this.outputs;
+    for (const known of [this.#own, this.#births, this.calls, this.receipts, this.rewordings, this.asked]) known.clear();
+    this.outputs = new Map();
+    const { locked } = this;
+    for (const [n, record] of this.#apart) {
+      if (n < this.first) this.#fold(record);
+      else this.#apart.delete(n);
+    }
+    for (const record of this.records) this.#fold(record);
+    this.locked = locked;  // the tree said so
+    for (const [call, output] of this.outputs) output.text = printed.get(call)?.text ?? "";
+  }
+
+  /** @param {JournalRecord} record */
+  #record(record) {
+    if (record.n <= this.last) return;
+    if (ENDS_A_DRAFT.has(record.kind)) {
+      this.drafts.delete(record.agent);
+      this.thoughts.delete(record.agent);
+    }
+    if (record.kind === "module") this.#tell("modules");
+    if (record.kind === "effects" || record.kind === "settle") this.#tell("review");
+    this.records.push(shorten(record));
+    this.#fold(record);
+  }
+
+  /** What follows from a record, and those before. @param {JournalRecord} record */
+  #fold(record) {
+    if (record.kind === "call" && record.to) this.calls.set(record.to, record);
+    this.#running(record);
+    this.#questions(record);
+    if (record.kind === "control" && record.op === "lockdown") this.locked = record.value === true;
+    if (record.kind === "result" || (record.kind === "control" && record.op === "restore")) this.ended = record.n;
+    for (const taken of record.took ?? []) this.receipts.set(taken, record.n);
+    this.#rewords(record);
+    const own = this.#own.get(record.agent);
+    if (own) own.push(record);
+    else this.#own.set(record.agent, [record]);
+    if (record.kind === "spawn" || record.kind === "open") this.#births.set(record.agent, record);
+  }
+
+  /** What was said is said in other words. @param {JournalRecord} record */
+  #rewords(record) {
+    const before = record.kind === "control" && record.op === "reword" ? this.record(record.of) : undefined;
+    if (!before || record.kind !== "control") return;
+    before.said = record.said ?? record.body;
+    this.rewordings.set(before.n, record);
+  }
+
+  /** A called function shows as running until its result, or its agent's reply, is there. @param {JournalRecord} record */
+  #running(record) {
+    if (record.kind === "call" && record.function !== "CALL" && !record.to) {
+      this.outputs.set(record.n, { agent: record.agent, text: "" });
+    } else if (record.kind === "result" && record.call) {
+      this.outputs.delete(record.call);
+    } else if (record.kind === "reply") {
+      for (const [call, { agent }] of this.outputs) if (agent === record.agent) this.outputs.delete(call);
+    }
+  }
+
+  /** A question stands until it has an answer, or its call or its agent an end. @param {JournalRecord} record */
+  #questions(record) {
+    if (record.kind === "clearance" && record.params !== undefined) {
+      if (record.to !== "endpoint") this.asked.set(record.n, record);
+      return;
+    }
+    if (record.kind === "host" && record.op === "ask") this.asked.set(record.n, record);
+    if (record.ask !== undefined) this.asked.delete(record.ask);
+    if (record.kind !== "result" && record.kind !== "reply") return;
+    for (const [n, { agent, turn, action, kind }] of this.asked) {
+      if (kind === "host") continue; // a connection may wait longer than the call that began it
+      const same = record.kind === "reply" || (record.turn === turn && record.action === action);
+      if (agent === record.agent && same) this.asked.delete(n);
+    }
+  }
+
+  /** @param {{agent: string, text: string, restart?: boolean, thought?: boolean}} delta */
+  #delta({ agent, text, restart, thought }) {
+    if (restart) this.thoughts.delete(agent);
+    const texts = thought ? this.thoughts : this.drafts;
+    texts.set(agent, (restart ? "" : (texts.get(agent) ?? "")) + text);
+    this.#tell("live");
+  }
+
+  /** @param {import("./types.js").Activity} activity */
+  #activity(activity) {
+    if (activity.state) this.activities.set(activity.agent, activity);
+    else this.activities.delete(activity.agent);
+    this.#tell("activity");
+  }
+
+  /** The server's time, in milliseconds. */
+  now() {
+    return Date.now() + this.#ahead;
+  }
+
+  /** A second has passed. */
+  tick() {
+    this.#tell("tick");
+  }
+
+  /** @param {{agent: string, call: number, text: string}} output */
+  #output({ agent, call, text }) {
+    const before = this.outputs.get(call)?.text ?? "";
+    this.outputs.set(call, { agent, text: (before + text).slice(-OUTPUT_KEPT) });
+    this.#tell("live");
+  }
+
+  #reset() {
+    this.records = [];
+    this.#before = [];
+    this.#apart.clear();
+    this.#lives += 1;
+    this.at = null;
+    this.#own.clear();
+    this.#births.clear();
+    this.drafts.clear();
+    this.thoughts.clear();
+    this.activities.clear();
+    this.calls.clear();
+    this.outputs.clear();
+    this.receipts.clear();
+    this.rewordings.clear();
+    this.asked.clear();
+    this.locked = false;
+    this.ended = 0;
+    this.modules = 0;
+    this.budget = undefined;
+    this.#wanted.clear();
+    this.#asked.clear();
+    this.#now = this.#then = [LONE_ROOT];
+    this.notice = this.alert = "";
+    this.#tell("reset");
+    this.#tell("alert");
+  }
+
+  /** @param {string} what */
+  #tell(what) {
+    this.dispatchEvent(new Event(what));
+  }
+}
+
+/**
+ * Keep of a record's text what views show of it; of what a person said, all.
+ * @param {JournalRecord} record
+ */
+function shorten(record) {
+  const spoken = record.kind === "say" || (record.kind === "control" && (record.op === "inject" || record.op === "reword"));
+  if (spoken && (!record.body_size || record.op === "reword")) record.said = record.body;
+  record.body = record.kind === "say" || record.kind === "control" ? firstLine(record.body) : snippet(record.body);
+  return record;
+}
+
+/**
+ * How many of `records`, which are in order, have a number up to `n`.
+ * @param {{n: number}[]} records
+ * @param {number} n
+ */
+export function countUpTo(records, n) {
+  let low = 0;
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (records[middle].n <= n) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
