@@ -44,6 +44,8 @@ class ActionSpec:
     """Whether what it says of itself is a trusted author's, or a person's who approved it."""
     held: bool = False
     """Whether it answers from what its module's process holds, so that it must be run where calls that write are."""
+    cache_key: str = ""
+    """The parameter by which what calls of it found out is cached with the session; empty: none."""
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, JSON]]:

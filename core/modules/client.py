@@ -39,6 +39,7 @@ from iact.core.modules.outcome import (
     TimedOut,
 )
 from iact.core.modules.reading import Limits, Reading, line, read_state
+from iact.core.modules.time_limit import time_limit
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 __all__ = [
@@ -195,12 +196,14 @@ class ModuleClient:
         *,
         timeout: float,  # noqa: ASYNC109
         told: float | None = None,
+        waited: Callable[[], float] = lambda: 0.0,
         on_output: OnText | None = None,
         on_progress: OnProgress | None = None,
         on_artifact: OnArtifact | None = None,
     ) -> Outcome:
         """Run one function and wait for its end, `timeout` seconds at most. `told`: how long the module is told that
-        it has, if that is another time.
+        it has, if that is another time. `waited`: for how many seconds the call had to wait for a person so far, which
+        don't count.
 
         Cancelling this cancels the call in the module. `on_output` and `on_progress` must return at once;
         without `on_artifact` the content of artifacts is dropped.
@@ -216,7 +219,7 @@ class ModuleClient:
         teller = _Told(on_output, on_progress, on_artifact)
         reading = Reading(self._limits)
         try:
-            async with asyncio.timeout(timeout) as scope:
+            async with time_limit(timeout, waited) as scope:
                 stream = await self._streams.take()
                 if stream is None:
                     await self._invoke(request, reading, teller, timeout)
@@ -315,6 +318,7 @@ class _Stream(Protocol):
 
 async def _serialized(invocation: Invocation, within: float) -> bytes:
     size = sum(len(value.data) for value in invocation.values)
+    size += len(invocation.cached.data) if invocation.cached is not None else 0
     size += sum(len(value) for value in invocation.arguments.values() if isinstance(value, str))
     if size <= _LARGEST_INLINE:
         return _request(invocation, within)
@@ -342,7 +346,12 @@ def _request(invocation: Invocation, timeout: float) -> bytes:
         values=values,
         timeout_ms=max(1, round(timeout * 1000)),
         carried=invocation.carried,
+        cached=_cached(invocation.cached),
     ).SerializeToString()
+
+
+def _cached(value: Attached | None) -> pb.Value | None:
+    return pb.Value(data=value.data, media_type=value.media, name=value.name) if value is not None else None
 
 
 def _failure(error: grpc.aio.AioRpcError) -> ModuleLost | ModuleFault:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from iact.core.errors import ModuleFault, ModuleLost, SandboxError
+from iact.core.errors import JournalError, ModuleFault, ModuleLost, SandboxError
 from iact.core.gate.gate import CallRequest, Ticket, arguments_digest
 from iact.core.language.variables import Value
 from iact.core.modules.background import Background
@@ -65,6 +65,10 @@ class FunctionCall:
     """Told of the states that the module comes to by itself later, once a call under this name told of one."""
     told: float | None = None
     """Seconds that the module is told it has; None: `timeout`."""
+    cached: Value | None = None
+    """What a call of the module with the same key found out in this session."""
+    waited: Callable[[], float] = lambda: 0.0
+    """For how many seconds it had to wait for a person so far."""
     step: str = ""
     """The name of the plan's step whose state in the module this is (`core.modules.whose`); empty: the agent's."""
     copy: Path | None = None
@@ -327,6 +331,7 @@ class Door:
             arguments=dict(call.arguments),
             values=tuple(Attached(name, value.media, value.load()) for name, value in call.attached.items()),
             carried=self._carried.get((call.module, call.whose), b""),
+            cached=_attached(call.cached),
         )
         try:
             if not secrets:
@@ -336,6 +341,7 @@ class Door:
                     on_artifact=on_artifact,
                     timeout=call.timeout,
                     told=call.told,
+                    waited=call.waited,
                 )
             return await self._invoke_scrubbed(running, invocation, scrub, call, on_output, on_artifact)
         except ModuleLost as error:
@@ -369,6 +375,7 @@ class Door:
                 on_artifact=artifact,
                 timeout=call.timeout,
                 told=call.told,
+                waited=call.waited,
             )
         except ModuleFault as error:
             raise ModuleFault(scrub.text(str(error))) from error
@@ -518,6 +525,16 @@ class Door:
             await self._instances.give_up(key)
         await self._background.finish()
         await self._host.end_session(self._session)
+
+
+def _attached(cached: Value | None) -> Attached | None:
+    """What is cached; nothing, where it was lost: the module finds it out again."""
+    if cached is None:
+        return None
+    try:
+        return Attached("", cached.media, cached.load())
+    except JournalError:
+        return None
 
 
 def _checked(change: StateChange, known: Sequence[str]) -> str:

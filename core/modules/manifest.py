@@ -86,7 +86,8 @@ def _checked(schema: str) -> str:
 class Function(_Frozen):
     """One function. `schema_text`: JSON Schema of the parameters, as canonical JSON. `timeout` in seconds.
 
-    `held`: it answers from what calls that do more than look left in the module's process.
+    `held`: it answers from what calls that do more than look left in the module's process. `cache_key`: the text
+    parameter by which what calls found out is cached with the session; empty: none.
     """
 
     name: FunctionName
@@ -101,6 +102,7 @@ class Function(_Frozen):
     exclusive: bool = False
     states: Annotated[tuple[FunctionName, ...], Field(max_length=32, strict=False)] = ()
     held: bool = False
+    cache_key: str = ""
     timeout: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 0.0
 
     @model_validator(mode="after")
@@ -110,6 +112,9 @@ class Function(_Frozen):
         parameter = properties.get(self.body)
         if self.body and (not isinstance(parameter, dict) or parameter.get("type") != "string"):
             raise ValueError(f"its body parameter {self.body!r} is not a parameter of type string")
+        key = properties.get(self.cache_key)
+        if self.cache_key and (not isinstance(key, dict) or key.get("type") != "string"):
+            raise ValueError(f"its cache key {self.cache_key!r} is not a parameter of type string")
         return self
 
     @property
@@ -257,6 +262,7 @@ def _function_fields(function: pb.Function) -> dict[str, object]:
         "states": tuple(function.states),
         "timeout": function.default_timeout_ms / 1000,
         "held": function.held,
+        "cache_key": function.cache_key,
     }
 
 
@@ -298,6 +304,7 @@ def _function_message(function: Function) -> pb.Function:
         states=function.states,
         default_timeout_ms=round(function.timeout * 1000),
         held=function.held,
+        cache_key=function.cache_key,
     )
 
 

@@ -23,7 +23,7 @@ class Attached:
 class Invocation:
     """One call. `function`: without the module's name. `values`: arguments that are content.
 
-    `carried`: what the agent's calls of this module left for the next.
+    `carried`: what the agent's calls of this module left for the next. `cached`: what one with the same key found out.
     """
 
     call_id: str
@@ -33,6 +33,7 @@ class Invocation:
     arguments: Mapping[str, JSON] = field(default_factory=dict)
     values: tuple[Attached, ...] = ()
     carried: bytes = b""
+    cached: Attached | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Completed:
     if that is the artifact with the id `artifact`. `media`: "" if neither the call nor, as far as the caller
     looks there, the manifest says. `data`: what is not text for the agent, such as an exit status. `state`:
     the module's state for this agent, if the call told of one. `carried`: what its next call is to find; None: what
-    this one found.
+    this one found. `cached`: the id of the artifact that is for later calls with the same key; empty: none is.
     """
 
     output: str
@@ -89,6 +90,7 @@ class Completed:
     artifacts: tuple[Artifact, ...]
     state: StateChange | None
     carried: bytes | None = None
+    cached: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,8 @@ class Reading:
         kind = result.WhichOneof("value")
         if kind == "artifact" and result.artifact not in self._done:
             raise ModuleFault("The module's result is an artifact that it did not send.")
+        if result.cached and result.cached not in self._done:
+            raise ModuleFault("The module wants an artifact to be cached that it did not send.")
         if len(result.text) > _LARGEST_VALUE or len(result.json) > _LARGEST_VALUE:
             raise ModuleFault("The module's result has more than 1 MiB; it should have streamed it.")
         if len(result.carried) > self._limits.carried:
@@ -198,6 +200,7 @@ class Reading:
             artifacts=tuple(self._done.values()),
             state=read_state(result.state) if result.HasField("state") else self._state,
             carried=result.carried if result.HasField("carried") else None,
+            cached=result.cached,
         )
 
 

@@ -109,6 +109,7 @@ def specs_of(loaded: Loaded) -> list[ActionSpec]:
             timeout=function.timeout or None,
             vouched=function.name in loaded.approved,
             held=function.held,
+            cache_key=function.cache_key,
         )
         for function in manifest.functions
     ]

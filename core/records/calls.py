@@ -181,6 +181,8 @@ class Result(Content):
     """Its output, if it is long or no text."""
     artifacts: Outcome[tuple[Artifact, ...]] = ()
     """What it brought forth beside its output."""
+    cached: Annotated[Outcome[Artifact | None], Since("1.2")] = None
+    """What later calls of its module are given that have the same key, which is its name here."""
     state: Outcome[ModuleState | None] = None
     """The state to which its module came for this agent."""
     rows: Outcome[tuple[Memory, ...]] = ()

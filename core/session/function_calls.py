@@ -26,6 +26,7 @@ from iact.core.gate.gate import Denial, Ticket
 from iact.core.journal.spool import Spool
 from iact.core.language.actions import ActionSpec
 from iact.core.language.grammar import Bound
+from iact.core.language.variables import Value
 from iact.core.modules.client import Completed, Outcome, Raised, TimedOut
 from iact.core.modules.door import FunctionCall, Modules
 from iact.core.modules.outcome import StateChange
@@ -38,12 +39,14 @@ from iact.core.session.copies import Copies
 from iact.core.session.effects import Underway
 from iact.core.session.events import Notice, Output
 from iact.core.session.files import SessionFiles
+from iact.core.session.hosts import HostAccess
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_shared import beside
+from iact.core.tree.cached import key_of
 from iact.core.tree.interpret import digest_of
 from iact.core.tree.offers import module_state
 
@@ -68,6 +71,7 @@ class FunctionCalls:
         loader: ModuleLoader,
         files: SessionFiles,
         copies: Copies,
+        hosts: HostAccess,
     ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
@@ -76,6 +80,7 @@ class FunctionCalls:
         self._loader = loader
         self._files = files
         self._copies = copies
+        self._hosts = hosts
         self._unkept: set[str] = set()
         """Why files were not kept, as people were told."""
 
@@ -164,6 +169,8 @@ class FunctionCalls:
             timeout,
             start,
             told=told,
+            cached=self._cached(pending),
+            waited=partial(self._hosts.waited, pending.call),
             fills=self._room(copy) if writes else None,
             exclusive=function is not None and function.exclusive,
             states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
@@ -180,14 +187,22 @@ class FunctionCalls:
             version, unkept = await self._keep_files(agent, copy) if writes else ("", False)
             unchanged = await underway.end(agent.path)
             if outcome != "cancelled":
-                taken, lost = live.clock.monotonic() - decided, outcome == "incomplete"
+                taken = live.clock.monotonic() - decided - self._hosts.waited(pending.call)
+                lost = outcome == "incomplete"
                 self._monitor.took(pending.spec.name, taken, lost=lost)
             if await self._in_turn(agent, pending):
                 result = replace(
                     result_of(agent, pending, "ok"), version=version, unkept=unkept, unchanged=unchanged,
                     beside=beside(live.tree, pending, version),
                 )  # fmt: skip
-                self._record_outcome(agent, result, took, outcome, spool, call.timeout)
+                self._record_outcome(agent, result, took, outcome, spool, call.timeout, key_of(pending))
+
+    def _cached(self, pending: Pending) -> Value | None:
+        """What a call of the module with the same key found out, from the session's blobs."""
+        found = self._live.tree.cached.get((pending.spec.module or "", key_of(pending)))
+        if found is None:
+            return None
+        return Value(found.sha256, found.size, found.media, partial(self._live.journal.blob, found.sha256))
 
     def _printed(self, agent: Agent, call: int, text: str) -> None:
         """A running tool prints: people see it, and if it does not come to its end, so does its agent."""
@@ -266,14 +281,15 @@ class FunctionCalls:
         outcome: Outcome | NotRun,
         spool: Spool,
         limit: float,
+        key: str,
     ) -> None:
         """Record what a call came to. `result`: what it left in the files; `took`: milliseconds, with all that it
-        waited for; `limit`: seconds that its module had.
+        waited for; `limit`: seconds that its module had; `key`: of what it found out, if that is cached.
         """
         match outcome:
             case Completed():
                 made = replace(result, ms=took, media=outcome.media, data=dict(outcome.data))
-                self._record_completed(agent, made, outcome, spool)
+                self._record_completed(agent, made, outcome, spool, key)
             case Raised():
                 raised = replace(result, status="error", ms=took, data={"type": outcome.type})
                 text = "\n".join(part for part in (outcome.output, outcome.message, outcome.trace) if part)
@@ -286,13 +302,18 @@ class FunctionCalls:
                 printed = self._live.printed.get(result.call, "")
                 record_result(self._live, agent, replace(result, status=status, ms=took), printed)
 
-    def _record_completed(self, agent: Agent, result: Result, outcome: Completed, spool: Spool) -> None:
+    def _record_completed(
+        self, agent: Agent, result: Result, outcome: Completed, spool: Spool, key: str
+    ) -> None:
         artifacts: list[Artifact] = []
         for artifact in outcome.artifacts:
             kept = spool.kept[artifact.id]
             if artifact.id == outcome.artifact:
                 blob = Blob(sha256=kept.sha256, size=kept.size)
                 result = replace(result, media=artifact.media, blob=blob)
+            elif artifact.id == outcome.cached:
+                cached = Artifact(name=key, media=artifact.media, sha256=kept.sha256, size=kept.size)
+                result = replace(result, cached=cached if key else None)
             else:
                 artifacts.append(
                     Artifact(name=artifact.name, media=artifact.media, sha256=kept.sha256, size=kept.size)

@@ -102,7 +102,9 @@ class Session:
         self._modules.permit_by(self._hosts.permit)
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
         self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)
-        functions = FunctionCalls(scheduler, self._modules, self._monitor, self._loader, files, copies)
+        functions = FunctionCalls(
+            scheduler, self._modules, self._monitor, self._loader, files, copies, self._hosts
+        )
         actions = ActionExecutor(
             ChildCalls(live, services.experience, services.templates),
             MemoryActions(live, scheduler, memory),

@@ -95,7 +95,7 @@ from iact.core.tree import apply_plan as plan_fold
 from iact.core.tree import apply_session as fold_session
 from iact.core.tree import apply_shared as fold_shared
 from iact.core.tree import apply_turn as turns
-from iact.core.tree import budget, effects, loops, offers, origin, uploads
+from iact.core.tree import budget, cached, effects, loops, offers, origin, uploads
 from iact.core.tree import errand as errands
 from iact.core.tree.adoption import adopt
 from iact.core.tree.agent import Agent, Errand, Pending, Report
@@ -656,6 +656,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     if tree.format == FORMAT:
         named = result.beside == fold_shared.beside(tree, pending, result.version)
         expect(tree, record, named, "names other calls beside its own than those that ran")
+    cached.cache(tree, pending, record, result)
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record, result)
         fold_shared.end(tree, agent, pending, result)

@@ -20,7 +20,7 @@ from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.ports import ChatMessage, Usage
 from iact.core.records.kinds import FORMAT
-from iact.core.records.parts import Bounds
+from iact.core.records.parts import Artifact, Bounds
 from iact.core.tree.agent import Act, Agent, AgentState, ChooseWay, End, Execute, Pending, Relay, Step, Think
 from iact.core.tree.pending import LiveFolder, PendingChange
 from iact.core.tree.prepared import Foreseen, Stamp
@@ -59,6 +59,8 @@ class Tree:
         self.tally = Tally()
         self.remembered = Remembered()
         self.hosts = Hosts()
+        self.cached: dict[tuple[str, str], Artifact] = {}
+        """By module and key, what its calls found out, the oldest first (`Result.cached`)."""
         self.said = Said()
         self.kept: tuple[str, ...] = ()
         """The names of the plans that people kept, as agents are told with the documentation of PLAN."""

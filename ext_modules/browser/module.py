@@ -73,8 +73,8 @@ async def serving() -> AsyncIterator[None]:
     impact=1, name="open", summary="Open a page in the browser.", body="url", exclusive=True, timeout=690
 )
 async def open_page(call: Call, url: str = "", html: str = "") -> Result:
-    """Opens a page and gives what is on it, as `read` does. https://host/path: a host that is not allowed is asked about;
-    file:///workspace/name.html for your files; or give the source of a page as `html`.
+    """Opens a page and gives what is on it, as `read` does. Give https://host/path,
+    or file:///workspace/name.html for your files; or give the source of a page as `html`.
 
     ```browser.open
     https://example.com/

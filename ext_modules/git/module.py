@@ -27,7 +27,7 @@ _WORKER: Final = Path(__file__).with_name("worker.py")
                  timeout=300)  # fmt: skip
 async def clone(call: Call, url: str, path: str = "", branch: str = "", depth: int = 0) -> Result:
     """Clones the repository at the https address `url` into the folder `path` (default: its name). `depth`: how many
-    commits of its history (default: all). Hosts that nobody allowed are asked about.
+    commits of its history (default: all).
 
     ```git.clone depth=1
     https://example.org/team/project.git

@@ -7,7 +7,6 @@ it, and an interpreter that is gone is told of at the next call.
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 from typing import Final
 
@@ -67,7 +66,7 @@ async def run(call: Call, code: str, timeout: float = 120) -> Result:  # noqa: A
     kept, decoder = Kept(), codecs.getincrementaldecoder("utf-8")("replace")
     answer: Answer | None = None
     try:
-        async with asyncio.timeout(limit):
+        async with call.limit(limit):
             async for item in interpreter.run(code):
                 if isinstance(item, Answer):
                     answer = item

@@ -7,7 +7,6 @@ such library themselves, so that they can be described where none is installed.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -65,7 +64,7 @@ async def ask(
         )
         printed = b""
         try:
-            async with asyncio.timeout(seconds):
+            async with call.limit(seconds):
                 async for chunk in process.output():
                     printed = (printed + chunk)[-_PRINTED:]
         except TimeoutError:

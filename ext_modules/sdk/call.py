@@ -10,11 +10,12 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
+from ext_modules.sdk.egress import WAITING
 from ext_modules.sdk.values import Value
 
 CHUNK: Final = 256 * 1024
@@ -228,7 +229,8 @@ class Call:
     """One call in progress. All methods but `drain` may be called from threads too.
 
     `state`: the module's own dict for this (session, agent), in this instance. `carried`: what the agent's last
-    call that said `carry` left, in whichever instance. `deadline`: on `time.monotonic()`'s scale.
+    call that said `carry` left, in whichever instance. `deadline`: on `time.monotonic()`'s scale, if nobody outside
+    has to be asked meanwhile: while a connection waits for that, the clock stands (`remaining`, `limit`).
     """
 
     def __init__(
@@ -240,10 +242,12 @@ class Call:
         deadline: float,
         outbox: Outbox,
         carried: bytes = b"",
+        cached: Value | None = None,
     ) -> None:
         self.call_id = call_id
         self.function = function
-        self.deadline = deadline
+        self._deadline = deadline
+        self._waited = WAITING.seconds()
         self.agent_state = agent_state
         self._outbox = outbox
         self._artifacts = 0
@@ -251,6 +255,10 @@ class Call:
         self.carried = carried
         self.carries: bytes | None = None
         """What this call leaves; None: what was there stays."""
+        self.cached = cached
+        """What a call with the same `cache_key` cached in this session, whoever made it; it may come from anywhere."""
+        self.caches = ""
+        """The artifact that this call caches."""
 
     @property
     def session(self) -> str:
@@ -270,8 +278,34 @@ class Call:
         return self._outbox.closed
 
     def remaining(self) -> float:
-        """Seconds until the deadline; negative after it."""
-        return self.deadline - time.monotonic()
+        """Seconds until the deadline, more of them when a connection had to wait; negative after it."""
+        return self._deadline + WAITING.seconds() - self._waited - time.monotonic()
+
+    @contextlib.asynccontextmanager
+    async def limit(self, seconds: float) -> AsyncIterator[None]:
+        """Let what is inside take `seconds`; the clock stands while a connection waits.
+
+        Raises:
+            TimeoutError: the time was over.
+        """
+        loop = asyncio.get_running_loop()
+        end = time.monotonic() + seconds - WAITING.seconds()
+        timer: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal timer
+            left = end + WAITING.seconds() - time.monotonic()
+            if left > 0:
+                timer = loop.call_later(max(left, APART), look)
+            else:
+                scope.reschedule(loop.time())
+
+        timer = loop.call_later(seconds, look)
+        try:
+            async with asyncio.timeout(None) as scope:
+                yield
+        finally:
+            timer.cancel()
 
     def progress(self, text: str, fraction: float | None = None) -> None:
         """Tell people how far it is; `fraction` from 0 to 1."""
@@ -314,6 +348,10 @@ class Call:
                 f"{len(data):,} bytes can't be carried from call to call; the most is {MOST_CARRIED:,}."
             )
         self.carries = bytes(data)
+
+    def cache(self, content: Value) -> None:
+        """Leave `content` for whoever calls this module with the same `cache_key` in this session, if this succeeds."""
+        self.caches = self.artifact(content)
 
     async def drain(self) -> None:
         """Wait until the reader has caught up."""

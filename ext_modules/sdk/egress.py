@@ -10,6 +10,9 @@ import asyncio
 import contextlib
 import os
 import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +20,39 @@ SOCKET: Final = Path("/run/egress/egress.sock")
 HOST: Final = "127.0.0.1"
 PORT: Final = 3128
 _CHUNK: Final = 64 * 1024
+
+
+@dataclass(slots=True)
+class Waiting:
+    """For how long connections have waited for the far side's answer: a person may have to be asked first.
+
+    The time of a call stands meanwhile, as the core's own clock does. What only ends there is the module's own work.
+    """
+
+    _open: int = 0
+    _since: float = 0
+    _before: float = 0
+
+    def seconds(self) -> float:
+        """How long at least one connection was waiting, so far."""
+        return self._before + (time.monotonic() - self._since if self._open else 0.0)
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[None]:
+        """One that asked, until it is answered or ends."""
+        if not self._open:
+            self._since = time.monotonic()
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._before += time.monotonic() - self._since
+
+
+WAITING: Final = Waiting()
+"""That of this process."""
 
 
 async def offer(socket: Path = SOCKET, port: int = PORT) -> asyncio.Server | None:
@@ -45,7 +81,9 @@ async def wait_for_way(host: str, port: int, within: float, socket: Path = SOCKE
             try:
                 name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
                 writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n\r\n".encode("ascii"))
-                return (await reader.readline()).split(b" ")[1:2] == [b"200"]
+                with WAITING.connection():
+                    answer = await reader.readline()
+                return answer.split(b" ")[1:2] == [b"200"]
             finally:
                 writer.close()
     except (OSError, UnicodeError):  # there is no way out, or it took too long
@@ -57,19 +95,24 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, s
         with contextlib.suppress(OSError):
             far_reader, far_writer = await asyncio.open_unix_connection(socket, limit=_CHUNK)
             try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(_one_way(reader, far_writer))
-                    group.create_task(_one_way(far_reader, writer))
+                with contextlib.ExitStack() as waits:
+                    waits.enter_context(WAITING.connection())
+                    async with asyncio.TaskGroup() as group:
+                        group.create_task(_one_way(reader, far_writer))
+                        group.create_task(_one_way(far_reader, writer, waits.close))
             finally:
                 far_writer.close()
     finally:
         writer.close()
 
 
-async def _one_way(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes until it ends; a connection that breaks is an end too."""
+async def _one_way(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Callable[[], None] = lambda: None
+) -> None:
+    """Pass on what comes until it ends; a connection that breaks is an end too. `heard`: called whenever something came."""
     with contextlib.suppress(OSError):
         while data := await reader.read(_CHUNK):
+            heard()
             writer.write(data)
             await writer.drain()
         writer.write_eof()

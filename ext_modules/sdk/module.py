@@ -66,6 +66,7 @@ class Function:
     states: tuple[str, ...]
     timeout: float
     held: bool = False
+    cache_key: str = ""
 
 
 @dataclass(slots=True)
@@ -101,12 +102,14 @@ class Module:
         states: Sequence[str] = (),
         timeout: float = 0,
         held: bool = False,
+        cache_key: str = "",
     ) -> Callable[[Handler], Handler]:
         """Offer the decorated function: sync, async or a generator of either kind.
 
         Its docstring is its documentation; without a `summary` its first line is that too. `name`: what callers
         call it, where Python's own name won't do ("list"). `body`: the parameter that takes the body of an action block. What reads only (`impact=0`) counts as idempotent
         unless said otherwise. `held`: it answers from what calls that do more than look left in this process.
+        `cache_key`: the text parameter by which a call finds what an earlier one said `Call.cache` of.
 
         Raises:
             TypeError: a parameter has no schema; `body` or one of `states` does not exist.
@@ -130,6 +133,7 @@ class Module:
                     states=tuple(states),
                     timeout=timeout,
                     held=held,
+                    cache_key=cache_key,
                 )
             )
             return handler
@@ -140,7 +144,7 @@ class Module:
         """Offer `function`, made by other means than the decorator.
 
         Raises:
-            TypeError: there is one of that name; its `body` or one of its `states` does not exist.
+            TypeError: there is one of that name; its `body`, its `cache_key` or one of its `states` does not exist.
         """
         name = function.name
         if name in self.functions:
@@ -148,6 +152,10 @@ class Module:
         if function.body and function.body not in function.parameters.names:
             raise TypeError(
                 f"The body parameter {function.body!r} of {self.name}.{name} is not one of its parameters."
+            )
+        if function.cache_key and function.cache_key not in function.parameters.names:
+            raise TypeError(
+                f"The cache key {function.cache_key!r} of {self.name}.{name} is not one of its parameters."
             )
         for state in function.states:
             if state not in self.states:

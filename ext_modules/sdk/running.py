@@ -47,13 +47,15 @@ class Asked:
     values: Mapping[str, Value] = field(default_factory=dict)
     timeout: float = 600.0
     carried: bytes = b""
+    cached: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The call succeeded. `kind` says what `value` is: an artifact's id, or nothing for what was streamed.
 
-    `carried`: what later calls are to find, or None for what was there.
+    `carried`: what later calls are to find, or None for what was there. `cached`: the id of the artifact that later
+    calls with the same key are to find, or nothing.
     """
 
     kind: Literal["text", "json", "artifact", "output"]
@@ -62,6 +64,7 @@ class Ended:
     data: str
     state: StateChange | None
     carried: bytes | None = None
+    cached: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ async def run(module: Module, asked: Asked, emit: Emit) -> Ended | Failed:
             deadline=time.monotonic() + asked.timeout,
             outbox=outbox,
             carried=asked.carried,
+            cached=asked.cached,
         )
         try:
             return await _in_turn(module, function, bound, call)
@@ -128,7 +132,7 @@ async def _offered(
         enter(call)
         value = await _perform(function, bound, call)
         ended = _ended(value, function, call, _changed(before, call.agent_state))
-        return replace(ended, carried=call.carries)
+        return replace(ended, carried=call.carries, cached=call.caches)
     except (Exception, SystemExit) as error:
         return Failed(type(error).__qualname__, str(error), _trace(error))
 

@@ -22,7 +22,8 @@ class Done:
     """How a call went. `output`: what the agent would get; `streamed`: the pieces in which text came.
 
     `error`: what the function raised, or None. `artifact`: id of the artifact that is the result, or "".
-    `carried`: what it left for the agent's next calls, or None.
+    `carried`: what it left for the agent's next calls, or None. `cached`: the id of the artifact for later calls with
+    the same key, or nothing.
     """
 
     output: str = ""
@@ -36,6 +37,7 @@ class Done:
     error: Failed | None = None
     ends: int = 0
     carried: bytes | None = None
+    cached: str = ""
 
 
 class Bench:
@@ -46,6 +48,7 @@ class Bench:
         self._session = session
         self._calls = 0
         self._carried: dict[str, bytes] = {}
+        self._cached: dict[str, Value] = {}
 
     async def call(
         self,
@@ -63,14 +66,21 @@ class Bench:
         async def emit(event: Event) -> None:
             _note(done, event)
 
+        key = self._key(function, arguments or {})
         asked = Asked(
             str(self._calls), self._session, agent, function, arguments or {}, values or {}, timeout,
-            self._carried.get(agent, b""),
+            self._carried.get(agent, b""), self._cached.get(key),
         )  # fmt: skip
         _note(done, await run(self._module, asked, emit))
+        if done.cached:
+            self._cached[key] = done.artifacts[done.cached]
         if done.carried is not None:
             self._carried[agent] = done.carried
         return done
+
+    def _key(self, function: str, arguments: Mapping[str, JSON]) -> str:
+        found = self._module.functions.get(function)
+        return str(arguments.get(found.cache_key, "")) if found is not None and found.cache_key else ""
 
 
 def _note(done: Done, event: Event | Ended | Failed) -> None:
@@ -94,3 +104,4 @@ def _note(done: Done, event: Event | Ended | Failed) -> None:
             done.media_type = event.media_type
             done.data = json.loads(event.data or "{}")
             done.carried = event.carried
+            done.cached = event.cached

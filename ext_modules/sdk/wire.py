@@ -48,6 +48,7 @@ def _function(function: Function) -> pb.Function:
         states=list(function.states),
         default_timeout_ms=round(function.timeout * 1000),
         held=function.held,
+        cache_key=function.cache_key,
     )
 
 
@@ -87,6 +88,7 @@ def asked(request: pb.InvokeRequest, *, remaining: float) -> Asked:
         values,
         timeout,
         request.carried,
+        Value(request.cached.data, request.cached.media_type) if request.HasField("cached") else None,
     )
 
 
@@ -141,6 +143,7 @@ def _result(ended: Ended) -> pb.Result:
         result.state.CopyFrom(state(ended.state))
     if ended.carried is not None:
         result.carried = ended.carried
+    result.cached = ended.cached
     return result
 
 

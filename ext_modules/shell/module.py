@@ -313,7 +313,7 @@ async def _stream(process: Process, call: Call, kept: Kept, limit: float) -> boo
     """Pass its output on until it ends; whether the time was over before."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     try:
-        async with asyncio.timeout(limit):
+        async with call.limit(limit):
             async for chunk in process.output():
                 call.output(kept.feed(decoder.decode(chunk)))
                 await call.drain()

@@ -48,9 +48,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Until when, on `time.monotonic()`'s scale, and whether anybody still waits."""
+    """How many seconds there still are, and whether anybody still waits."""
 
-    deadline: float
+    remaining: Callable[[], float]
     cancelled: Callable[[], bool]
 
     def left(self) -> float:
@@ -59,14 +59,15 @@ class Limit:
         Raises:
             FetchFailed: there are none.
         """
-        left = self.deadline - time.monotonic()
+        left = self.remaining()
         if left <= 0 or self.cancelled():
             raise FetchFailed("The time was over before the page was there.")
         return min(left, _STEP)
 
     def answering(self) -> Limit:
         """From now on, when the way is free: a page has less time than a person whom the way had to wait for."""
-        return Limit(min(self.deadline, time.monotonic() + _PAGE), self.cancelled)
+        end, whole = time.monotonic() + _PAGE, self.remaining
+        return Limit(lambda: min(whole(), end - time.monotonic()), self.cancelled)
 
 
 def checked(url: str) -> SplitResult:

@@ -1,54 +1,58 @@
-"""Pages that were fetched, kept for the session, so that whoever reads one again reads the same."""
+"""A page as it is cached with the session, so that whoever reads it again reads the same.
+
+One line of JSON about the answer, and the body behind it. It comes back from outside of the sandbox, perhaps from a
+session of somebody else's: what is not of this form is no page.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+
+from ext_modules.sdk.values import Value
 
 from .http import Response
 
-_MOST: Final = 64
-_LARGEST: Final = 48 << 20
-"""Bytes of all that is kept."""
+MEDIA = "application/x-iact-page"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A page, and when it was fetched: ISO 8601, UTC. `again`: it was there before."""
+class CachedPage:
+    """A page, and when it was fetched: ISO 8601, UTC. `again`: it was cached."""
 
     response: Response
     at: str
     again: bool = False
 
 
-class Pages:
-    """What one instance keeps. Calls run in threads."""
+def fetched(response: Response) -> CachedPage:
+    """A page that came just now."""
+    return CachedPage(response, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], Kept] = OrderedDict()
 
-    def get(self, session: str, url: str) -> Kept | None:
-        """The page that was fetched from there, if it is still kept."""
-        with self._lock:
-            found = self._kept.get((session, url))
-            if found is not None:
-                self._kept.move_to_end((session, url))
-        return Kept(found.response, found.at, again=True) if found is not None else None
+def packed(page: CachedPage) -> Value:
+    """The form in which it is cached."""
+    answer = page.response
+    about = {
+        "url": answer.url, "status": answer.status, "kind": answer.kind, "charset": answer.charset,
+        "cut": answer.cut, "at": page.at,
+    }  # fmt: skip
+    return Value(json.dumps(about).encode() + b"\n" + answer.body, MEDIA)
 
-    def keep(self, session: str, url: str, response: Response) -> Kept:
-        """Keep a page, if it is one; what was not read for long makes room."""
-        made = Kept(response, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
-        if response.status == 200:
-            with self._lock:
-                self._kept[session, url] = made
-                self._kept.move_to_end((session, url))
-                while (
-                    len(self._kept) > _MOST
-                    or sum(len(one.response.body) for one in self._kept.values()) > _LARGEST
-                ):
-                    self._kept.popitem(last=False)
-        return made
+
+def unpacked(cached: Value | None) -> CachedPage | None:
+    """The page that was cached, if it is one."""
+    if cached is None or cached.media_type != MEDIA:
+        return None
+    head, _, body = cached.data.partition(b"\n")
+    try:
+        about = json.loads(head)
+        texts = [about[name] for name in ("url", "kind", "charset", "at")]
+        status, cut = about["status"], about["cut"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if not all(isinstance(one, str) for one in texts) or type(status) is not int or type(cut) is not bool:
+        return None
+    url, kind, charset, at = texts
+    return replace(fetched(Response(url, status, kind, charset, body, cut)), at=at, again=True)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Web(ThreadingHTTPServer):
     """Says hello, and remembers what it was asked."""
 
     asked: list[str]
+    text = "Hello from docs.test"
 
 
 @contextmanager
@@ -42,7 +44,7 @@ def web() -> Iterator[Web]:
         def do_GET(self) -> None:
             assert isinstance(self.server, Web)
             self.server.asked.append(self.path)
-            body = b"<title>A page</title><h1>Hello from docs.test</h1>"
+            body = f"<title>A page</title><h1>{self.server.text}</h1>".encode()
             if self.path == "/leave":
                 self.send_response(302)
                 self.send_header("Location", "http://other.test/page")
@@ -181,3 +183,72 @@ def test_the_shell_asks_too_and_what_it_was_told_is_from_outside_then(stage: Sta
             comes(replied(product), "the answer")
         assert [one.text("module") for one in hosts(product, "reach")] == ["shell"]
         assert "502" in results(product)[0], "allowed, and the name leads nowhere"
+
+
+SLOW = """\
+```shell.run language=python timeout=2
+import subprocess, sys, urllib.error, urllib.request
+beat = subprocess.Popen(["bash", "-c", "while sleep 0.25; do echo beat; done"])
+try:
+    urllib.request.urlopen("https://docs.test/page", timeout=90)
+except urllib.error.URLError as error:
+    print("answered", error)
+beat.kill()
+```"""
+"""Asks for a host, and counts in the meantime: twenty beats are more than twice its time."""
+
+
+@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+def test_a_scripts_clock_stands_while_a_person_is_asked(stage: Stage, backend: str) -> None:
+    """Its own limit, and the core's for the call, which is five seconds longer: both are over before the answer."""
+    product = stage.product(
+        stage.endpoint({"/": [SLOW, "```shell.run timeout=1\nsleep 60\n```", "Over."]}),
+        IACT_SANDBOX=backend,
+    )
+    with serving(product) as served, served.connect() as socket:
+        tell(socket, {"type": "hello", "session": None, "since": 0})
+        tell(socket, {"type": "say", "text": "Look it up"})
+        asked, beats = 0, 0
+        while not asked or beats < 32:
+            frame = json.loads(socket.recv(timeout=120.0))
+            if (frame.get("type"), frame.get("kind"), frame.get("op")) == ("record", "host", "ask"):
+                asked = int(frame["n"])
+            beats += str(frame).count("beat") if asked and frame.get("type") == "output" else 0
+        tell(socket, {"type": "clear", "call": asked, "allow": True, "for": "once"})
+        comes(replied(product), "the answer")
+    waited, slept = (one for one in records(product) if one.kind == "result")
+    assert "answered" in waited.body, waited.body
+    assert waited.fields["data"] == {"exit_status": 0, "cwd": "/workspace", "timed_out": False, "left_out": 0}
+    assert "did not end within 1 s" in slept.body
+    journal = next(iter(product.journals()))
+    assert product.run("replay", str(journal), "--verify").status == 0
+
+
+def test_a_page_is_the_same_for_whoever_reads_it_again_in_a_session_that_goes_on_too(stage: Stage) -> None:
+    """Another agent, another process with another container, and a fork: only who wants it fetched again gets news."""
+    fresh = FETCH.replace("web.fetch", "web.fetch fresh=true")
+    script = {
+        "/": [FETCH, "```CALL reader\nRead it.\n```", "Over.", FETCH, "Again.", fresh, FETCH, "Anew."],
+        "/reader": [FETCH, "Read."],
+    }
+    with web() as server:
+        product = leads(stage.product(stage.endpoint(script)), server, "docs.test:80")
+        product.run("module", "allow", "web", "docs.test")
+        first = product.ask("Look it up")
+        at = len(first.records)
+        server.text = "Something else"
+        product.ask("And now?", session=first.session)
+        branch = stage.endpoint({"/": [FETCH, "Branched."]})
+        beside = replace(product, settings={**product.settings, "OPENAI_BASE_URL": branch.url})
+        forked = beside.run(
+            "journal", "fork", first.session, "--at", str(at), "--say", "Once more", "--json"
+        ).answer()
+        assert "Hello" in next(one.body for one in forked.records[at:] if one.kind == "result")
+        assert server.asked == ["/page"], "it was fetched once"
+        anew = product.ask("Is it still so?", session=first.session)
+        assert server.asked == ["/page"] * 2
+    found = [one.body for one in anew.records if one.text("function") == "web.fetch" and one.kind == "result"]
+    assert ["Hello" in one for one in found] == [True, True, True, False, False], found
+    assert ["as it was at" in one for one in found] == [False, True, True, False, True]
+    for one in product.journals():
+        assert product.run("replay", str(one), "--verify").status == 0

@@ -14,10 +14,11 @@ import pytest
 from ext_modules.sdk import wire
 from ext_modules.sdk.loading import load
 from ext_modules.sdk.testing import Bench, Done
-from ext_modules.sdk.values import JSON
+from ext_modules.sdk.values import JSON, Value
 from ext_modules.web import http
+from ext_modules.web.http import Response
 from ext_modules.web.module import module
-from ext_modules.web.pages import Pages
+from ext_modules.web.pages import MEDIA, fetched, packed, unpacked
 from iact.core.modules.manifest import Manifest
 from tests.ext_modules.website import Site, certificate, website
 
@@ -33,21 +34,18 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
         pages: Mapping[str, bytes],
         *,
         tls: Path | None = None,
-        again: bool = False,
+        bench: Bench | None = None,
         **more: JSON,
     ) -> Done:
-        if not again:
-            monkeypatch.setattr("ext_modules.web.module._PAGES", Pages())
-
         async def scenario() -> Done:
             async with website(pages, tls=tls) as site:
-                return await _fetch(site, url, more)
+                return await _fetch(bench or Bench(module), site, url, more)
 
         return asyncio.run(scenario())
 
-    async def _fetch(site: Site, url: str, more: Mapping[str, JSON]) -> Done:
+    async def _fetch(bench: Bench, site: Site, url: str, more: Mapping[str, JSON]) -> Done:
         monkeypatch.setenv("HTTPS_PROXY", site.proxy)
-        return await Bench(module).call("fetch", {"url": url, **more}, timeout=20)
+        return await bench.call("fetch", {"url": url, **more}, timeout=20)
 
     return run
 
@@ -276,13 +274,25 @@ def test_a_long_page_is_cut_between_paragraphs(ask: Callable[..., Done]) -> None
 
 
 def test_who_reads_a_page_again_reads_the_same_unless_they_want_it_anew(ask: Callable[..., Done]) -> None:
-    first = ask("http://a.example/", {"a.example:80/": page("before")})
-    again = ask("http://a.example/", {"a.example:80/": page("after")}, again=True)
+    bench = Bench(module)
+    first = ask("http://a.example/", {"a.example:80/": page("before")}, bench=bench)
+    again = ask("http://a.example/", {"a.example:80/": page("after")}, bench=bench)
     assert again.output.endswith("before\n")
     assert f"(as it was at {first.data['at']})" in again.output
-    assert ask("http://a.example/", {"a.example:80/": page("after")}, again=True, fresh=True).output.endswith(
-        "after\n"
-    )
+    anew = ask("http://a.example/", {"a.example:80/": page("after")}, bench=bench, fresh=True)
+    assert anew.output.endswith("after\n")
+    assert ask("http://a.example/", {}, bench=bench).output.endswith("after\n")
+
+
+@pytest.mark.parametrize(
+    "cached",
+    [b"", b"{}\nx", b"[1]\nx", b"\xff\n", b'{"url": 1}\nx', b"[" * 100_000, b'{"url":"u","kind":"text/html"'
+     b',"charset":"utf-8","at":"now","status":true,"cut":0}\nx'],
+)  # fmt: skip
+def test_what_is_cached_and_is_no_page_is_fetched(cached: bytes) -> None:
+    """A journal and its blobs may come from elsewhere."""
+    assert unpacked(Value(cached, MEDIA)) is None
+    assert unpacked(Value(packed(fetched(Response("u", 200, "text/html", "", b"x", False))).data)) is None
 
 
 def test_a_search_gives_results_as_data(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ class Manifest(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., purpose: _Optional[str] = ..., keywords: _Optional[_Iterable[str]] = ..., functions: _Optional[_Iterable[_Union[Function, _Mapping[str, object]]]] = ..., states: _Optional[_Iterable[_Union[State, _Mapping[str, object]]]] = ..., needs: _Optional[_Union[Needs, _Mapping[str, object]]] = ...) -> None: ...
 
 class Function(_message.Message):
-    __slots__ = ("name", "alias", "summary", "documentation", "parameters_schema", "body_parameter", "result_media_type", "impact", "idempotent", "exclusive", "states", "default_timeout_ms", "held")
+    __slots__ = ("name", "alias", "summary", "documentation", "parameters_schema", "body_parameter", "result_media_type", "impact", "idempotent", "exclusive", "states", "default_timeout_ms", "held", "cache_key")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ALIAS_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
@@ -55,6 +55,7 @@ class Function(_message.Message):
     STATES_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     HELD_FIELD_NUMBER: _ClassVar[int]
+    CACHE_KEY_FIELD_NUMBER: _ClassVar[int]
     name: str
     alias: str
     summary: str
@@ -68,7 +69,8 @@ class Function(_message.Message):
     states: _containers.RepeatedScalarFieldContainer[str]
     default_timeout_ms: int
     held: bool
-    def __init__(self, name: _Optional[str] = ..., alias: _Optional[str] = ..., summary: _Optional[str] = ..., documentation: _Optional[str] = ..., parameters_schema: _Optional[str] = ..., body_parameter: _Optional[str] = ..., result_media_type: _Optional[str] = ..., impact: _Optional[_Union[Impact, str]] = ..., idempotent: _Optional[bool] = ..., exclusive: _Optional[bool] = ..., states: _Optional[_Iterable[str]] = ..., default_timeout_ms: _Optional[int] = ..., held: _Optional[bool] = ...) -> None: ...
+    cache_key: str
+    def __init__(self, name: _Optional[str] = ..., alias: _Optional[str] = ..., summary: _Optional[str] = ..., documentation: _Optional[str] = ..., parameters_schema: _Optional[str] = ..., body_parameter: _Optional[str] = ..., result_media_type: _Optional[str] = ..., impact: _Optional[_Union[Impact, str]] = ..., idempotent: _Optional[bool] = ..., exclusive: _Optional[bool] = ..., states: _Optional[_Iterable[str]] = ..., default_timeout_ms: _Optional[int] = ..., held: _Optional[bool] = ..., cache_key: _Optional[str] = ...) -> None: ...
 
 class State(_message.Message):
     __slots__ = ("name", "summary")
@@ -105,7 +107,7 @@ class Needs(_message.Message):
     def __init__(self, egress: _Optional[_Iterable[str]] = ..., secrets: _Optional[_Iterable[str]] = ..., workspace: _Optional[_Union[Needs.Workspace, str]] = ..., memory_bytes: _Optional[int] = ..., cpu: _Optional[float] = ..., pids: _Optional[int] = ..., own_instances: _Optional[bool] = ...) -> None: ...
 
 class InvokeRequest(_message.Message):
-    __slots__ = ("call_id", "session", "agent", "function", "arguments_json", "values", "timeout_ms", "carried")
+    __slots__ = ("call_id", "session", "agent", "function", "arguments_json", "values", "timeout_ms", "carried", "cached")
     class ValuesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -121,6 +123,7 @@ class InvokeRequest(_message.Message):
     VALUES_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     CARRIED_FIELD_NUMBER: _ClassVar[int]
+    CACHED_FIELD_NUMBER: _ClassVar[int]
     call_id: str
     session: str
     agent: str
@@ -129,7 +132,8 @@ class InvokeRequest(_message.Message):
     values: _containers.MessageMap[str, Value]
     timeout_ms: int
     carried: bytes
-    def __init__(self, call_id: _Optional[str] = ..., session: _Optional[str] = ..., agent: _Optional[str] = ..., function: _Optional[str] = ..., arguments_json: _Optional[str] = ..., values: _Optional[_Mapping[str, Value]] = ..., timeout_ms: _Optional[int] = ..., carried: _Optional[bytes] = ...) -> None: ...
+    cached: Value
+    def __init__(self, call_id: _Optional[str] = ..., session: _Optional[str] = ..., agent: _Optional[str] = ..., function: _Optional[str] = ..., arguments_json: _Optional[str] = ..., values: _Optional[_Mapping[str, Value]] = ..., timeout_ms: _Optional[int] = ..., carried: _Optional[bytes] = ..., cached: _Optional[_Union[Value, _Mapping[str, object]]] = ...) -> None: ...
 
 class Value(_message.Message):
     __slots__ = ("data", "media_type", "name")
@@ -200,7 +204,7 @@ class StateChange(_message.Message):
     def __init__(self, state: _Optional[str] = ..., entry_points: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("text", "json", "artifact", "media_type", "data_json", "state", "carried")
+    __slots__ = ("text", "json", "artifact", "media_type", "data_json", "state", "carried", "cached")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     JSON_FIELD_NUMBER: _ClassVar[int]
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
@@ -208,6 +212,7 @@ class Result(_message.Message):
     DATA_JSON_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     CARRIED_FIELD_NUMBER: _ClassVar[int]
+    CACHED_FIELD_NUMBER: _ClassVar[int]
     text: str
     json: str
     artifact: str
@@ -215,7 +220,8 @@ class Result(_message.Message):
     data_json: str
     state: StateChange
     carried: bytes
-    def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., artifact: _Optional[str] = ..., media_type: _Optional[str] = ..., data_json: _Optional[str] = ..., state: _Optional[_Union[StateChange, _Mapping[str, object]]] = ..., carried: _Optional[bytes] = ...) -> None: ...
+    cached: str
+    def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., artifact: _Optional[str] = ..., media_type: _Optional[str] = ..., data_json: _Optional[str] = ..., state: _Optional[_Union[StateChange, _Mapping[str, object]]] = ..., carried: _Optional[bytes] = ..., cached: _Optional[str] = ...) -> None: ...
 
 class Error(_message.Message):
     __slots__ = ("type", "message", "stack_trace")

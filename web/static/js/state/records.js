@@ -374,6 +374,7 @@
  * @property {Record<string, unknown>|null} [data] What is not text for the agent: an exit status, the type of an error.
  * @property {Blob|null} [blob] Its output, if it is long or no text.
  * @property {(Artifact)[]} [artifacts] What it brought forth beside its output.
+ * @property {Artifact|null} [cached] What later calls of its module are given that have the same key, which is its name here.
  * @property {ModuleState|null} [state] The state to which its module came for this agent.
  * @property {(Memory)[]} [rows] Of RECALL: where each memory comes from; the body as that of a `recall`.
  *
