@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 from iact.core.errors import StoreUnavailable, UsageError
 
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PAGE: Final = 1000
 _SECONDS: Final = 10
 
@@ -34,29 +37,51 @@ class Directory:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.address: Final = f"file://{folder}"
+        self._token = secrets.token_hex(8)
+        self._drafts = count()
 
     def create(self, name: str, data: bytes) -> bool:
-        """As `core.ports.ObjectStore.create`: a file is written beside, and gets its name if that is free."""
-        path = self._folder / name
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        """As `core.ports.ObjectStore.create`: a file is written beside, and gets its name if that is free.
+
+        Whoever waits for a step waits for this, so the folder is opened once and everything is done in it by name.
+        """
+        above, _, last = name.rpartition("/")
+        draft = f".{last}.{self._token}{next(self._drafts)}"
         try:
-            if path.exists():
-                return False
-            self._make(path.parent)
+            folder = self._open(above)
             try:
-                with draft.open("xb") as stream:
-                    stream.write(data)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                os.link(draft, path)
+                self._write(folder, draft, data)
+                os.link(draft, last, src_dir_fd=folder, dst_dir_fd=folder)
+                made = True
             except FileExistsError:
-                return False
+                made = False
             finally:
-                draft.unlink(missing_ok=True)
-            _sync(path.parent)
+                with suppress(FileNotFoundError):
+                    os.unlink(draft, dir_fd=folder)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
         except OSError as error:
             raise self._unavailable(error) from error
-        return True
+        return made
+
+    def _open(self, above: str) -> int:
+        path = f"{self._folder}/{above}"
+        try:
+            return os.open(path, _FOLDER)
+        except FileNotFoundError:
+            self._make(Path(path))
+            return os.open(path, _FOLDER)
+
+    def _write(self, folder: int, name: str, data: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb", buffering=0) as stream:
+            left = memoryview(data)
+            while left:
+                left = left[stream.write(left) :]
+            os.fsync(stream.fileno())
 
     def get(self, name: str) -> bytes | None:
         """As `core.ports.ObjectStore.get`."""
@@ -95,7 +120,7 @@ class Directory:
 
 
 def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, _FOLDER)
     try:
         os.fsync(descriptor)
     finally:

@@ -360,6 +360,11 @@ class ObjectStore(Protocol):
     been carried out, or still be.
     """
 
+    @property
+    def address(self) -> str:
+        """What people call it."""
+        ...
+
     def create(self, name: str, data: bytes) -> bool:
         """Write `data` under `name`, whole or not at all; False: there is something already, and it stays."""
         ...
@@ -427,6 +432,18 @@ class Versions(Protocol):
 
         No program reads the other store, and nothing in it is taken for anything but the content of objects.
         """
+        ...
+
+    def missing(self, store: Path, versions: Sequence[str]) -> Sequence[str]:
+        """Those of the versions that the store does not have, in order."""
+        ...
+
+    def pack(self, store: Path, versions: Sequence[str], known: Sequence[str] = ()) -> bytes:
+        """All that these versions hold and the `known` ones don't, for `unpack` on another machine."""
+        ...
+
+    def unpack(self, store: Path, pack: bytes) -> None:
+        """Take in what `pack` gave. Each object is named by its content, so that nothing can pass for a version."""
         ...
 
 

@@ -215,8 +215,9 @@ def open_store(settings: Settings) -> SessionStore:
         JournalError: the shared store does not answer, or belongs to hosts with another key.
     """
     shared = shared_of(settings)
-    journals = shared.journals(settings.data) if shared is not None else None
-    return SessionStore(settings.data, versions=open_versions(), journals=journals)
+    versions = open_versions()
+    journals = shared.journals(settings.data, versions) if shared is not None else None
+    return SessionStore(settings.data, versions=versions, journals=journals)
 
 
 def open_versions() -> Versions | None:

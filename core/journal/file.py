@@ -19,6 +19,7 @@ import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
@@ -36,10 +37,12 @@ from iact.core.journal.seal import Sealer
 from iact.core.journal.segments import SegmentWriter
 from iact.core.records.content import Content
 from iact.core.records.kinds import FORMAT, is_too_new, major_of
-from iact.core.records.record import GENESIS, Record
+from iact.core.records.record import GENESIS, Record, blobs_of
 
 _CHUNK: Final = 1 << 20
 FILE: Final = "journal.md"
+VERSIONS: Final = "versions"
+"""The folder, in a session's directory, in which versions of its workspace are kept."""
 LARGEST_BLOB: Final = 512 << 20
 """Bytes of a blob that is read; nothing that we store comes near it."""
 
@@ -147,7 +150,9 @@ class Journal:
     """A session's journal, open for appending by exactly one process.
 
     `sealer`: what is appended is sealed with it; without, it belongs to nobody. `segments`: the journal is in a store
-    that other hosts reach, too; what is there counts, and the file is a copy. `on_durable` is called in the event loop with the records of every group that reached the disk.
+    that other hosts reach, too; what is there counts, and the file is a copy. `on_durable` is called in the event loop
+    with the records of every group that reached the disk; `on_trouble` with a reason when the store does not answer, and
+    with "" when it does again.
     """
 
     def __init__(
@@ -174,6 +179,14 @@ class Journal:
         self._closed = False
         self.durable_n = self._n
         self.on_durable: Callable[[Sequence[Record]], None] = lambda records: None
+        self.on_trouble: Callable[[str], None] = lambda why: None
+        self.moved = False
+        """Another host had the session since it was open here last, or it never was here: its files are not those of here."""
+
+    @property
+    def segments(self) -> SegmentWriter | None:
+        """Its place in the store that other hosts reach; None: it is in the data directory alone."""
+        return self._segments
 
     @staticmethod
     def create(
@@ -311,15 +324,18 @@ class Journal:
 
     def _flush(self) -> None:
         group, self._queue = self._queue, []
-        future = asyncio.get_running_loop().run_in_executor(None, self._write, group)
+        loop = asyncio.get_running_loop()
+        if self._segments is not None:
+            self._segments.troubled = partial(self._troubled, loop)
+        future = loop.run_in_executor(None, self._write, group)
         future.add_done_callback(lambda done: self._flushed(group, done))
 
     def _write(self, group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]]) -> None:
-        for _, _, blobs in group:
+        for record, _, blobs in group:
             for digest, content in blobs.items():
                 write_blob(self.directory, digest, content)
-                if self._segments is not None:
-                    self._segments.put_blob(digest, content)
+            if self._segments is not None:
+                self._share_blobs(self._segments, record, blobs)
         data = b"".join(encoded for _, encoded, _ in group)
         if self._segments is not None:
             self._segments.append(data)
@@ -327,6 +343,21 @@ class Journal:
         if self._segments is None:
             os.fdatasync(self._descriptor)
         self._offset += len(data)
+
+    def _troubled(self, loop: asyncio.AbstractEventLoop, why: str) -> None:
+        """Called in the thread that writes."""
+        loop.call_soon_threadsafe(self.on_trouble, why)
+
+    def _share_blobs(self, segments: SegmentWriter, record: Record, given: Mapping[str, bytes]) -> None:
+        """Put all that a record names into the store, before it: also artifacts, which a spool left here already."""
+        for digest in (blobs_of(record) | given.keys()) - segments.blobs:
+            content = given.get(digest)
+            if content is None:
+                try:
+                    content = read_blob(self.directory, digest)
+                except JournalError:
+                    continue  # what is lost here can't be had elsewhere, either
+            segments.put_blob(digest, content)
 
     def _flushed(
         self, group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]], done: asyncio.Future[None]

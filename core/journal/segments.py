@@ -71,7 +71,8 @@ def _segment(session: str, number: int, data: bytes | None) -> Segment:
 
 
 class SegmentWriter:
-    """The one writer of a session's journal in a store. It blocks, and is used by one thread at a time.
+    """The one writer of a session's journal in a store. It blocks. The journal is written by one thread at a time; what
+    stands beside it may be by others.
 
     `writer`: minted for this opening, 32 hexadecimal digits. `patience`: seconds for which a store that does not answer
     is asked again. `epoch`: how many the journal has had that are not in the store. `troubled`: told why, when that begins; and "" when it is over.
@@ -90,6 +91,8 @@ class SegmentWriter:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session: Final = session
+        self.blobs: Final[set[str]] = set()
+        """Digests of those that are known to be in the store."""
         self.troubled = troubled
         self._store = store
         self._fence = Fence(writer, epoch=epoch)
@@ -149,6 +152,7 @@ class SegmentWriter:
         """
         name = f"{folder_of(self.session)}blobs/{digest}"
         self._patiently(lambda: self._store.create(name, content))
+        self.blobs.add(digest)
 
     def blob(self, digest: str) -> bytes | None:
         """What was stored under a digest, by whichever host; None: nothing.
@@ -157,6 +161,33 @@ class SegmentWriter:
             StoreUnavailable: the store does not answer.
         """
         return self._store.get(f"{folder_of(self.session)}blobs/{digest}")
+
+    def put_version(self, version: str, pack: bytes) -> None:
+        """Store a version of the workspace that a record will name, as what it adds to those that are there.
+
+        Raises:
+            JournalUnwritable: the store does not answer.
+        """
+        self._patiently(lambda: self._store.create(self._version(version), pack))
+
+    def versions(self) -> list[str]:
+        """The versions of the workspace that are there, by whichever host.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        return [name.rpartition("/")[2] for name in self._store.names(self._version(""))]
+
+    def version(self, version: str) -> bytes | None:
+        """What `put_version` was given; None: nothing.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        return self._store.get(self._version(version))
+
+    def _version(self, version: str) -> str:
+        return f"{folder_of(self.session)}versions/{version}"
 
     def _settle(self, data: bytes) -> None:
         """Ask of the store what the fence wants until it wants nothing, or has found somebody else's segment."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from iact.core.journal.file import (
     FILE,
     Contents,
     Journal,
+    last_number,
     lock,
     read_journal,
     sync_directory,
@@ -52,6 +54,7 @@ class _Copy:
             ) from error
         lock(self.descriptor, directory)
         self.size = 0
+        self._had = last_number(directory / FILE)
 
     def take(self, segment: Segment) -> None:
         """The next segment."""
@@ -67,6 +70,11 @@ class _Copy:
         if os.fstat(self.descriptor).st_size > self.size:
             self._keep()
             os.ftruncate(self.descriptor, self.size)
+
+    def moved(self, records: Sequence[Record]) -> bool:
+        """Whether another host has gone on with the session since it was here, or it never was."""
+        new = records[self._had :]
+        return self._kept or not self._had or any(isinstance(one.content, Epoch) for one in new)
 
     def _keep(self) -> None:
         """Store what the file has beside it, once, before anything of it is overwritten."""
@@ -111,7 +119,7 @@ def take_over(
             if taken is None:
                 break
             copy.take(taken)
-        _copy_blobs(directory, store, segments.session)
+        _copy_blobs(directory, store, segments)
         write_at(copy.descriptor, data, copy.size)
     except OSError as error:
         os.close(copy.descriptor)
@@ -122,13 +130,16 @@ def take_over(
     begun = Record(last.n + 1, at, "/", step, epoch, "", last.digest, digest)
     records = [*contents.records, begun]
     size = copy.size + len(data)
-    return Journal(directory, copy.descriptor, begun, size, sealer, segments), Contents(records, size, 0)
+    journal = Journal(directory, copy.descriptor, begun, size, sealer, segments)
+    journal.moved = copy.moved(contents.records)
+    return journal, Contents(records, size, 0)
 
 
-def _copy_blobs(directory: Path, store: ObjectStore, session: str) -> None:
-    prefix = folder_of(session) + _BLOBS
+def _copy_blobs(directory: Path, store: ObjectStore, segments: SegmentWriter) -> None:
+    prefix = folder_of(segments.session) + _BLOBS
     for name in store.names(prefix):
         digest = name.removeprefix(prefix)
+        segments.blobs.add(digest)
         if not (directory / "blobs" / digest).exists():
             content = store.get(name)
             if content is not None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
 from iact.core.errors import ForeignSession, JournalError
-from iact.core.journal.file import FILE, Contents, Journal, read_blob, read_journal
+from iact.core.journal.file import FILE, VERSIONS, Contents, Journal, read_blob, read_journal
 from iact.core.journal.seal import KEY, Sealer
 from iact.core.journal.segments import SegmentWriter, folder_of, read_segments
 from iact.core.journal.shared import take_over
-from iact.core.ports import Clock, ObjectStore
-from iact.core.records.record import blobs_of, timestamp
+from iact.core.ports import Clock, ObjectStore, Versions
+from iact.core.records.calls import Result
+from iact.core.records.control import Restore
+from iact.core.records.plans import TakeOver
+from iact.core.records.record import Record, blobs_of, timestamp
 from iact.core.records.session import Epoch
 
 _KEY_MARK: Final = "installation/key"
 """What one key makes of a fixed text: it tells keys apart, and tells nothing of them."""
+
+
+IN_STORE: Final = "store.txt"
+"""Beside a journal that is in a store: the store's address."""
 
 
 class JournalStore(Protocol):
@@ -62,7 +69,18 @@ class LocalJournals:
         return Journal.create(directory, sealer)
 
     def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
-        """As `JournalStore.open`."""
+        """As `JournalStore.open`.
+
+        Raises:
+            JournalError: the session is in a store: what is here may be old, and what is added here would be lost.
+        """
+        if (directory / IN_STORE).is_file():
+            address = (directory / IN_STORE).read_text(encoding="utf-8", errors="replace")[:500]
+            raise JournalError(
+                f"The session {directory.name} is in the store {address}, where other hosts may have gone on with it, and "
+                "this program uses no store. Set IACT_STORE to that address. To go on with a copy of what is here, use "
+                f"iact journal fork {directory.name}."
+            )
         return Journal.open(directory, sealer)
 
     def has(self, session: str) -> bool:
@@ -76,25 +94,22 @@ class LocalJournals:
 class SharedJournals:
     """In a store that other hosts reach, with a copy in the data directory. `host`: this one's name, for people.
 
-    `troubled`: told of a session's id and why, when the store does not answer; and "" when it does again.
+    `versions`: what keeps versions of workspaces; None if nothing does.
     """
 
     def __init__(
-        self,
-        store: ObjectStore,
-        host: str,
-        clock: Clock,
-        *,
-        troubled: Callable[[str, str], None] = lambda session, why: None,
+        self, store: ObjectStore, host: str, clock: Clock, *, versions: Versions | None = None
     ) -> None:
         self.store = store
         self.host = host
         self._clock = clock
-        self._troubled = troubled
+        self._versions = versions
 
     def create(self, directory: Path, sealer: Sealer) -> Journal:
         """As `JournalStore.create`."""
-        return Journal.create(directory, sealer, self._writer(directory.name))
+        journal = Journal.create(directory, sealer, self._writer(directory.name))
+        self._mark(directory)
+        return journal
 
     def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
         """As `JournalStore.open`: takes the session over, whoever has it, and copies it here.
@@ -107,7 +122,9 @@ class SharedJournals:
                 raise ForeignSession(session, why)
             self.publish(directory)
         at = timestamp(self._clock.now())
-        return take_over(directory, self.store, self._writer(session), host=self.host, at=at, sealer=sealer)
+        opened = take_over(directory, self.store, self._writer(session), host=self.host, at=at, sealer=sealer)
+        self._mark(directory)
+        return opened
 
     def has(self, session: str) -> bool:
         """As `JournalStore.has`."""
@@ -121,9 +138,20 @@ class SharedJournals:
         for digest in sorted(set().union(*map(blobs_of, contents.records))):
             if (directory / "blobs" / digest).is_file():
                 writer.put_blob(digest, read_blob(directory, digest))
+        if self._versions is not None and (directory / VERSIONS).is_dir():
+            named = list(dict.fromkeys(filter(None, map(_version_in, contents.records))))
+            lost = set(self._versions.missing(directory / VERSIONS, named))
+            if have := [one for one in named if one not in lost]:  # one pack holds them all
+                writer.put_version(have[-1], self._versions.pack(directory / VERSIONS, have))
         writer.append(
             (directory / FILE).read_bytes()[: contents.offset]
         )  # without what a crash left half-written
+        self._mark(directory)
+
+    def _mark(self, directory: Path) -> None:
+        """Say in the session's directory where it is, for programs that do not use the store."""
+        with contextlib.suppress(OSError):
+            (directory / IN_STORE).write_text(self.store.address, encoding="utf-8")
 
     def check_key(self, sealer: Sealer, data: Path) -> None:
         """See to it that all hosts of the store seal with one key, so that each takes the others' sessions for its own.
@@ -156,7 +184,11 @@ class SharedJournals:
         return b"".join(segment.data for segment in read_segments(self.store, session))
 
     def _writer(self, session: str, epoch: int = 0) -> SegmentWriter:
-        def troubled(why: str) -> None:
-            self._troubled(session, why)
+        return SegmentWriter(self.store, session, secrets.token_hex(16), epoch=epoch)
 
-        return SegmentWriter(self.store, session, secrets.token_hex(16), epoch=epoch, troubled=troubled)
+
+def _version_in(record: Record) -> str:
+    match record.content:
+        case Result() | Restore() | TakeOver() as content:
+            return content.version
+    return ""

@@ -58,13 +58,13 @@ class Shared:
     objects: ObjectStore
     host: str
 
-    def journals(self, data: Path) -> SharedJournals:
-        """Those journals, for the host with this data directory. Blocks.
+    def journals(self, data: Path, versions: Versions | None = None) -> SharedJournals:
+        """Those journals, for the host with this data directory. Blocks. `versions`: what keeps those of workspaces.
 
         Raises:
             JournalError: the store does not answer, or what it holds was sealed with another key.
         """
-        made = SharedJournals(self.objects, self.host, SystemClock())
+        made = SharedJournals(self.objects, self.host, SystemClock(), versions=versions)
         made.check_key(open_sealer(data), data)
         return made
 
@@ -97,7 +97,7 @@ async def open_runtime(
             warm=options.warm, warm_live=options.warm_live,
             egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
             retention=retention, memory_at_rest=memory_at_rest,
-            journals=await asyncio.to_thread(shared.journals, data) if shared is not None else None,
+            journals=await asyncio.to_thread(shared.journals, data, versions) if shared is not None else None,
             open_modules=partial(
                 Door, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle
             ),

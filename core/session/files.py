@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from iact.core.errors import StoreUnavailable, WorkspaceError
 from iact.core.session.effects import Effects, open_effects
 from iact.core.session.live import Live
 from iact.core.session.services import Services
-from iact.core.session.workspace import Workspace
+from iact.core.session.workspace import Workspace, is_unkept, version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +29,28 @@ async def open_files(live: Live, services: Services) -> SessionFiles:
     """The files of a session: versions are kept of its own, an overlay is made over a person's."""
     own, directory = live.tree.workspace == "scratch", live.journal.directory
     folder = directory / "workspace" if own else Path(live.tree.workspace)
-    workspace = Workspace(folder, directory, services.versions if own else None)
+    workspace = Workspace(folder, directory, services.versions if own else None, live.journal.segments)
+    if own and live.journal.moved:
+        await _fetch(live, workspace)
     return SessionFiles(workspace, await open_effects(live, folder, services.open_live))
+
+
+async def _fetch(live: Live, workspace: Workspace) -> None:
+    """The session was on another host: its files are those of the newest version that a record names."""
+    written = [one for one in live.records if version_of(one) or is_unkept(one)]
+    named = [one for one in written if version_of(one)]
+    if not written:
+        return
+    if not named:
+        text = "The session was on another host. Its files stayed there, since no version of them was kept."
+        live.notice("/", "workspace", text)
+        return
+    try:
+        await workspace.fetch(version_of(named[-1]))
+    except (WorkspaceError, StoreUnavailable) as error:
+        text = f"The session was on another host, and its files could not be fetched: {error} The workspace is what this host had."
+        live.notice("/", "workspace", text)
+        return
+    if written[-1] is not named[-1]:
+        text = f"The session was on another host. Its files are as they were after record {named[-1].n}; what was written after that was not kept."
+        live.notice("/", "workspace", text)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from iact.core.errors import ForeignSession, JournalUnwritable, UsageError
-from iact.core.journal.file import FILE, open_journal, open_regular, sync_directory
+from iact.core.journal.file import FILE, VERSIONS, open_journal, open_regular, sync_directory
 from iact.core.journal.reader import Reader
 from iact.core.journal.record import encode
 from iact.core.journal.seal import Sealer
@@ -43,7 +43,7 @@ Files = Literal["version", "current", "live", "none"]
 """Whose files a fork works on: the session's as they were at the last record shared, if versions are kept; a copy of the session's as they were when it was forked; a directory of the
 user's, which both share; none, because none stood beside the journal."""
 
-STORE: Final = "versions"
+STORE: Final = VERSIONS
 """The name of the workspace's versions in a session's directory."""
 _STALE: Final = 60.0
 

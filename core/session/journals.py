@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.errors import JournalCorrupt, JournalError
-from iact.core.journal.file import FILE, read_blob, read_journal
+from iact.core.journal.file import FILE, open_journal, read_blob, read_journal
 from iact.core.journal.reader import Reader
 from iact.core.records.record import Record, blobs_of
 from iact.core.records.session import Close
@@ -44,6 +44,18 @@ def read_records(path: Path) -> list[Record]:
         JournalError: it can't be read, or is damaged.
     """
     return read_journal(path).records
+
+
+def read_bytes(path: Path) -> bytes:
+    """A journal's file, up to its last whole record.
+
+    Raises:
+        JournalError: it can't be read, or is damaged.
+    """
+    file = journal_file(path) or path
+    whole = read_journal(file).offset
+    with open_journal(file) as stream:
+        return stream.read(whole)
 
 
 @dataclass(frozen=True, slots=True)

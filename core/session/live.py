@@ -58,6 +58,7 @@ class Live:
         self.grew = asyncio.Event()
         self._moved: asyncio.Event | None = None
         journal.on_durable = self._durable
+        journal.on_trouble = self._trouble
 
     def record(
         self,
@@ -145,6 +146,16 @@ class Live:
             self.publish(RecordAppended(record))
         self.changed()
         self._wake()
+
+    def _trouble(self, why: str) -> None:
+        """The store that other hosts share does not answer; or does again, if `why` is empty."""
+        said = (
+            f"The store of this session does not answer: {why.rstrip('.')}. What happens now is not stored yet, so it is "
+            "not shown and nothing new is begun; it is tried again for a minute, and then the session stops."
+            if why
+            else "The store of this session answers again; everything is stored."
+        )
+        self.publish(Notice(said))
 
     def elapsed(self, agent: Agent, now: datetime) -> float:
         """Seconds since the agent's activation began, less those in which a latch above it was closed."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, get_args
 
-from iact.core.errors import IactError, JournalUnwritable, SandboxError, UsageError
+from iact.core.errors import IactError, JournalUnwritable, SandboxError, Superseded, UsageError
 from iact.core.gate.level import level
 from iact.core.language.labels import shorten
 from iact.core.plan.forms import read_plan
@@ -74,6 +75,8 @@ from iact.core.tree.plan_run import PlanRun
 from iact.core.tree.tree import Tree
 from iact.core.tree.uploads import LARGEST, upload_content
 
+_LOG: Final = logging.getLogger(__name__)
+
 LARGEST_UPLOAD: Final = LARGEST
 """Bytes of one file that a user hands to a session."""
 
@@ -96,6 +99,9 @@ class Session:
         self._modules = services.open_modules(services.host, live.tree.session, files.folder)
         self._modules.on_change(live.changed)
         live.on_applied.append(partial(services.experience.learn, live.tree))
+        live.on_stopped.append(self._superseded)
+        self._group: asyncio.TaskGroup | None = None
+        self._leaving: asyncio.Task[None] | None = None
         memory = SessionMemory(live, services.memory)
         self._monitor = Monitor(live, services.authorities)
         self._hosts = HostAccess(live, services.data, services.authorities.seconds)
@@ -740,15 +746,33 @@ class Session:
 
     def start(self, group: asyncio.TaskGroup) -> None:
         """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
+        self._group = group
         self._hosts.leave()
         self._scheduler.start(self._steps, group, self._load_modules)
         self._scheduler.drop_forked()
 
-    async def close(self) -> None:
-        """Stop everything and release the journal; the session can be opened again and goes on."""
+    def _superseded(self) -> None:
+        """Another host has the session: what still runs for it here is stopped at once, since nothing of it can count."""
+        if isinstance(self._live.failure, Superseded) and self._group is not None and self._leaving is None:
+            self._leaving = self._group.create_task(self._leave(), name=f"session {self.id} leaves")
+
+    async def _leave(self) -> None:
+        try:
+            await self._stop_all()
+        except Exception:  # a bug of ours here must not end the other sessions
+            _LOG.exception("Session %s could not be left in order.", self.id)
+
+    async def _stop_all(self) -> None:
         await self._scheduler.close()
         await self._modules.close()
         await self._copies.close()
+
+    async def close(self) -> None:
+        """Stop everything and release the journal; the session can be opened again and goes on."""
+        if self._leaving is None:
+            await self._stop_all()
+        else:
+            await asyncio.wait([self._leaving])
         await self.effects.close()
         with contextlib.suppress(JournalUnwritable):
             self._hosts.leave()

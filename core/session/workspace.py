@@ -4,6 +4,9 @@ A version's id stands in the record of the call's result; where none could be ke
 session's directory, where nothing that works in the workspace can reach it. A directory of the user's own
 has no versions: it is theirs, and how much is at stake there is the gate's business.
 
+Where other hosts share the session, a version is stored for them before the record that names it; whoever takes the
+session over makes its workspace what it was at the newest.
+
 A copy is a folder beside the workspace in which one step of a race works. All that outlasts it is its versions.
 """
 
@@ -21,6 +24,7 @@ from typing import Final, TypeVar
 
 from iact.core.errors import UsageError, WorkspaceError
 from iact.core.journal.file import Contents, Journal
+from iact.core.journal.segments import SegmentWriter
 from iact.core.ports import Taken, Versions
 from iact.core.records.calls import Result
 from iact.core.records.control import Restore
@@ -35,13 +39,18 @@ _Found = TypeVar("_Found")
 
 
 class Workspace:
-    """The files of one session. `versions`: None if none are kept."""
+    """The files of one session. `versions`: None if none are kept. `segments`: where other hosts share it, too."""
 
-    def __init__(self, folder: Path, directory: Path, versions: Versions | None) -> None:
+    def __init__(
+        self, folder: Path, directory: Path, versions: Versions | None, segments: SegmentWriter | None = None
+    ) -> None:
         self.folder: Final = folder
         self._store: Final = directory / STORE
         self._copies: Final = directory / COPIES
         self._versions = versions
+        self._segments = segments
+        self._shared = ""
+        """The newest version that other hosts can have."""
         self._using = asyncio.Lock()
         self._asked = 0
         """How often a version was asked for."""
@@ -59,13 +68,45 @@ class Workspace:
         if self._versions is None:
             return ""
         self._asked += 1
-        asked = self._asked
+        asked, versions = self._asked, self._versions
         async with self._using:
             if self._kept[0] < asked:
                 until = self._asked
-                version = await _whole(partial(self._versions.keep, self.folder, self._store))
+                version = await _whole(lambda: self._share(versions.keep(self.folder, self._store)))
                 self._kept = until, version
             return self._kept[1]
+
+    def _share(self, version: str) -> str:
+        """Let other hosts have a version, before it is named. Blocks.
+
+        Raises:
+            JournalUnwritable: the store does not answer.
+        """
+        if self._segments is not None and self._versions is not None and version not in ("", self._shared):
+            known = [self._shared] if self._shared else []
+            self._segments.put_version(version, self._versions.pack(self._store, [version], known))
+            self._shared = version
+        return version
+
+    async def fetch(self, newest: str) -> None:
+        """Have all versions here that other hosts made, and make the files what they were at the `newest`.
+
+        Raises:
+            WorkspaceError: it can't be done.
+            StoreUnavailable: the store does not answer.
+        """
+        versions, segments = self._needed(), self._segments
+        assert segments is not None
+
+        def fetch() -> None:
+            for one in versions.missing(self._store, segments.versions()):
+                pack = segments.version(one)
+                if pack is not None:
+                    versions.unpack(self._store, pack)
+            versions.restore(self.folder, self._store, newest)
+
+        await self._in_turn(fetch)
+        self._shared = newest
 
     async def restore(self, version: str) -> None:
         """Make the files what they were.
@@ -93,7 +134,7 @@ class Workspace:
         versions = self._needed()
 
         def make() -> str:
-            version = base or versions.keep(self.folder, self._store, whole=True)
+            version = base or self._share(versions.keep(self.folder, self._store, whole=True))
             try:
                 _make_like(copy, self.folder)
             except OSError as error:
@@ -110,7 +151,7 @@ class Workspace:
             WorkspaceError: not all of it can be kept.
         """
         versions = self._needed()
-        return await self._in_turn(lambda: versions.keep(copy, self._store, whole=True))
+        return await self._in_turn(lambda: self._share(versions.keep(copy, self._store, whole=True)))
 
     async def take_over(self, base: str, version: str) -> Taken:
         """Change in the workspace what was changed in a copy, from `base` to `version`.
@@ -119,7 +160,13 @@ class Workspace:
             WorkspaceError: it can't be done.
         """
         versions = self._needed()
-        return await self._in_turn(lambda: versions.take_over(self.folder, self._store, base, version))
+
+        def take_over() -> Taken:
+            taken = versions.take_over(self.folder, self._store, base, version)
+            self._share(taken.version)
+            return taken
+
+        return await self._in_turn(take_over)
 
     async def remove_copy(self, copy: Path) -> None:
         """Let go of a copy, whether it is there or not."""
@@ -231,8 +278,8 @@ async def restore_at_rest(
         restored = Restore(by="user", version=version)
         record = journal.append(restored, "/", tree.root.step + 1, timestamp(now))
         await journal.durable(record.n)
-        workspace = Workspace(directory / "workspace", directory, versions)
-        await workspace.restore(version)
+        workspace = Workspace(directory / "workspace", directory, versions, journal.segments)
+        await (workspace.fetch(version) if journal.moved else workspace.restore(version))
         return record
     finally:
         await journal.close()

@@ -59,6 +59,14 @@ def add_journals(commands: Commands) -> None:
     one.add_argument("journal", metavar="JOURNAL")
     one.add_argument("--at", type=int, metavar="N", help="up to record N")
     one.add_argument("--json", action="store_true")
+    one = commands.add(
+        "export",
+        _export,
+        "Write a session's journal as one Markdown file, also of a session that is in a shared store.",
+        journal,
+    )
+    one.add_argument("session", metavar="SESSION")
+    one.add_argument("-o", dest="out", metavar="FILE", help="write it there instead of to standard output")
     one = commands.add("html", _html, "Write a journal as one self-contained HTML page.", journal)
     one.add_argument("journal", metavar="JOURNAL")
     one.add_argument("--at", type=int, metavar="N", help="as it was behind record N")
@@ -105,6 +113,12 @@ def _timeline(chosen: argparse.Namespace, settings: Settings) -> int:
     from iact.commands import journals
 
     return journals.timeline(journals.find(settings, chosen.journal), at=chosen.at, as_json=chosen.json)
+
+
+def _export(chosen: argparse.Namespace, settings: Settings) -> int:
+    from iact.commands import journals
+
+    return journals.export(settings, chosen.session, out=chosen.out)
 
 
 def _html(chosen: argparse.Namespace, settings: Settings) -> int:

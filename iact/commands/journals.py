@@ -18,7 +18,7 @@ from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.plans import Ask, Extend, Fire, Node, Plan
 from iact.core.records.record import Record
 from iact.core.records.session import Epoch, Fork, Module, Open
-from iact.core.session.journals import Integrity, Tail, check_integrity, journal_file
+from iact.core.session.journals import Integrity, Tail, check_integrity, journal_file, read_bytes
 from iact.core.session.plans import PlanView
 from iact.core.session.replay import context as read_context
 from iact.core.session.replay import replay as read_replay
@@ -28,6 +28,7 @@ from iact.core.session.waterfall import waterfall
 from iact.settings import Settings
 from iact.web.timeline import timeline_fields
 from iact.web.visible import visible, without_escapes
+from iact.wiring import shared_of
 
 _WIDTH: Final = 160
 """Characters of what a record says, in a line about it."""
@@ -165,6 +166,31 @@ def _checked(found: Integrity) -> dict[str, object]:
         "record": found.record,
         "offset": found.offset,
     }
+
+
+def export(settings: Settings, session: str, *, out: str | None) -> int:
+    """Write a session's journal, byte for byte as one machine alone would have it.
+
+    Raises:
+        UsageError: there is no such session.
+        JournalError: it is damaged, or the store does not answer.
+    """
+    data = _stored(settings, session)
+    if data is None:
+        data = read_bytes(find(settings, session))
+    if out is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        Path(out).write_bytes(data)
+    return 0
+
+
+def _stored(settings: Settings, session: str) -> bytes | None:
+    """The journal as the shared store has it; None: it is not there, or there is no such store."""
+    shared = shared_of(settings)
+    journals = shared.journals(settings.data) if shared is not None else None
+    return journals.export(session) if journals is not None and journals.has(session) else None
 
 
 def tail(path: Path, *, follow: bool, last: int | None) -> int:

@@ -247,6 +247,30 @@ class GitVersions:
         """
         return bring(store, target)
 
+    def missing(self, store: Path, versions: Sequence[str]) -> Sequence[str]:
+        """As `core.ports.Versions.missing`."""
+        if not os.path.lexists(store):
+            return list(versions)
+        asked = "".join(f"{_checked(version)}\n" for version in versions).encode()
+        answers = _git(store, "cat-file", "--batch-check=%(objectname) %(objecttype)", given=asked)
+        found = [line.split() for line in answers.decode().splitlines()]
+        return [version for version, line in zip(versions, found, strict=True) if line[1] != "commit"]
+
+    def pack(self, store: Path, versions: Sequence[str], known: Sequence[str] = ()) -> bytes:
+        """As `core.ports.Versions.pack`: a pack that needs no other one to be read."""
+        asked = [*map(_checked, versions), *(f"^{_checked(version)}" for version in known)]
+        given = "".join(f"{line}\n" for line in asked).encode()
+        return _git(store, "pack-objects", "--revs", "--stdout", "-q", given=given)
+
+    def unpack(self, store: Path, pack: bytes) -> None:
+        """As `core.ports.Versions.unpack`: git names each object by its content itself."""
+        try:
+            if not os.path.lexists(store):
+                _make(store)
+        except OSError as error:
+            raise WorkspaceError(f"The versions can't be stored in {store} ({error.strerror}).") from error
+        _git(store, "index-pack", "--stdin", given=pack)
+
 
 def available() -> bool:
     """Whether git is there."""
@@ -270,6 +294,12 @@ def _second_name(source: Path, target: Path) -> None:
         os.link(source, target, follow_symlinks=False)
     except OSError:
         shutil.copyfile(source, target, follow_symlinks=False)
+
+
+def _checked(version: str) -> str:
+    if not _VERSION.fullmatch(version):
+        raise WorkspaceError(f"{version[:40]!r} is not the id of a version.")
+    return version
 
 
 def _git(store: Path, *arguments: str, given: bytes = b"", tip: str = "", most: int = OUTPUT) -> bytes:

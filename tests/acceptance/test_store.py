@@ -41,6 +41,14 @@ def test_a_session_is_gone_on_with_on_another_host(tmp_path: Path) -> None:
         # A fork is in the store at once, whichever command makes it.
         fork = b.run("journal", "fork", first.session, "--at", "4").stdout.split()[-1]
         assert a.run("replay", fork).status == 2
+        # A program without the store does not go on with what may be old here.
+        alone = Product.at(a.data, endpoint, **NO_MODULES)
+        told = alone.run("run", "--session", first.session, "Fourth").sentence
+        assert f"is in the store file://{tmp_path}/shared" in told
+        assert f"iact journal fork {first.session}" in told
+        exported = b.run("journal", "export", first.session, "-o", f"{tmp_path}/one.md")
+        assert exported.status == 0, exported
+        assert (tmp_path / "one.md").read_bytes() == first.journal.read_bytes()
         stranger = host(endpoint, tmp_path, "c")
         told = stranger.run("run", "Hello").sentence
         assert "another key than" in told

@@ -34,6 +34,36 @@ def everything(store: Path) -> list[str]:
     return sorted(line.split()[0].decode() for line in said.splitlines())
 
 
+def test_versions_go_to_another_machine_and_each_is_what_it_was(tmp_path: Path) -> None:
+    """Each pack holds what its version adds, in whichever order they come; what is there already is not missing."""
+    workspace, store, there = tmp_path / "workspace", tmp_path / "versions", tmp_path / "there" / "versions"
+    workspace.mkdir()
+    there.parent.mkdir()
+    kept, packs = GitVersions(), list[tuple[str, bytes]]()
+    for number in range(4):
+        (workspace / f"file {number % 2}").write_text(f"{number}\n" * 1000)
+        version = kept.keep(workspace, store)
+        known = [packs[-1][0]] if packs else []
+        packs.append((version, kept.pack(store, [version], known)))
+    versions = [version for version, _ in packs]
+    other = GitVersions()
+    assert other.missing(there, versions) == versions
+    other.unpack(there, packs[1][1])
+    assert other.missing(there, versions) == [versions[0], *versions[2:]]
+    for version, pack in reversed(packs):
+        other.unpack(there, pack)
+        assert version not in other.missing(there, versions)
+    assert other.missing(there, versions) == []
+    assert kept.changes(store, versions[0], versions[3]) == other.changes(there, versions[0], versions[3])
+    elsewhere = tmp_path / "there" / "workspace"
+    elsewhere.mkdir()
+    for number, version in enumerate(versions):
+        other.restore(elsewhere, there, version)
+        assert (elsewhere / f"file {number % 2}").read_text() == f"{number}\n" * 1000
+    with pytest.raises(WorkspaceError):
+        other.unpack(there, packs[0][1][:-30] + b"x" * 30)
+
+
 def test_a_store_is_objects_alone(tmp_path: Path) -> None:
     store, versions = kept(tmp_path, "one", "two")
     assert [path.name for path in store.iterdir()] == ["objects"]

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from iact.core.errors import JournalCorrupt, JournalError, JournalUnwritable, StoreUnavailable, Superseded
-from iact.core.journal.file import FILE, Contents, Journal, read_journal
+from iact.core.journal.file import FILE, Contents, Journal, read_journal, write_blob
 from iact.core.journal.segments import SegmentWriter, read_segments
 from iact.core.journal.shared import take_over
+from iact.core.records.calls import Result
 from iact.core.records.dialogue import Say
+from iact.core.records.parts import Artifact
 from iact.core.records.record import Record
 from tests.objects import Objects
 from tests.records import opening
@@ -35,12 +37,11 @@ class Host:
     def writer(self) -> SegmentWriter:
         self.openings += 1
         minted = hashlib.sha256(f"{self.name} {self.openings}".encode()).hexdigest()[:32]
-        return SegmentWriter(
-            self.store, "s", minted, troubled=self.troubles.append, pause=self._pause, now=lambda: self.clock
-        )
+        return SegmentWriter(self.store, "s", minted, pause=self._pause, now=lambda: self.clock)
 
     def begin(self) -> Journal:
         journal = Journal.create(self.directory, segments=self.writer())
+        journal.on_trouble = self.troubles.append
         journal.append(opening(), "/", 1, AT)
         return journal
 
@@ -199,6 +200,27 @@ def test_blobs_are_there_before_the_record_that_names_them(tmp_path: Path, store
         record = journal.append(Say(), "/", 1, AT, "large", {digest: content})
         await journal.durable(record.n)
         assert created[-2:] == [f"sessions/s/blobs/{digest}", "sessions/s/journal/0000000002"]
+        other, _ = await asyncio.to_thread(b.take_over)
+        assert other.blob(digest) == content
+        await asyncio.gather(journal.close(), other.close())
+
+    asyncio.run(run())
+
+
+def test_an_artifact_that_a_module_left_beside_the_journal_is_stored_with_the_record_that_names_it(
+    tmp_path: Path, store: Objects
+) -> None:
+    content = b"a figure"
+    digest = hashlib.sha256(content).hexdigest()
+
+    async def run() -> None:
+        a, b = Host(tmp_path, store, "a"), Host(tmp_path, store, "b")
+        journal = a.begin()
+        write_blob(a.directory, digest, content)
+        named = Artifact(name="figure", media="image/png", sha256=digest, size=len(content))
+        result = Result(turn=1, action=0, function="t.draw", call=1, status="ok", artifacts=(named,))
+        for _ in range(2):
+            await journal.durable(journal.append(result, "/", 2, AT).n)
         other, _ = await asyncio.to_thread(b.take_over)
         assert other.blob(digest) == content
         await asyncio.gather(journal.close(), other.close())

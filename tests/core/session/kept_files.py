@@ -68,3 +68,12 @@ class KeptFiles:
 
     def bring(self, store: Path, target: Path) -> int:
         raise AssertionError("nobody asks for that here")
+
+    def missing(self, store: Path, versions: Sequence[str]) -> Sequence[str]:
+        raise AssertionError("nobody asks for that here")
+
+    def pack(self, store: Path, versions: Sequence[str], known: Sequence[str] = ()) -> bytes:
+        raise AssertionError("nobody asks for that here")
+
+    def unpack(self, store: Path, pack: bytes) -> None:
+        raise AssertionError("nobody asks for that here")

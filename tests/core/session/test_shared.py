@@ -72,6 +72,15 @@ class Files:
     def bring(self, store: Path, target: Path) -> int:
         return 0
 
+    def missing(self, store: Path, versions: Sequence[str]) -> Sequence[str]:
+        return ()
+
+    def pack(self, store: Path, versions: Sequence[str], known: Sequence[str] = ()) -> bytes:
+        return b""
+
+    def unpack(self, store: Path, pack: bytes) -> None:
+        return None
+
 
 class Writing(FakeModules):
     """`t.write` writes what it is given, unless that is "nothing"; "wait:X" waits for event X of the world first."""

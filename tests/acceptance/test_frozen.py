@@ -1,0 +1,184 @@
+"""Two hosts and one session: one is frozen in the middle of its work, the other takes over, and then the first goes on.
+
+The server's process is stopped with SIGSTOP, as a stalled machine or a partition would have it: it knows nothing of
+what happens meanwhile, and its containers go on. Each call of a tool writes a line that names its container, so a call
+that was made twice, by whichever host, shows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from websockets.sync.client import ClientConnection
+
+from iact.core.records.session import Epoch
+from tests.acceptance.conftest import Stage
+from tests.acceptance.laws import journal_law
+from tests.acceptance.product import Product, Server, acknowledged, containers_of, until
+from tests.endpoint import Endpoint, Gate, Reply, Request
+
+ROUNDS = 2
+"""IACT_TEST_SCALE multiplies them: 100 rounds are IACT_TEST_SCALE=50."""
+
+Aim = Literal["turn", "tool"]
+
+
+@dataclass
+class Model:
+    """Acts, acts, answers, and so on for ever. `gates`: for the replies that come next; None: none."""
+
+    gates: deque[Gate | None] = field(default_factory=deque)
+
+    def __call__(self, request: Request) -> Reply:
+        turn = request.turn
+        gate = self.gates.popleft() if self.gates else None
+        text = f"All of part {turn} is done, and this is what I have to say about it."
+        if turn % 3 < 2:
+            script = f"echo {turn} $(cat /etc/hostname) >> began; sleep 0.5; echo {turn} >> ended"
+            text = f"This is what I do next, and why.\n\n```shell.run\n{script}\n```"
+        return Reply(text, gates={20: gate} if gate is not None else {})
+
+
+@dataclass
+class Host:
+    """One machine. `server`: its process."""
+
+    product: Product
+    server: Server
+
+    def began(self, session: str) -> list[str]:
+        """The lines that calls have written, in this host's copy of the workspace."""
+        file = self.product.data / "sessions" / session / "workspace" / "began"
+        return file.read_text().splitlines() if file.exists() else []
+
+    @contextmanager
+    def open(self, session: str | None) -> Iterator[ClientConnection]:
+        """A person's connection, in a session, or in none yet."""
+        with self.server.connect() as socket:
+            acknowledged(socket, {"type": "hello", "session": session, "since": 0})
+            yield socket
+
+
+def _await(
+    socket: ClientConnection, wanted: Callable[[dict[str, object]], bool], within: float = 120.0
+) -> dict[str, object]:
+    end = time.monotonic() + within
+    seen = []
+    while (left := end - time.monotonic()) > 0:
+        try:
+            frame = json.loads(socket.recv(timeout=left))
+        except TimeoutError:
+            break
+        seen.append(frame.get("type"))
+        assert frame["type"] != "error", frame
+        if wanted(frame):
+            return dict(frame)
+    raise AssertionError(f"waited in vain; these came: {seen[-20:]}")
+
+
+@contextmanager
+def running(product: Product) -> Iterator[Host]:
+    """A host, ended in order unless it was before."""
+    with product.serving() as server:
+        yield Host(product, server)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0
+
+
+def _say(socket: ClientConnection, text: str) -> None:
+    assert acknowledged(socket, {"type": "say", "text": text})
+
+
+def _answered(socket: ClientConnection) -> None:
+    _await(socket, lambda one: one.get("type") == "record" and (one["kind"], one["agent"]) == ("reply", "/"))
+
+
+def _round(model: Model, loser: Host, winner: Host, session: str | None, aim: Aim, number: int) -> str:
+    """`loser` is frozen at work, `winner` goes on, `loser` thaws."""
+    gate = Gate()
+    model.gates.extend([gate] if aim == "turn" else [None, gate])
+    with loser.open(session) as frozen:
+        before = len(loser.began(session)) if session else 0
+        _say(frozen, f"Do part {number}.")
+        [session] = [one.parent.name for one in loser.product.journals()]
+        if aim == "turn":
+            assert gate.wait()
+        else:
+            until(lambda: len(loser.began(session)) > before, "the tool")
+        os.kill(loser.server.process.pid, signal.SIGSTOP)
+        try:
+            model.gates.clear()
+            with winner.open(session) as socket:
+                _say(socket, f"Go on with part {number}.")
+                _answered(socket)
+        finally:
+            os.kill(loser.server.process.pid, signal.SIGCONT)
+            gate.release()
+        told = _await(frozen, lambda one: one["type"] == "notice" and "Another host" in str(one["text"]))
+        assert session in str(told["text"])
+        until(lambda: not containers_of(loser.product.data), "the loser's containers to be gone")
+    return session
+
+
+def _effects(hosts: list[Product], session: str) -> dict[str, set[str]]:
+    """The containers in which each call was made."""
+    found = defaultdict[str, set[str]](set)
+    for product in hosts:
+        for line in (product.data / "sessions" / session / "workspace" / "began").read_text().splitlines():
+            label, container = line.split()
+            found[label].add(container)
+    return found
+
+
+@pytest.mark.no_prefix_law(
+    "a host that thaws may ask its model once more before it learns that it has lost the session"
+)
+def test_a_frozen_host_that_was_taken_over_does_nothing_twice(
+    stage: Stage, tmp_path: Path, scale: float
+) -> None:
+    model = Model()
+    endpoint = Endpoint(model, by_turn=True, crashes=True).start()
+    products = [
+        stage.product(endpoint, IACT_STORE=f"file://{tmp_path}/store", IACT_HOST=name, IACT_MODEL="scripted")
+        for name in ("a", "b")
+    ]
+    key = products[1].data / "seal.key"
+    rounds, session = max(2, round(ROUNDS * scale)), None
+    with ExitStack() as everything:
+        everything.callback(endpoint.stop)
+
+        def start(number: int) -> tuple[ExitStack, Host]:
+            stack = everything.enter_context(ExitStack())
+            return stack, stack.enter_context(running(products[number % 2]))
+
+        stack, loser = start(0)
+        key.write_bytes((products[0].data / "seal.key").read_bytes())
+        key.chmod(0o600)
+        for number in range(1, rounds + 1):
+            following, winner = start(number)
+            aim: Aim = "turn" if number % 2 else "tool"
+            session = _round(model, loser, winner, session, aim, number)
+            stack.close()
+            stack, loser = following, winner
+    assert session is not None
+    twice = {label: where for label, where in _effects(products, session).items() if len(where) > 1}
+    assert not twice
+    journal = products[rounds % 2].data / "sessions" / session / "journal.md"
+    records = journal_law(journal)
+    hosts = [one.content.host for one in records if isinstance(one.content, Epoch)]
+    assert hosts == [("b", "a")[number % 2] for number in range(rounds)]
+    said = [one.body for one in records if one.kind == "say"]
+    wanted = [f"{what} part {number}." for number in range(1, rounds + 1) for what in ("Do", "Go on with")]
+    assert said == wanted
+    exported = products[0].run("journal", "export", session)
+    assert exported.stdout.encode() == journal.read_bytes()
