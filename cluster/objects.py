@@ -108,6 +108,13 @@ class Directory:
             raise self._unavailable(error) from error
         yield from sorted(name for name in found if name.startswith(prefix) and name > after)
 
+    def remove(self, name: str) -> None:
+        """As `cluster.leases.LeaseStore.remove`."""
+        try:
+            (self._folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
     def _make(self, folder: Path) -> None:
         """Make a folder with those above it, each of which is on disk then."""
         if not folder.is_dir():
@@ -164,6 +171,15 @@ class Objects:
             found = obstore.list(self._store, prefix.rstrip("/"), offset=after or None, chunk_size=_PAGE)
             for page in found:
                 yield from (one["path"] for one in page)
+        except (BaseError, OSError) as error:
+            raise self._unavailable(error) from error
+
+    def remove(self, name: str) -> None:
+        """As `cluster.leases.LeaseStore.remove`."""
+        try:
+            obstore.delete(self._store, name)
+        except (NotFoundError, FileNotFoundError):
+            return
         except (BaseError, OSError) as error:
             raise self._unavailable(error) from error
 

@@ -261,6 +261,11 @@ class Settings(BaseModel):
         default_factory=socket.gethostname,
         description="what this host is called in journals that several hosts share",
     )
+    cluster: str | None = Field(
+        default=None,
+        description="how hosts that share a store find each other: `static`, by the store alone; `iact serve` is then the "
+        "way in to them",
+    )
     clearance_url: str | None = Field(
         default=None,
         pattern=r"^https?://\S+$",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -158,13 +158,18 @@ _AHEAD: Final = ("shell",)
 
 @asynccontextmanager
 async def open_runtime(
-    settings: Settings, workspace: Path | None = None, *, scope: str | None = None, pool: int = 0
+    settings: Settings,
+    workspace: Path | None = None,
+    *,
+    scope: str | None = None,
+    pool: int = 0,
+    claimed: Callable[[str, int], None] = lambda session, epoch: None,
 ) -> AsyncIterator[Runtime]:
     """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
 
     `scope`: of new sessions.
     `workspace`: the directory in which new sessions work, in place of one of their own.
-    `pool`: for how many new sessions modules run before they are called.
+    `pool`: for how many new sessions modules run before they are called. `claimed`: as of `Shared`.
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
@@ -185,12 +190,14 @@ async def open_runtime(
             settings.data, opened, host, options,
             memory=memory, versions=open_versions(), open_live=open_live,
             retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings),
-            shared=shared_of(settings),
+            shared=shared_of(settings, claimed),
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 
 
-def shared_of(settings: Settings) -> Shared | None:
+def shared_of(
+    settings: Settings, claimed: Callable[[str, int], None] = lambda session, epoch: None
+) -> Shared | None:
     """The store of journals that several hosts share; None without. Only here is anything of it imported.
 
     Raises:
@@ -204,7 +211,7 @@ def shared_of(settings: Settings) -> Shared | None:
         raise UsageError(
             f"The store {settings.store} can't be used, since a package is missing ({error.name}). Install it: pip install 'iact[cluster]'."
         ) from error
-    return Shared(open_objects(settings.store), settings.host)
+    return Shared(open_objects(settings.store), settings.host, claimed)
 
 
 def open_store(settings: Settings) -> SessionStore:

@@ -33,3 +33,7 @@ class Objects:
     def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
         self.before("names", prefix)
         yield from sorted(name for name in self.content if name.startswith(prefix) and name > after)
+
+    def remove(self, name: str) -> None:
+        self.before("remove", name)
+        self.content.pop(name, None)

@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
     "hippocampus": set(BASE),
-    "cluster": set(BASE),
+    "cluster": OUTSIDE | {"web"},
     "examples": set(),
     "examples.recording": OUTSIDE | {"examples", "ext_modules"},
     "web": OUTSIDE,

@@ -50,6 +50,9 @@ REFUSALS_BEFORE_CLOSE: Final = 120
 _HEAD_START: Final = 0.3
 """Seconds between showing the end of a long session and reading it whole."""
 
+MOVED: Final = 4009
+"""The code with which a websocket is closed whose session is served elsewhere from now on."""
+
 _NONE_WATCHED: Final = "No session is watched; say hello to one, or open one, first."
 
 _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
@@ -148,6 +151,17 @@ class Connection:
         except* Exception as group:
             _log.error("A websocket connection ended by an error.", exc_info=group)
             await self._line.cut(1011, "internal error; see the server's log")
+
+    @property
+    def watches(self) -> str:
+        """The session that the client watches, or will when it is read; empty: none."""
+        if self._opening is not None:
+            return self._opening.folder.name
+        return self._session.id if self._session is not None else ""
+
+    async def send_away(self) -> None:
+        """Close, so that the client comes back and is led to where its session is now."""
+        await self._line.cut(MOVED, "the session is served elsewhere now")
 
     async def _read(self) -> None:
         try:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Final, Self, TypedDict, Unpack
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
@@ -27,7 +27,7 @@ from iact.web.assets import load
 from iact.web.connection import Connection, Desk
 from iact.web.limits import MAX_MESSAGE
 from iact.web.ports import Runtime, Surroundings
-from iact.web.shelf import Content, Parcel
+from iact.web.shelf import PREFIX, Content, Parcel
 from iact.web.strangers import Strangers
 from iact.web.streaming import Streams
 from iact.web.tokens import Tokens
@@ -67,11 +67,24 @@ class _GuardedConnection(ServerConnection):
         super().connection_lost(exc)
 
 
-class WebServer:
-    """Serves the page and `/ws` for the sessions of `runtime`.
+class PageOptions(TypedDict, total=False):
+    """The arguments of `PageServer`."""
+
+    host: str
+    port: int
+    key: str | None
+    token: str | None
+    allow_remote: bool
+    names: Iterable[str]
+    send_timeout: float
+    hello_timeout: float
+    open_timeout: float
+
+
+class PageServer:
+    """Serves the page and `/ws` to whoever may have them; what is said over `/ws` is for a subclass to answer.
 
     Args:
-        around: what the product around it can tell and make; without, those messages are refused.
         host: the address to bind; anything but loopback needs `allow_remote`.
         port: 0 takes a free one; `port` tells which.
         key: the secret of this run, for programs; a fresh one of 256 bits if not given.
@@ -86,9 +99,7 @@ class WebServer:
 
     def __init__(
         self,
-        runtime: Runtime,
         *,
-        around: Surroundings | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         key: str | None = None,
@@ -104,7 +115,6 @@ class WebServer:
                 f"Binding to {host} would open this server to other machines without encryption; "
                 "bind to 127.0.0.1, or say explicitly that you want it."
             )
-        self._runtime = runtime
         self._host = host
         self._port = port
         self._key = key or secrets.token_urlsafe(32)
@@ -115,7 +125,6 @@ class WebServer:
         self._hello_timeout = hello_timeout
         self._open_timeout = open_timeout
         self._assets = load(_STATIC)
-        self._desk = Desk(around, self.new_url)
         self._server: Server | None = None
         self._streams = Streams(patience=send_timeout)
         self._strangers: Strangers[ServerConnection] = Strangers(most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER)
@@ -164,9 +173,13 @@ class WebServer:
         connections = self._server.connections if self._server is not None else ()
         return [one.transport.get_write_buffer_size() for one in connections]
 
-    def offer(self, name: str, content: Content) -> str:
-        """Lay a file ready to be downloaded once; gives its path on this server."""
-        return self._desk.shelf.put(name, content)
+    async def converse(self, socket: ServerConnection) -> None:
+        """Serve a websocket until it ends."""
+        raise NotImplementedError
+
+    async def parcel(self, path: str) -> Parcel | None:
+        """The file that waits to be downloaded at an address."""
+        raise NotImplementedError
 
     async def start(self) -> None:
         """Bind and accept.
@@ -183,7 +196,7 @@ class WebServer:
 
         try:
             self._server = await serve(
-                self._handle,
+                self.converse,
                 host,
                 self._port,
                 process_request=self._answer,
@@ -216,23 +229,13 @@ class WebServer:
             self._streams.end()
             server.close()
             await server.wait_closed()
-            self._desk.rendered.close()
 
-    async def __aenter__(self) -> WebServer:
+    async def __aenter__(self) -> Self:
         await self.start()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         await self.stop()
-
-    async def _handle(self, socket: ServerConnection) -> None:
-        await Connection(
-            socket,
-            self._runtime,
-            self._desk,
-            send_timeout=self._send_timeout,
-            hello_timeout=self._hello_timeout,
-        ).serve()
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer a request, or let it become a websocket (None)."""
@@ -250,16 +253,16 @@ class WebServer:
                     303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
                 )
             case safety.WantsPath(path):
-                parcel = self._desk.shelf.take(path)
+                parcel = await self.parcel(path) if path.startswith(PREFIX) else None
                 if parcel is not None:
-                    return await self._parcel(connection, parcel)
+                    return await self._send_parcel(connection, parcel)
                 return self._file(
                     path, packed="gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
                 )
             case safety.WantsSocket():
                 return self._room()
 
-    async def _parcel(self, connection: ServerConnection, parcel: Parcel) -> Response:
+    async def _send_parcel(self, connection: ServerConnection, parcel: Parcel) -> Response:
         headers, media = [("Content-Disposition", parcel.disposition)], "application/octet-stream"
         if isinstance(parcel.content, bytes):
             return _response(200, parcel.content, media, headers)
@@ -286,6 +289,54 @@ class WebServer:
             for name, value in safety.SECURITY_HEADERS:
                 if name not in response.headers:
                     response.headers[name] = value
+
+
+class WebServer(PageServer):
+    """Serves the sessions of `runtime`. `around`: what the product around it can tell and make; without, those messages
+    are refused. `options`: as `PageServer`."""
+
+    def __init__(
+        self, runtime: Runtime, *, around: Surroundings | None = None, **options: Unpack[PageOptions]
+    ) -> None:
+        super().__init__(**options)
+        self._runtime = runtime
+        self._desk = Desk(around, self.new_url)
+        self._open: set[Connection] = set()
+
+    def offer(self, name: str, content: Content) -> str:
+        """Lay a file ready to be downloaded once; gives its path on this server."""
+        return self._desk.shelf.put(name, content)
+
+    async def send_away(self, session: str | None) -> None:
+        """Close the connections that watch a session (None: all), since it is served elsewhere from now on."""
+        async with asyncio.TaskGroup() as group:
+            for one in self._open:
+                if session is None or one.watches == session:
+                    group.create_task(one.send_away())
+
+    async def stop(self) -> None:
+        """As `PageServer.stop`."""
+        await super().stop()
+        self._desk.rendered.close()
+
+    async def converse(self, socket: ServerConnection) -> None:
+        """As `PageServer.converse`."""
+        connection = Connection(
+            socket,
+            self._runtime,
+            self._desk,
+            send_timeout=self._send_timeout,
+            hello_timeout=self._hello_timeout,
+        )
+        self._open.add(connection)
+        try:
+            await connection.serve()
+        finally:
+            self._open.discard(connection)
+
+    async def parcel(self, path: str) -> Parcel | None:
+        """As `PageServer.parcel`."""
+        return self._desk.shelf.take(path)
 
 
 def _asked(request: Request) -> safety.Asked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -94,19 +95,28 @@ class LocalJournals:
 class SharedJournals:
     """In a store that other hosts reach, with a copy in the data directory. `host`: this one's name, for people.
 
-    `versions`: what keeps versions of workspaces; None if nothing does.
+    `versions`: what keeps versions of workspaces; None if nothing does. `claimed`: told of a session's id and epoch when
+    this host begins to write its journal; raises `JournalError`.
     """
 
     def __init__(
-        self, store: ObjectStore, host: str, clock: Clock, *, versions: Versions | None = None
+        self,
+        store: ObjectStore,
+        host: str,
+        clock: Clock,
+        *,
+        versions: Versions | None = None,
+        claimed: Callable[[str, int], None] = lambda session, epoch: None,
     ) -> None:
         self.store = store
         self.host = host
         self._clock = clock
         self._versions = versions
+        self._claimed = claimed
 
     def create(self, directory: Path, sealer: Sealer) -> Journal:
         """As `JournalStore.create`."""
+        self._claimed(directory.name, 1)
         journal = Journal.create(directory, sealer, self._writer(directory.name))
         self._mark(directory)
         return journal
@@ -122,9 +132,15 @@ class SharedJournals:
                 raise ForeignSession(session, why)
             self.publish(directory)
         at = timestamp(self._clock.now())
-        opened = take_over(directory, self.store, self._writer(session), host=self.host, at=at, sealer=sealer)
+        writer = self._writer(session)
+        journal, contents = take_over(directory, self.store, writer, host=self.host, at=at, sealer=sealer)
+        try:
+            self._claimed(session, writer.epoch)
+        except BaseException:
+            journal.abandon()
+            raise
         self._mark(directory)
-        return opened
+        return journal, contents
 
     def has(self, session: str) -> bool:
         """As `JournalStore.has`."""

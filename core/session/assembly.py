@@ -7,7 +7,7 @@ choices and four things that the core can't make: a host of modules, memory, ver
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,10 +53,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Journals are in a store that several hosts reach, of which this one is called `host`."""
+    """Journals are in a store that several hosts reach, of which this one is called `host`.
+
+    `claimed`: told of a session's id and epoch when this host begins to write its journal.
+    """
 
     objects: ObjectStore
     host: str
+    claimed: Callable[[str, int], None] = lambda session, epoch: None
 
     def journals(self, data: Path, versions: Versions | None = None) -> SharedJournals:
         """Those journals, for the host with this data directory. Blocks. `versions`: what keeps those of workspaces.
@@ -64,7 +68,7 @@ class Shared:
         Raises:
             JournalError: the store does not answer, or what it holds was sealed with another key.
         """
-        made = SharedJournals(self.objects, self.host, SystemClock(), versions=versions)
+        made = SharedJournals(self.objects, self.host, SystemClock(), versions=versions, claimed=self.claimed)
         made.check_key(open_sealer(data), data)
         return made
 

@@ -124,7 +124,14 @@ class Live:
             self._activities[activity.agent] = activity
         else:
             self._activities.pop(activity.agent, None)
+            self._wake()
         self.publish(activity)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a model is asked, or a call runs that does not wait for a person's approval."""
+        agents = self.tree.agents.values()
+        return bool(self._activities) or any(agent.calls for agent in agents if agent.active)
 
     def changed(self) -> None:
         """A node's state changed in a way that no record tells."""

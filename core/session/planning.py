@@ -158,19 +158,20 @@ class _Running:
 
     def _attend(self) -> None:
         """Start what is to be done and is not under way; stop what is under way for nothing."""
+        holding = self._planning.scheduler.holding
         for pending in list(self._plan.actions):
             if pending.stopped:
                 self._stop(pending)
-            elif pending.index not in self._steps:
+            elif pending.index not in self._steps and not holding:
                 self._steps[pending.index] = self._group.create_task(self._carry_out(pending))
         for node, copied in self._run.taking.items():
-            if node not in self._taking:
+            if node not in self._taking and not holding:
                 self._taking[node] = self._group.create_task(self._take_over(node, copied))
         latched = self._live.tree.latched(self._plan.path)
         for thought, task in list(self._asking.items()):
             if latched or thought not in self._run.asking:
                 task.cancel()
-        if not latched:
+        if not (latched or holding):
             for thought, asking in self._run.asking.items():
                 if thought not in self._asking:
                     self._asking[thought] = self._group.create_task(self._ask(thought, asking))

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -214,6 +214,11 @@ class Runtime:
             session.start(self._group)
             # Nothing may be awaited from here on: whoever opens a session speaks first.
             return session
+
+    @property
+    def opened(self) -> Mapping[str, Session]:
+        """The sessions that are open here, by id."""
+        return self._open
 
     def is_open(self, session_id: str) -> bool:
         """Whether a session is open here."""

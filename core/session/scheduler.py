@@ -71,11 +71,13 @@ class _Scope:
 
 
 class Scheduler:
-    """The tasks of one session. `ready`: the modules are known, so agents may begin. `closing`: no task may start."""
+    """The tasks of one session. `ready`: the modules are known, so agents may begin. `closing`: no task may start.
+    `holding`: nothing begins any more, and what is under way may come to its end."""
 
     def __init__(self, live: Live) -> None:
         self.ready: Final = asyncio.Event()
         self.closing = False
+        self.holding = False
         self.live: Final = live
         self._session: Final = live.tree.session
         self._steps: Steps | None = None
@@ -91,6 +93,13 @@ class Scheduler:
         """Run `job`, and let every agent that has something to do go on. `group`: of whoever opened the session."""
         self._steps = steps
         self._host = group.create_task(self._run(job), name=f"session {self._session}")
+
+    async def hold(self) -> None:
+        """Begin nothing more, and wait until nothing is under way; only `close` may follow."""
+        live = self.live
+        self.holding = True
+        while live.at_work and live.failure is None:
+            await live.grew.wait()
 
     async def close(self) -> None:
         """Stop every task; what they were doing has no outcome, as after a crash."""
@@ -124,7 +133,8 @@ class Scheduler:
     def drive(self, path: str) -> None:
         """See to it that an agent that has something to do has a task."""
         live = self.live
-        if self._group is None or self.closing or live.failure is not None or path in self._tasks:
+        held = self.closing or self.holding
+        if self._group is None or held or live.failure is not None or path in self._tasks:
             return
         if path in live.tree.agents and live.tree.next_step(path) is not None:
             self._tasks[path] = self._group.create_task(self._drive(path), name=f"{self._session} {path}")
@@ -157,7 +167,7 @@ class Scheduler:
         agent = live.tree.agents[path]
         try:
             await self.ready.wait()
-            while (step := self._next_step(agent)) is not None and live.failure is None:
+            while not self.holding and (step := self._next_step(agent)) is not None and live.failure is None:
                 await self.steps.take(agent, step)
                 live.changed()
         except JournalUnwritable as error:

@@ -751,6 +751,23 @@ class Session:
         self._scheduler.start(self._steps, group, self._load_modules)
         self._scheduler.drop_forked()
 
+    @property
+    def epoch(self) -> int:
+        """How often the session changed hosts, as its journal says; 1 for one that never did."""
+        return self._live.tree.epochs
+
+    async def rest(self, seconds: float) -> bool:
+        """Begin nothing more, and wait at most `seconds` until what is under way has ended; whether it has.
+
+        Only `close` may follow. What a person says meanwhile is stored, and answered when the session is opened again.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self._scheduler.hold()
+        except TimeoutError:
+            return False
+        return True
+
     def _superseded(self) -> None:
         """Another host has the session: what still runs for it here is stopped at once, since nothing of it can count."""
         if isinstance(self._live.failure, Superseded) and self._group is not None and self._leaving is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from iact.cli.cluster import CLUSTER, STORE, add_cluster, with_options
 from iact.cli.controls import add_controls
 from iact.cli.gate import add_gate
 from iact.cli.journals import add_journals
@@ -35,6 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_plans(commands)
     add_gate(commands)
     add_memory(commands)
+    add_cluster(commands)
     _add_machine(commands)
     return parser
 
@@ -56,6 +58,8 @@ def _add_sessions(commands: Commands) -> None:
     one.add_argument("--workspace", metavar="DIR", help="work in this directory instead of one per session")
     one.add_argument("--scope", metavar="NAME", default="default", help=SCOPE)
     one.add_argument("--open", action="store_true", help="open the page in a browser")
+    one.add_argument("--store", metavar="URL", help=STORE)
+    one.add_argument("--cluster", metavar="ADDRESS", help=f"serve the sessions of several hosts; {CLUSTER}")
 
     one = commands.add(
         "run", _run, "Send one message to the root agent of a new or existing session, and print its reply."
@@ -115,6 +119,11 @@ def _add_machine(commands: Commands) -> None:
 
 
 def _serve(chosen: argparse.Namespace, settings: Settings) -> int:
+    settings = with_options(chosen, settings)
+    if settings.cluster is not None:
+        from iact.commands import cluster
+
+        return cluster.gateway(settings, host=chosen.host, port=chosen.port)
     from iact.commands import serve
 
     return serve.serve(

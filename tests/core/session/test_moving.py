@@ -157,3 +157,31 @@ def test_a_fork_is_in_the_store_and_goes_on_elsewhere(tmp_path: Path) -> None:
     assert epochs == [2, 3]
     replay(file, verify=True)
     assert hosts.journals["a"].sessions() == sorted([source, copy.id])
+
+
+def test_before_it_moves_a_call_comes_to_its_end_and_nothing_else_begins(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path, "```WRITE\nheld\n```\n\n```WRITE\nlater\n```", "Done.")
+    world = World(hold={"held": asyncio.Event()})
+
+    async def main() -> Session:
+        async with hosts.host("a", world) as a:
+            session = await a.open()
+            await session.say("Go")
+            await until(lambda: bool(world.running))
+            assert not await session.rest(0.0)  # a call that takes too long is not waited for
+            resting = asyncio.ensure_future(session.rest(60))
+            await session.inject("/", "And hurry.", "queue")  # what is said meanwhile is kept
+            world.hold["held"].set()
+            assert await resting
+            await a.close(session.id)
+        assert [text for _, _, text in world.done] == ["held"]
+        async with hosts.host("b") as b:
+            moved = await b.open(session.id)
+            await until(lambda: any(one.kind == "reply" for one in moved.records()))
+        return session
+
+    session = asyncio.run(main())
+    records = read_journal(hosts.file("b", session)).records
+    assert [one.text("status") for one in records if one.kind == "result"] == ["ok", "ok"]
+    assert [text for _, _, text in hosts.world.done] == ["later"]
+    replay(hosts.file("b", session), verify=True)

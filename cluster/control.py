@@ -1,0 +1,145 @@
+"""How hosts are spoken to: one JSON object over a websocket, one answer.
+
+Who asks must know the key of the seals, which all hosts and gateways of a store have: from it follows what a host wants
+to be shown. A message has `do`: `open` a `session`; `give` a `session` to a `host`; `drain`; `status`. The answer has
+`ok`, or `error` with a sentence and its `code`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Final
+
+from websockets.asyncio.client import connect
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import WebSocketException
+from websockets.http11 import Request, Response
+
+from iact.cluster.leases import HostLease
+from iact.cluster.placement import HostUnavailable, Moved
+from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
+
+Act = Callable[[Mapping[str, JSON]], Awaitable[Mapping[str, JSON]]]
+"""Does what a message asks for; raises `IactError`."""
+
+KeyOf = Callable[[str], str]
+"""What a host of this incarnation wants to be shown."""
+
+_LARGEST: Final = 1 << 16
+_CONNECTING: Final = 3.0
+_LONGEST: Final = 600.0
+"""Seconds that an answer may take: draining waits for what is under way."""
+
+_log = logging.getLogger("iact.cluster")
+_log_http = logging.getLogger("iact.cluster.http")
+_log_http.setLevel(logging.WARNING)  # at DEBUG the library logs the key
+
+
+class ControlServer:
+    """Listens for messages to one host."""
+
+    def __init__(self, act: Act, key: str, *, host: str, port: int) -> None:
+        self._act = act
+        self._key = key
+        self._host = host
+        self._port = port
+        self._server: Server | None = None
+
+    @property
+    def port(self) -> int:
+        """The port in use, from `start` on."""
+        return self._port
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            UsageError: the address can't be had.
+        """
+        try:
+            self._server = await serve(
+                self._handle, self._host, self._port,
+                process_request=self._judge, compression=None, server_header=None,
+                max_size=_LARGEST, logger=_log_http,
+            )  # fmt: skip
+        except OSError as error:
+            raise UsageError(
+                f"This host can't listen on {self._host} port {self._port} ({error.strerror}); choose another with "
+                "--control-port."
+            ) from error
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._server is not None:
+            server, self._server = self._server, None
+            server.close()
+            await server.wait_closed()
+
+    def _judge(self, connection: ServerConnection, request: Request) -> Response | None:
+        given = request.headers.get_all("Authorization")
+        if len(given) == 1 and hmac.compare_digest(
+            given[0].encode("utf-8", "replace"), f"Bearer {self._key}".encode()
+        ):
+            return None
+        return connection.respond(HTTPStatus.UNAUTHORIZED, "The key of this host is wanted.\n")
+
+    async def _handle(self, socket: ServerConnection) -> None:
+        async for frame in socket:
+            await socket.send(json.dumps(await self._answer(frame)))
+
+    async def _answer(self, frame: str | bytes) -> Mapping[str, JSON]:
+        try:
+            asked = json.loads(frame)
+            if not isinstance(asked, dict):
+                raise UsageError("A message to a host is a JSON object.")
+            return {"ok": dict(await self._act(asked))}
+        except Moved as error:
+            return {"error": str(error), "code": "moved"}
+        except (UsageError, ValueError) as error:
+            return {"error": str(error), "code": "usage"}
+        except IactError as error:
+            return {"error": str(error), "code": "failed"}
+        except Exception:
+            _log.exception("A message to this host failed.")
+            return {"error": "An error in the host stopped this; its log has the details.", "code": "failed"}
+
+
+class ControlClient:
+    """Speaks to hosts, as `cluster.placement.Peers` has it."""
+
+    def __init__(self, key_of: KeyOf) -> None:
+        self._key_of = key_of
+
+    async def ask(self, lease: HostLease, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        """As `Peers.ask`."""
+        try:
+            async with (
+                asyncio.timeout(_LONGEST),
+                connect(
+                    f"ws://{lease.control}/",
+                    additional_headers={"Authorization": f"Bearer {self._key_of(lease.incarnation)}"},
+                    open_timeout=_CONNECTING, compression=None, proxy=None, max_size=_LARGEST, logger=_log_http,
+                ) as socket,
+            ):  # fmt: skip
+                await socket.send(json.dumps(dict(message)))
+                answer = json.loads(await socket.recv())
+        except (OSError, TimeoutError, WebSocketException, ValueError) as error:
+            why = str(error).rstrip(".") or type(error).__name__
+            raise HostUnavailable(
+                f"The host {lease.host} at {lease.control} does not answer: {why}."
+            ) from error
+        if not isinstance(answer, dict):
+            raise HostUnavailable(
+                f"The host {lease.host} at {lease.control} gave an answer that can't be read."
+            )
+        if "ok" in answer and isinstance(answer["ok"], dict):
+            return answer["ok"]
+        sentence, code = str(answer.get("error", "")), answer.get("code")
+        raise (Moved if code == "moved" else UsageError if code == "usage" else IactError)(sentence)

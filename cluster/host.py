@@ -1,0 +1,299 @@
+"""One host: a runtime that others give sessions to, and that passes them on when it is told to.
+
+It says again and again that it is alive, notes which sessions it has open, and opens what a dead host had open. All of
+that is for liveness; what it may write is for its journals to say (`core.journal.fence`).
+
+To move a session: nothing more begins, what is under way comes to its end if it does so soon, all is durable, the
+journal is let go; the other host folds it and goes on. Whoever watches it is sent away, comes back by itself, and is
+led to the other host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from iact.cluster.leases import (
+    RENEWAL,
+    LeaseStore,
+    OwnLease,
+    closed_by_another,
+    forget_host,
+    holder_of,
+    is_open_at,
+    open_at,
+)
+from iact.cluster.placement import Moved, NoHost, Peers, StaticPlacement, chosen
+from iact.core.errors import IactError, StoreUnavailable, Superseded, UsageError
+from iact.core.ports import JSON
+
+GRACE: Final = 30.0
+"""Seconds that what is under way may take to its end when a session is moved."""
+_TOGETHER: Final = 8
+"""Sessions that are moved, or taken over from a dead host, at the same time."""
+
+_log = logging.getLogger("iact.cluster")
+
+
+class OpenSession(Protocol):
+    """What a host needs of a session."""
+
+    @property
+    def failure(self) -> IactError | None: ...
+    @property
+    def epoch(self) -> int:
+        """Of its journal."""
+        ...
+
+    async def rest(self, seconds: float) -> bool:
+        """Begin nothing more, and wait until what is under way has ended."""
+        ...
+
+
+class Sessions(Protocol):
+    """What a host needs of a runtime."""
+
+    @property
+    def opened(self) -> Mapping[str, OpenSession]:
+        """The sessions that are open, by id."""
+        ...
+
+    async def open(self, session_id: str | None = None) -> OpenSession: ...
+    async def close(self, session_id: str) -> None: ...
+
+
+class Page(Protocol):
+    """What serves those who watch."""
+
+    async def send_away(self, session: str | None) -> None:
+        """End the connections that watch a session (None: all that are left), so that they come back elsewhere."""
+        ...
+
+
+class SessionHost:
+    """Serves sessions until it is drained or ends. `grace`: as GRACE."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        page: Page,
+        store: LeaseStore,
+        lease: OwnLease,
+        placement: StaticPlacement,
+        peers: Peers,
+        *,
+        grace: float = GRACE,
+        renewal: float = RENEWAL,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._sessions = sessions
+        self._page = page
+        self._store = store
+        self._lease = lease
+        self._placement = placement
+        self._peers = peers
+        self._grace = grace
+        self._renewal = renewal
+        self._wall = wall
+        self.leaving: Final[dict[str, asyncio.Event]] = {}
+        """Sessions that are on their way to another host, and what is set when they are there."""
+        self._noted: set[str] = set()
+        self._draining = False
+        self._room = asyncio.Semaphore(_TOGETHER)
+        self._renewing = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Say that the host is there.
+
+        Raises:
+            StoreUnavailable: that can't be said now.
+        """
+        await self._renew()
+
+    async def run(self) -> None:
+        """Say so again and again, and look after what dead hosts had; until it is cancelled."""
+        while True:
+            await asyncio.sleep(self._renewal)
+            try:
+                await self.look()
+            except Exception:
+                _log.exception("Looking after other hosts met a bug.")
+
+    async def look(self) -> None:
+        """Say that the host is alive, and see who else is."""
+        try:
+            await self._renew()
+            await self._placement.refresh()
+            await self._close_lost()
+            if self._draining:
+                await self._pass_all_on()  # also what was begun by those who had not heard of it
+            else:
+                await self._adopt()
+        except StoreUnavailable as error:
+            _log.warning("The host %s can't say that it is alive: %s", self._lease.incarnation, error)
+
+    async def leave(self) -> None:
+        """Say that the host is no more, once its sessions are closed."""
+        await self._forget(set())
+        await asyncio.to_thread(self._lease.leave)
+
+    async def act(self, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        """Do what a message of `cluster.control` asks for."""
+        session, host = message.get("session"), message.get("host", "")
+        match message.get("do"), session, host:
+            case "open", str(), _:
+                return {"epoch": await self.open(session)}
+            case "give", str(), str():
+                await self.give(session, host)
+                return {}
+            case "drain", _, _:
+                return {"sessions": await self.drain()}
+            case "status", _, _:
+                return {"sessions": [*sorted(self._sessions.opened)], "draining": self._draining}
+        raise UsageError(f"A host knows no such message: {message.get('do')!r}.")
+
+    # --- one session ----------------------------------------------------------------------------
+
+    async def open(self, session: str) -> int:
+        """Have a session open here; gives the epoch of its journal.
+
+        Raises:
+            Moved: it is on its way to another host, or this one takes no more.
+            IactError: it can't be opened.
+        """
+        leaving = self.leaving.get(session)
+        if leaving is not None:
+            await leaving.wait()
+            raise Moved(f"The session {session} has moved to another host.")
+        found = self._sessions.opened.get(session)
+        if found is not None and isinstance(found.failure, Superseded):
+            await self._drop(session)
+            raise Moved(f"Another host has gone on with the session {session}.")
+        if found is None and self._draining:
+            raise Moved(f"The host {self._lease.host} takes no more sessions.")
+        if found is None and await self._is_elsewhere(session):
+            # Who asks has looked before it moved. To open it here would take it back from where it is.
+            raise Moved(f"The session {session} is open on another host.")
+        opened = await self._sessions.open(session)
+        self._noted.add(session)
+        return opened.epoch
+
+    async def _is_elsewhere(self, session: str) -> bool:
+        holder, _ = await asyncio.to_thread(holder_of, self._store, session)
+        if holder in ("", self._lease.incarnation):
+            return False
+        if holder not in {one.incarnation for one in self._placement.alive()}:
+            return False
+        return await asyncio.to_thread(is_open_at, self._store, holder, session)
+
+    async def give(self, session: str, host: str = "") -> None:
+        """Pass a session on: to the host with this name, or to the one that is next for it. Without another host it is
+        closed, and goes on when one comes.
+
+        Raises:
+            Moved: it is not here.
+            UsageError: there is no such host.
+        """
+        if session in self.leaving or session not in self._sessions.opened:
+            raise Moved(f"The session {session} is not open on the host {self._lease.host}.")
+        await self._placement.refresh()
+        others = [one for one in self._placement.alive() if one.incarnation != self._lease.incarnation]
+        if host and host not in {one.host for one in others}:
+            raise UsageError(f"No other host called {host} is running. See: iact cluster status.")
+        target = chosen(session, (one for one in others if not host or one.host == host))
+        left = self.leaving[session] = asyncio.Event()
+        try:
+            opened = self._sessions.opened[session]
+            if opened.failure is None:
+                await opened.rest(self._grace)
+            await self._page.send_away(session)
+            await self._drop(session)
+            if target is not None:
+                await self._peers.ask(target, {"do": "open", "session": session})
+        finally:
+            del self.leaving[session]
+            left.set()
+
+    async def drain(self) -> int:
+        """Pass on all sessions, and take no more; gives how many there were."""
+        self._draining = True
+        await self._renew()
+        passed = await self._pass_all_on()
+        await self._page.send_away(None)
+        return passed
+
+    async def _pass_all_on(self) -> int:
+        passed = 0
+        while rest := [one for one in self._sessions.opened if one not in self.leaving]:
+            passed += len(rest)
+            async with asyncio.TaskGroup() as group:
+                for one in rest:
+                    group.create_task(self._pass_on(one))
+        return passed
+
+    async def _pass_on(self, session: str) -> None:
+        async with self._room:
+            try:
+                await self.give(session)
+            except Moved:
+                pass
+            except (IactError, NoHost) as error:
+                # Its journal is whole; whoever asks for it next has it placed again.
+                _log.warning("The session %s was closed, and no other host has it yet: %s", session, error)
+
+    async def _drop(self, session: str) -> None:
+        await self._sessions.close(session)
+        self._noted.discard(session)
+        await asyncio.to_thread(self._lease.closed, session)
+
+    # --- all of them ------------------------------------------------------------------------------
+
+    async def _renew(self) -> None:
+        async with self._renewing:
+            opened = set(self._sessions.opened)
+            await asyncio.to_thread(
+                self._lease.renew, at=self._wall(), sessions=len(opened), draining=self._draining
+            )
+            await self._forget(opened)
+            self._noted |= opened
+
+    async def _forget(self, opened: set[str]) -> None:
+        """Take back the notes about sessions that were closed."""
+        for session in self._noted - opened - set(self.leaving):
+            await asyncio.to_thread(self._lease.closed, session)
+            self._noted.discard(session)
+
+    async def _close_lost(self) -> None:
+        """Sessions that another host has gone on with: nothing of them stays here, no container either."""
+        for session, one in list(self._sessions.opened.items()):
+            if isinstance(one.failure, Superseded) and session not in self.leaving:
+                await self._page.send_away(session)
+                await self._drop(session)
+
+    async def _adopt(self) -> None:
+        """Open what dead hosts had open, as far as it is for this one to do."""
+        alive = self._placement.alive()
+        for dead in self._placement.dead():
+            left = await asyncio.to_thread(open_at, self._store, dead.incarnation)
+            async with asyncio.TaskGroup() as group:
+                for session in left:
+                    mine = chosen(session, alive)
+                    if mine is not None and mine.incarnation == self._lease.incarnation:
+                        group.create_task(self._take_from(dead.incarnation, session))
+            if not await asyncio.to_thread(open_at, self._store, dead.incarnation):
+                await asyncio.to_thread(forget_host, self._store, dead.incarnation)
+
+    async def _take_from(self, dead: str, session: str) -> None:
+        async with self._room:
+            try:
+                holder, _ = await asyncio.to_thread(holder_of, self._store, session)
+                if holder == dead:
+                    await self.open(session)
+            except StoreUnavailable:
+                return  # tried again with the next look
+            except IactError as error:
+                _log.warning("The session %s of a dead host can't be opened: %s", session, error)
+            await asyncio.to_thread(closed_by_another, self._store, dead, session)

@@ -1,0 +1,228 @@
+"""Who is there, and who has which session: notes that hosts leave in the store, each created once and never changed.
+
+Three kinds of notes, for liveness alone. Nothing that they say makes anything safe: two hosts that both take a session
+for theirs meet at its journal, and one of them has lost (`core.journal.fence`).
+
+- `hosts/INCARNATION/0000000007`: a host is alive. It is written again and again with the next number, and a reader who
+  has seen no new number for a while takes the host for dead. What counts is the reader's own clock, never two clocks.
+  An incarnation is one start of a host: its name, a dot and a random number.
+- `leases/SESSION/0000000003`: the incarnation that took the session over, and so began this epoch of its journal.
+- `open/INCARNATION/SESSION`: it has the session open. Whoever finds a host dead opens what it had open.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final, Protocol
+
+from iact.core.ports import ObjectStore
+
+LIFE: Final = 6.0
+"""Seconds without a new note after which a host counts as dead."""
+RENEWAL: Final = LIFE / 3
+_SKEW: Final = 60.0
+"""Seconds by which the clocks of two machines may differ before a note from long ago is believed to be new."""
+
+_HOSTS: Final = "hosts/"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+class LeaseStore(ObjectStore, Protocol):
+    """A store in which notes can be removed that nobody needs any more."""
+
+    def remove(self, name: str) -> None:
+        """Remove what is under `name`, if there is anything."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HostLease:
+    """What a host says of itself. `page`, `control`: where it serves, each `HOST:PORT`. `at`: seconds since 1970, by its
+    clock. `sessions`: how many it has open. `draining`: it takes no more."""
+
+    incarnation: str
+    page: str
+    control: str
+    number: int = 0
+    at: float = 0.0
+    sessions: int = 0
+    draining: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host's name."""
+        return self.incarnation.rpartition(".")[0]
+
+
+def incarnation_of(host: str) -> str:
+    """A new one of the host with this name.
+
+    Raises:
+        ValueError: that can't be the name of a host.
+    """
+    if _NAME.fullmatch(host) is None:
+        raise ValueError(f"{host!r} can't be the name of a host: use letters, digits, dots and hyphens.")
+    return f"{host}.{secrets.token_hex(4)}"
+
+
+@dataclass(slots=True)
+class Members:
+    """The hosts, as one reader sees them. Pure: `now` is the reader's clock, monotonic; `wall` its time of day."""
+
+    life: float = LIFE
+    _seen: dict[str, tuple[HostLease, float]] = field(default_factory=dict)
+    _looked: float | None = None
+
+    def observe(self, leases: Iterable[HostLease], *, now: float, wall: float) -> None:
+        """The newest note of each host that has one. A host without one has left."""
+        # Who did not look for a while, frozen or without the store, can't tell who was silent meanwhile.
+        away = self._looked is not None and now - self._looked > self.life / 2
+        self._looked = now
+        seen = dict[str, tuple[HostLease, float]]()
+        for lease in leases:
+            before = self._seen.get(lease.incarnation)
+            if before is not None and before[0].number == lease.number and not away:
+                seen[lease.incarnation] = before
+            else:
+                # A reader that has just begun knows of no earlier note; one from long ago is none of a living host.
+                old = before is None and wall - lease.at > self.life + _SKEW
+                seen[lease.incarnation] = (lease, now - self.life if old else now)
+        self._seen = seen
+
+    def alive(self, now: float) -> list[HostLease]:
+        """The hosts that are, in the order of their names."""
+        return sorted(
+            (lease for lease, at in self._seen.values() if now - at < self.life),
+            key=lambda one: one.incarnation,
+        )
+
+    def dead(self, now: float) -> list[HostLease]:
+        """Those that have not been heard of for too long, and did not leave."""
+        return sorted(
+            (lease for lease, at in self._seen.values() if now - at >= self.life),
+            key=lambda one: one.incarnation,
+        )
+
+    def lease(self, incarnation: str) -> HostLease | None:
+        """The newest note of one of them."""
+        seen = self._seen.get(incarnation)
+        return seen[0] if seen is not None else None
+
+
+# --- in the store: everything blocks, and raises `StoreUnavailable` ------------------------------
+
+
+def read_hosts(store: ObjectStore) -> Iterator[HostLease]:
+    """The newest note of each host."""
+    newest = dict[str, str]()
+    for name in store.names(_HOSTS):
+        newest[name.split("/")[1]] = name
+    for incarnation, name in newest.items():
+        data = store.get(name)
+        lease = _lease(incarnation, data) if data is not None else None
+        if lease is not None:
+            yield lease
+
+
+def _lease(incarnation: str, data: bytes) -> HostLease | None:
+    try:
+        said = json.loads(data)
+        return HostLease(
+            incarnation=incarnation,
+            page=str(said["page"]),
+            control=str(said["control"]),
+            number=int(said["number"]),
+            at=float(said["at"]),
+            sessions=int(said["sessions"]),
+            draining=bool(said["draining"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+class OwnLease:
+    """The notes of one host about itself."""
+
+    def __init__(self, store: LeaseStore, incarnation: str) -> None:
+        self.incarnation: Final = incarnation
+        self._store = store
+        self._newest = HostLease(incarnation, "", "")
+
+    @property
+    def host(self) -> str:
+        """Its name."""
+        return self._newest.host
+
+    def serves(self, *, page: str, control: str) -> None:
+        """Where it serves, each `HOST:PORT`; to be said before it is renewed first."""
+        self._newest = replace(self._newest, page=page, control=control)
+
+    def renew(self, *, at: float, sessions: int, draining: bool) -> None:
+        """Say again that the host is alive."""
+        before = self._newest
+        lease = replace(before, number=before.number + 1, at=at, sessions=sessions, draining=draining)
+        said = {name: value for name, value in asdict(lease).items() if name != "incarnation"}
+        self._store.create(_note(lease), json.dumps(said).encode())
+        self._newest = lease
+        if before.number:
+            self._store.remove(_note(before))
+
+    def leave(self) -> None:
+        """Say that the host is no more."""
+        forget_host(self._store, self.incarnation)
+
+    def claimed(self, session: str, epoch: int) -> None:
+        """This host has begun an epoch of a session's journal."""
+        name = _session_note(session, epoch)
+        self._store.create(name, self.incarnation.encode())
+        self._store.create(f"open/{self.incarnation}/{session}", b"")
+        for earlier in list(self._store.names(f"leases/{session}/")):
+            if earlier < name:
+                self._store.remove(earlier)
+
+    def closed(self, session: str) -> None:
+        """It has the session no longer."""
+        self._store.remove(f"open/{self.incarnation}/{session}")
+
+
+def _note(lease: HostLease) -> str:
+    return f"{_HOSTS}{lease.incarnation}/{lease.number:010}"
+
+
+def _session_note(session: str, epoch: int) -> str:
+    return f"leases/{session}/{epoch:010}"
+
+
+def forget_host(store: LeaseStore, incarnation: str) -> None:
+    """Remove what a host said of itself."""
+    for name in list(store.names(f"{_HOSTS}{incarnation}/")):
+        store.remove(name)
+
+
+def holder_of(store: ObjectStore, session: str) -> tuple[str, int]:
+    """The incarnation that began the newest epoch of a session, and that epoch; "" and 0: none did."""
+    names = list(store.names(f"leases/{session}/"))
+    data = store.get(names[-1]) if names else None
+    if data is None:
+        return "", 0
+    return data.decode(), int(names[-1].rpartition("/")[2])
+
+
+def open_at(store: ObjectStore, incarnation: str) -> list[str]:
+    """The sessions that a host has open, or had when it died."""
+    prefix = f"open/{incarnation}/"
+    return [name.removeprefix(prefix) for name in store.names(prefix)]
+
+
+def is_open_at(store: ObjectStore, incarnation: str, session: str) -> bool:
+    """Whether a host has a session open."""
+    return store.get(f"open/{incarnation}/{session}") is not None
+
+
+def closed_by_another(store: LeaseStore, incarnation: str, session: str) -> None:
+    """A session that a dead host had open is open elsewhere now."""
+    store.remove(f"open/{incarnation}/{session}")

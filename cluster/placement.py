@@ -1,0 +1,235 @@
+"""Which host has a session, and which is to have it: the port, and what carries it out by notes in the store alone.
+
+The choice is one that everybody makes alike without talking about it (rendezvous hashing): gateways that place one
+session at the same moment, and hosts that share out what a dead one had, mostly agree. Where they don't, two hosts take
+the session over one after the other; the second one has it, and the first finds that out (`core.journal.fence`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from iact.cluster.leases import HostLease, Members, holder_of, read_hosts
+from iact.core.errors import IactError, StoreUnavailable, UsageError
+from iact.core.ports import JSON, ObjectStore
+
+PATIENCE: Final = 30.0
+"""Seconds for which a session is tried to be placed: longer than it takes to find out that a host is dead."""
+_PAUSE: Final = 0.25
+"""Seconds between two attempts."""
+
+
+class Moved(IactError):
+    """A host was asked for a session that it has not, or not any more; whoever asks looks for it again."""
+
+
+class HostUnavailable(IactError):
+    """A host does not answer."""
+
+
+class NoHost(IactError):
+    """There is no host that could take a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a session is. `epoch`: of its journal, as far as that is known; 0 for one that is not there yet."""
+
+    lease: HostLease
+    epoch: int
+
+
+class Placement(Protocol):
+    """Finds hosts for sessions."""
+
+    async def locate(self, session: str) -> Location | None:
+        """The host that has a session open, or had it last and lives; None: none.
+
+        Raises:
+            StoreUnavailable: nothing can be known now.
+        """
+        ...
+
+    async def place(self, session: str | None, *, host: str = "") -> Location:
+        """See to it that a host has a session open: the one that has it, or one that is chosen. `host`: this one, by its
+        name. None: where a new session may begin.
+
+        Raises:
+            NoHost: there is none; or none with this name.
+            IactError: the session can't be opened.
+        """
+        ...
+
+    async def drain(self, host: str) -> int:
+        """Have a host pass on all of its sessions and take no more; gives how many it had.
+
+        Raises:
+            NoHost: there is none with this name.
+        """
+        ...
+
+    async def hosts(self) -> Sequence[HostLease]:
+        """The hosts that live."""
+        ...
+
+
+class Peers(Protocol):
+    """Speaks to hosts."""
+
+    async def ask(self, lease: HostLease, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        """Have a host do something (`cluster.control`).
+
+        Raises:
+            HostUnavailable: it does not answer.
+            Moved: the session is not there, or on its way to another one.
+            IactError: it refuses.
+        """
+        ...
+
+
+def chosen(session: str, leases: Iterable[HostLease]) -> HostLease | None:
+    """The host for a session that none has; the same for whoever sees the same hosts."""
+    candidates = [one for one in leases if not one.draining]
+    return max(candidates, key=lambda one: _weight(session, one.incarnation), default=None)
+
+
+def least_loaded(leases: Iterable[HostLease], sent: Mapping[HostLease, int]) -> HostLease | None:
+    """The host for a session that does not exist yet. `sent`: to how many such a host was chosen since its note."""
+    candidates = [one for one in leases if not one.draining]
+    return min(candidates, key=lambda one: (one.sessions + sent.get(one, 0), one.incarnation), default=None)
+
+
+def _weight(session: str, incarnation: str) -> bytes:
+    return hashlib.sha256(f"{session} {incarnation}".encode()).digest()
+
+
+class StaticPlacement:
+    """By the notes in the store, with no engine: whichever hosts are started with the store are those that there are."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        peers: Peers,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        life: float | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._store = store
+        self._peers = peers
+        self._now = now
+        self._wall = wall
+        self._patience = patience
+        self._sent: dict[HostLease, int] = {}
+        self.members: Final = Members() if life is None else Members(life)
+
+    async def refresh(self) -> None:
+        """Look which hosts there are.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        leases = await asyncio.to_thread(lambda: list(read_hosts(self._store)))
+        self.members.observe(leases, now=self._now(), wall=self._wall())
+
+    def alive(self) -> list[HostLease]:
+        """The hosts that lived at the last look."""
+        return self.members.alive(self._now())
+
+    def dead(self) -> list[HostLease]:
+        """Those that did not, and have not left."""
+        return self.members.dead(self._now())
+
+    async def hosts(self) -> Sequence[HostLease]:
+        """As `Placement.hosts`."""
+        await self.refresh()
+        return self.alive()
+
+    async def locate(self, session: str) -> Location | None:
+        """As `Placement.locate`."""
+        incarnation, epoch = await asyncio.to_thread(holder_of, self._store, session)
+        lease = self.members.lease(incarnation)
+        if lease is None and incarnation:
+            await self.refresh()
+            lease = self.members.lease(incarnation)
+        if lease is None or lease not in self.alive():
+            return None
+        return Location(lease, epoch)
+
+    async def place(self, session: str | None, *, host: str = "") -> Location:
+        """As `Placement.place`."""
+        if session is None:
+            return await self._any()
+        end, trouble = self._now() + self._patience, ""
+        while True:
+            try:
+                return await self._attempt(session, host)
+            except (Moved, HostUnavailable, StoreUnavailable, NoHost) as error:
+                trouble = str(error)
+            if self._now() > end:
+                raise NoHost(f"No host could open the session {session}. {trouble}")
+            await asyncio.sleep(_PAUSE)
+            await self._look_again()
+
+    async def drain(self, host: str) -> int:
+        """As `Placement.drain`."""
+        lease = self._named(host, await self.hosts())
+        answer = await self._peers.ask(lease, {"do": "drain"})
+        passed = answer.get("sessions", 0)
+        return passed if isinstance(passed, int) else 0
+
+    async def _look_again(self) -> None:
+        try:
+            await self.refresh()
+        except StoreUnavailable:
+            return  # what was known is what there is
+
+    async def _attempt(self, session: str, host: str) -> Location:
+        at = await self.locate(session)
+        if at is not None and host and at.lease.host != host:
+            self._named(host, self.alive())
+            await self._peers.ask(at.lease, {"do": "give", "session": session, "host": host})
+            at = await self.locate(session)
+        if at is not None:
+            try:
+                return await self._opened_at(at.lease, session)
+            except Moved:
+                # It had the session last, and has closed it. Any other host looks whether nobody has it before it opens it.
+                if at.lease == self._candidate(session, host):
+                    raise
+        return await self._opened_at(self._candidate(session, host), session)
+
+    async def _opened_at(self, lease: HostLease, session: str) -> Location:
+        answer = await self._peers.ask(lease, {"do": "open", "session": session})
+        epoch = answer.get("epoch", 0)
+        return Location(lease, epoch if isinstance(epoch, int) else 0)
+
+    def _candidate(self, session: str, host: str) -> HostLease:
+        alive = self.alive()
+        if host:
+            return self._named(host, alive)
+        lease = chosen(session, alive)
+        if lease is None:
+            raise NoHost("No host is running that takes sessions. Start one with: iact cluster host.")
+        return lease
+
+    async def _any(self) -> Location:
+        alive = self.alive() or await self.hosts()
+        self._sent = {one: count for one, count in self._sent.items() if one in alive}
+        lease = least_loaded(alive, self._sent)
+        if lease is None:
+            raise NoHost("No host is running that takes sessions. Start one with: iact cluster host.")
+        self._sent[lease] = self._sent.get(lease, 0) + 1
+        return Location(lease, 0)
+
+    def _named(self, host: str, leases: Iterable[HostLease]) -> HostLease:
+        found = next((one for one in leases if one.host == host), None)
+        if found is None:
+            raise UsageError(f"No host called {host} is running. See: iact cluster status.")
+        return found

@@ -1,0 +1,216 @@
+"""Sessions on several hosts as their user has them: through a gateway, moved, drained, and taken from a host that died."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Page, expect
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
+
+from iact.core.journal import read_journal
+from iact.core.records.record import Record
+from tests.acceptance.product import NO_MODULES, Product, Server, acknowledged, kill, until
+from tests.acceptance.test_browser import page_of
+from tests.endpoint import Endpoint, Gate, Reply
+
+
+@dataclass
+class Cluster:
+    """Hosts, each with a data directory of its own, and a directory as their store."""
+
+    folder: Path
+    endpoint: Endpoint
+    processes: ExitStack
+    hosts: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+
+    def product(self, name: str) -> Product:
+        data, key = self.folder / name, self.folder / "seal.key"
+        if not data.exists():
+            data.mkdir()
+            if key.exists():
+                (data / "seal.key").write_bytes(key.read_bytes())
+                (data / "seal.key").chmod(0o600)
+        return Product.at(
+            data, self.endpoint, **NO_MODULES,
+            IACT_STORE=f"file://{self.folder}/shared", IACT_HOST=name, IACT_CLUSTER="static",
+        )  # fmt: skip
+
+    def start_host(self, name: str) -> None:
+        product = self.product(name)
+        process = self.processes.enter_context(product.started("cluster", "host"))
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(f"iact: host {name} ready at 127.0.0.1:")
+        self.hosts[name] = process
+        if not (self.folder / "seal.key").exists():
+            (self.folder / "seal.key").write_bytes((product.data / "seal.key").read_bytes())
+
+    @contextmanager
+    def gateway(self, name: str = "gateway") -> Iterator[Server]:
+        with self.product(name).serving() as server:
+            yield server
+
+    def run(self, *arguments: str) -> str:
+        ran = self.product("desk").run("cluster", *arguments)
+        assert ran.status == 0, ran
+        return ran.stdout
+
+    def holder(self, session: str) -> str:
+        """The host that has begun the newest epoch of a session's journal."""
+        newest = max((self.folder / "shared" / "leases" / session).iterdir())
+        return newest.read_text().rpartition(".")[0]
+
+    def verified(self, session: str) -> list[Record]:
+        """The records of a session, which verify, where it was last."""
+        product = self.product(self.holder(session))
+        ran = product.run("replay", "--verify", session)
+        assert ran.status == 0, ran
+        return list(read_journal(product.data / "sessions" / session / "journal.md").records)
+
+
+@contextmanager
+def cluster(folder: Path, endpoint: Endpoint, *names: str) -> Iterator[Cluster]:
+    with ExitStack() as processes:
+        made = Cluster(folder, endpoint, processes)
+        for name in names:
+            made.start_host(name)
+        yield made
+
+
+def closed(socket: ClientConnection) -> int | None:
+    """Wait until a websocket is closed; with which code."""
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            socket.recv(timeout=60)
+    return socket.close_code
+
+
+def greeted(hosts: Cluster, server: Server, session: str | None) -> ClientConnection:
+    socket = hosts.processes.enter_context(server.connect())
+    acknowledged(socket, {"type": "hello", "session": session, "since": 0})
+    return socket
+
+
+def said(socket: ClientConnection, text: str) -> str:
+    return str(acknowledged(socket, {"type": "say", "text": text})["session"])
+
+
+def say(page: Page, text: str) -> None:
+    page.locator("#composer-text").fill(text)
+    page.locator("#composer-text").press("Enter")
+
+
+def test_a_person_at_the_page_stays_with_their_session_wherever_it_goes(tmp_path: Path) -> None:
+    """Moved while a model writes, and then taken from a host that is killed; each message is shown once."""
+    gate = Gate()
+    replies: list[Reply | str] = ["One.", Reply("Two is long in coming.", gates={3: gate}), "Three."]
+    with (
+        Endpoint({"/": replies}, by_turn=True) as endpoint,
+        cluster(tmp_path, endpoint, "a", "b") as hosts,
+        hosts.gateway() as server,
+        page_of(server) as page,
+    ):
+        say(page, "First")
+        expect(page.get_by_text("One.", exact=True)).to_have_count(1)
+        found = re.search(r"\d{8}-\d{6}-[0-9a-f]{8}", page.url)
+        assert found is not None, page.url
+        session = found[0]
+        here = hosts.holder(session)
+        there = "b" if here == "a" else "a"
+        say(page, "Second")
+        assert gate.wait()
+        with subprocess.Popen(
+            [sys.executable, "-m", "iact", "cluster", "move", session, there],
+            env=hosts.product("desk").environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+        ) as moving:  # fmt: skip
+            gate.release()  # it waits for what is under way; the person sees how that goes on
+            told, _ = moving.communicate(timeout=60)
+        assert told == f"The session {session} is at the host {there} now (epoch 2).\n"
+        expect(page.get_by_text("Two is long in coming.", exact=True)).to_have_count(1)
+        kill(hosts.hosts[there])
+        until(lambda: hosts.holder(session) == here, "the other host to go on with it")
+        expect(page.locator("[data-role=connection]")).to_have_attribute("data-state", "open", timeout=30_000)
+        say(page, "Third")
+        expect(page.get_by_text("Three.", exact=True)).to_have_count(1, timeout=30_000)
+        dialogue = page.locator("[data-role=dialogue]")
+        for text in ("First", "One.", "Second", "Two is long in coming.", "Third"):
+            expect(dialogue.get_by_text(text, exact=True)).to_have_count(1)
+        records = hosts.verified(session)
+        assert [one.fields["host"] for one in records if one.kind == "epoch"] == [there, here]
+        assert [one.body for one in records if one.kind == "say"] == ["First", "Second", "Third"]
+
+
+def test_hosts_are_drained_stopped_and_started_and_nobody_loses_anything(tmp_path: Path) -> None:
+    """A rolling restart, with a client at each of six sessions, two gateways, and one host more than before at its end."""
+    with (
+        Endpoint({"/": [Reply("Yes.", repeat=True)]}) as endpoint,
+        cluster(tmp_path, endpoint, "a", "b") as hosts,
+        hosts.gateway("left") as left,
+        hosts.gateway("right") as right,
+    ):
+        sockets = {said(one, "First"): one for one in [greeted(hosts, left, None) for _ in range(6)]}
+        assert {hosts.holder(one) for one in sockets} == {"a", "b"}, "they are spread"
+        for round_, name in enumerate(("a", "b"), 2):
+            had = [one for one in sockets if hosts.holder(one) == name]
+            assert hosts.run("drain", name).startswith(f"The host {name} passed on {len(had)} sessions")
+            for one in had:
+                assert closed(sockets[one]) == 4009
+                sockets[one] = greeted(hosts, right, one)
+            hosts.hosts[name].terminate()
+            assert hosts.hosts[name].wait(60) == 0
+            hosts.start_host(name)
+            for one, socket in sockets.items():
+                assert said(socket, f"Round {round_}") == one
+        told = json.loads(hosts.run("status", "--json"))
+        assert [(one["host"], one["draining"]) for one in told] == [("a", False), ("b", False)]
+        assert sum(one["sessions"] for one in told) == 6
+        for one in sockets:
+            records = hosts.verified(one)
+            assert [row.body for row in records if row.kind == "say"] == ["First", "Round 2", "Round 3"]
+
+
+def test_the_way_in_is_guarded_and_says_what_is_wrong(tmp_path: Path) -> None:
+    with Endpoint({"/": [Reply("Yes.", repeat=True)]}) as endpoint, cluster(tmp_path, endpoint, "a") as hosts:
+        with hosts.gateway() as server:
+            socket = greeted(hosts, server, None)
+            session = said(socket, "First")
+            link = str(acknowledged(socket, {"type": "address"})["url"])
+            assert f":{server.port}/" in link, "it is the gateway that a browser signs in at"
+            # What is to be downloaded waits at the host.
+            path = str(acknowledged(socket, {"type": "export"})["href"])
+            address = f"http://127.0.0.1:{server.port}{path}"
+            assert httpx.get(address).status_code == 401
+            got = httpx.get(address, headers={"Authorization": f"Bearer {server.key}"})
+            assert got.status_code == 200
+            assert "First" in got.text
+            assert httpx.get(address, headers={"Authorization": f"Bearer {server.key}"}).status_code == 404
+            told = json.loads(hosts.run("status", "--json"))[0]
+            for place in (told["page"], told["control"]):
+                assert httpx.get(f"http://{place}/").status_code == 401
+                assert (
+                    httpx.get(
+                        f"http://{place}/", headers={"Authorization": f"Bearer {server.key}"}
+                    ).status_code
+                    == 401
+                ), "what lets people in at a gateway lets nobody in at a host"
+            other = hosts.processes.enter_context(server.connect())
+            other.send(json.dumps({"type": "hello", "session": "none", "since": 0, "id": 1}))
+            frame = json.loads(other.recv(timeout=60))
+            assert (frame["type"], frame["id"]) == ("error", 1)
+            assert "There is no session" in frame["message"]
+            acknowledged(other, {"type": "hello", "session": session, "since": 0})
+            refused = hosts.product("desk").run("cluster", "move", session, "nowhere")
+            assert refused.sentence == "No host called nowhere is running. See: iact cluster status."
+            refused = hosts.product("desk").run("cluster", "drain", "nowhere")
+            assert refused.sentence == "No host called nowhere is running. See: iact cluster status."
+        alone = Product(tmp_path / "alone", {})
+        assert alone.run("cluster", "status").sentence.startswith("Several machines need a store")

@@ -1,0 +1,250 @@
+"""Where a session goes: several hosts in one process, over a store in memory, without a network between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from iact.cluster.host import SessionHost
+from iact.cluster.leases import HostLease, OwnLease, incarnation_of, open_at
+from iact.cluster.placement import HostUnavailable, Moved, NoHost, StaticPlacement, chosen
+from iact.core.errors import IactError, StoreUnavailable, Superseded, UsageError
+from iact.core.ports import JSON
+from tests.core.session.test_control import until
+from tests.objects import Objects
+
+
+@dataclass
+class FakeSession:
+    """A session that is open. `busy`: what is under way, until it is set."""
+
+    epoch: int
+    failure: IactError | None = None
+    busy: asyncio.Event | None = None
+
+    async def rest(self, seconds: float) -> bool:
+        if self.busy is not None:
+            await self.busy.wait()
+        return True
+
+
+@dataclass
+class Machine:
+    """A host, with what it would have around it. `away`: who watched is told so."""
+
+    world: World
+    lease: OwnLease
+    opened: dict[str, FakeSession] = field(default_factory=dict)
+    away: list[str | None] = field(default_factory=list)
+    frozen: bool = False
+
+    def __post_init__(self) -> None:
+        placement = self.world.placement()
+        self.host = SessionHost(
+            self, self, self.world.store, self.lease, placement, self.world, wall=self.world.wall
+        )
+        self.placement = placement
+
+    async def open(self, session_id: str | None = None) -> FakeSession:
+        assert session_id is not None
+        if session_id == "broken":
+            raise UsageError("The journal is damaged.")
+        if session_id not in self.opened:
+            epoch = self.world.epochs[session_id] = self.world.epochs.get(session_id, 0) + 1
+            self.lease.claimed(session_id, epoch)
+            for other in self.world.machines:
+                if session_id in other.opened:
+                    other.opened[session_id].failure = Superseded(session_id, epoch)
+            self.opened[session_id] = FakeSession(epoch)
+        return self.opened[session_id]
+
+    async def close(self, session_id: str) -> None:
+        del self.opened[session_id]
+
+    async def send_away(self, session: str | None) -> None:
+        self.away.append(session)
+
+
+class World:
+    """Hosts, one store and one clock."""
+
+    def __init__(self) -> None:
+        self.store = Objects()
+        self.time = 1000.0
+        self.epochs: dict[str, int] = {}
+        self.machines: list[Machine] = []
+
+    def wall(self) -> float:
+        return self.time
+
+    def placement(self, patience: float = 30.0) -> StaticPlacement:
+        return StaticPlacement(self.store, self, now=self.wall, wall=self.wall, patience=patience)
+
+    async def machine(self, name: str) -> Machine:
+        lease = OwnLease(self.store, incarnation_of(name))
+        lease.serves(page=f"{name}:1", control=f"{name}:2")
+        made = Machine(self, lease)
+        self.machines.append(made)
+        await made.host.start()
+        for one in self.machines:
+            await one.placement.refresh()
+        return made
+
+    async def ask(self, lease: HostLease, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        machine = next(one for one in self.machines if one.lease.incarnation == lease.incarnation)
+        self.time += 0.01
+        if machine.frozen:
+            self.time += 3.0
+            raise HostUnavailable("It does not answer.")
+        return await machine.host.act(message)
+
+    async def rounds(self, count: int) -> None:
+        """Time goes by, and hosts do what they do then."""
+        for _ in range(count):
+            self.time += 2.0
+            for one in self.machines:
+                if not one.frozen:
+                    await one.host.look()
+
+    def at(self, session: str) -> list[str]:
+        """Who has a session open and may write it."""
+        return [
+            one.lease.host
+            for one in self.machines
+            if session in one.opened and one.opened[session].failure is None
+        ]
+
+
+def run(scene: Callable[[World], Coroutine[None, None, None]]) -> None:
+    asyncio.run(scene(World()))
+
+
+def test_a_session_is_placed_once_and_found_again_by_whoever_asks() -> None:
+    async def scene(world: World) -> None:
+        for name in "abc":
+            await world.machine(name)
+        first, second = world.placement(), world.placement()
+        assert await first.locate("s") is None
+        at = await first.place("s")
+        assert world.at("s") == [at.lease.host]
+        assert await second.place("s") == at
+        assert await second.locate("s") == at
+        assert world.epochs["s"] == 1
+        # New ones begin where least is, and all of many are spread.
+        await world.rounds(1)
+        await first.refresh()
+        assert (await first.place(None)).lease.host != at.lease.host
+        for number in range(60):
+            await first.place(f"s{number}")
+        assert all(len(one.opened) >= 10 for one in world.machines)
+
+    run(scene)
+
+
+def test_what_a_dead_host_had_is_shared_out_by_the_others_and_nothing_is_left_of_it() -> None:
+    async def scene(world: World) -> None:
+        a, b, c = [await world.machine(name) for name in "abc"]
+        for number in range(12):
+            await a.host.open(f"s{number}")
+        await a.open("broken-not")
+        world.store.create(f"open/{a.lease.incarnation}/broken", b"")
+        world.store.create("leases/broken/0000000001", a.lease.incarnation.encode())
+        a.frozen = True
+        await world.rounds(2)
+        assert len(a.opened) == 13
+        assert not b.opened, "it is not taken for dead too early"
+        await world.rounds(3)
+        assert len(b.opened) + len(c.opened) == 13
+        assert b.opened
+        assert c.opened
+        assert [one for one in world.store.content if a.lease.incarnation in one] == [
+            "leases/broken/0000000001"
+        ] or open_at(world.store, a.lease.incarnation) == []
+        # When it thaws it has lost them all, and sends those away that watch them.
+        a.frozen = False
+        await world.rounds(1)
+        assert a.opened == {}
+        assert sorted(map(str, a.away)) == sorted([*(f"s{n}" for n in range(12)), "broken-not"])
+        assert [one.host for one in await world.placement().hosts()] == ["a", "b", "c"]
+        with pytest.raises(Moved):
+            await a.host.give("s1")
+
+    run(scene)
+
+
+def test_a_session_is_moved_when_what_it_does_has_ended_and_whoever_asks_meanwhile_is_led_after_it() -> None:
+    async def scene(world: World) -> None:
+        a, b = [await world.machine(name) for name in "ab"]
+        await a.host.open("s")
+        busy = a.opened["s"].busy = asyncio.Event()
+        placement = world.placement()
+        moving = asyncio.ensure_future(placement.place("s", host="b"))
+        await until(lambda: "s" in a.host.leaving)
+        meanwhile = asyncio.ensure_future(world.placement().place("s"))
+        await asyncio.sleep(0)
+        assert world.at("s") == ["a"]
+        busy.set()
+        at = await moving
+        assert (at.lease.host, at.epoch) == ("b", 2)
+        assert (await meanwhile).lease.host == "b"
+        assert world.at("s") == ["b"]
+        assert a.away == ["s"]
+        assert (await placement.place("s", host="b")).epoch == 2, "it is there already"
+        with pytest.raises(UsageError, match="No host called nowhere"):
+            await placement.place("s", host="nowhere")
+        assert b.away == []
+
+    run(scene)
+
+
+def test_a_host_that_is_drained_passes_all_on_and_takes_no_more() -> None:
+    async def scene(world: World) -> None:
+        a, b, c = [await world.machine(name) for name in "abc"]
+        for number in range(20):
+            await a.host.open(f"s{number}")
+        placement = world.placement()
+        assert await placement.drain("a") == 20
+        assert a.opened == {}
+        assert None in a.away
+        assert len(b.opened) + len(c.opened) == 20
+        assert min(len(b.opened), len(c.opened)) > 2
+        assert all(len(world.at(f"s{number}")) == 1 for number in range(20))
+        assert (await placement.place("new")).lease.host in "bc"
+        with pytest.raises(Moved):
+            await a.host.open("other")
+        await a.host.leave()
+        assert [one.host for one in await placement.hosts()] == ["b", "c"]
+        # The last ones have nobody to pass them on to: they are closed, and wait.
+        await placement.drain("b")
+        await placement.drain("c")
+        assert b.opened == c.opened == {}
+        await placement.refresh()
+        with pytest.raises(NoHost, match="No host is running that takes sessions"):
+            await placement.place(None)
+        d = await world.machine("d")
+        assert (await world.placement().place("s1")).lease == chosen("s1", await placement.hosts())
+        assert set(d.opened) == {"s1"}
+
+    run(scene)
+
+
+def test_while_the_store_is_away_nobody_is_taken_for_dead() -> None:
+    async def scene(world: World) -> None:
+        a, b = [await world.machine(name) for name in "ab"]
+        await a.host.open("s")
+
+        def away(what: str, name: str) -> None:
+            raise StoreUnavailable("The store gave no answer.")
+
+        world.store.before = away
+        await world.rounds(20)
+        world.store.before = lambda what, name: None
+        await b.host.look()
+        await world.rounds(3)
+        assert world.at("s") == ["a"]
+        assert world.epochs["s"] == 1
+
+    run(scene)
