@@ -10,6 +10,7 @@ from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product
 from tests.acceptance.test_browser import connected
 from tests.web.browser import ARGUMENTS, PATIENCE, chromium
+from tests.web.test_accessible_page import flaws
 
 
 def free_port() -> int:
@@ -34,9 +35,11 @@ def astray(product: Product, port: int, page: Page) -> None:
         assert page.evaluate(
             "['composer', 'controls'].every(one => document.querySelector(`[data-role=${one}]`).inert)"
         )
+        assert flaws(page) == []
         form.get_by_role("textbox").fill("wrong")
         form.get_by_role("button", name="Connect").click()
         expect(form.get_by_role("alert")).to_contain_text("does not accept")
+        assert flaws(page) == []
         form.get_by_role("textbox").fill(f"http://127.0.0.1:{port}/?token={token}")
         form.get_by_role("button", name="Connect").click()
         connected(page)

@@ -16,11 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 from websockets.sync.client import ClientConnection
 
 from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product
+from tests.acceptance.test_browser import page_of
 from tests.acceptance.test_clearance import comes, records, serving, tell
 
 FETCH = "```web.fetch\nhttp://docs.test/page\n```"
@@ -29,6 +31,14 @@ CURL = (
     "print(r.urlopen('https://docs.test/page', timeout=90).status)\n```"
 )
 """What the shell's programs do: plain HTTP can't pass a proxy that knows CONNECT alone, so this asks for port 443."""
+
+SHOWN = {
+    "manifest": "allowed with the module",
+    "policy": "allowed by the policy",
+    "always": "allowed by you, always",
+    "session": "allowed by you, for this session",
+    "once": "allowed by you, once",
+}
 
 
 class Web(ThreadingHTTPServer):
@@ -252,3 +262,67 @@ def test_a_page_is_the_same_for_whoever_reads_it_again_in_a_session_that_goes_on
     assert ["as it was at" in one for one in found] == [False, True, True, False, True]
     for one in product.journals():
         assert product.run("replay", str(one), "--verify").status == 0
+
+
+SCOUT = """\
+import socket
+from ext_modules.sdk import Module
+
+module = Module("scout", "Looks.", keywords=["scout"])
+
+@module.function(impact=0, summary="Tell how the proxy answers")
+def reach(target: str) -> str:
+    with socket.create_connection(("127.0.0.1", 3128), 20) as proxy:
+        proxy.sendall(f"CONNECT {target} HTTP/1.1\\r\\n\\r\\n".encode())
+        return proxy.recv(4096).decode().split("\\r\\n")[0]
+"""
+
+
+def test_who_allowed_each_host_is_in_the_journal_and_on_the_page(stage: Stage, tmp_path: Path) -> None:
+    """All ways in one session: with a module's approval, by the policy, always, in this session, once, and not at all."""
+    ways = ("manifest", "policy", "always", "session", "once")
+    folder = tmp_path / "scout"
+    folder.mkdir()
+    (folder / "module.py").write_text(SCOUT, encoding="utf-8")
+    needs = '[needs]\nworkspace = "none"\negress = ["manifest.test:80"]\n'
+    (folder / "module.toml").write_text(
+        f'name = "scout"\nsummary = "Looks."\nversion = "1"\n{needs}', encoding="utf-8"
+    )
+    calls = [
+        "```scout.reach target=manifest.test:80\n```",
+        *(f"```web.fetch\nhttp://{one}.test/page\n```" for one in (*ways[1:], "refused")),
+    ]
+    with web() as server:
+        product = leads(
+            stage.product(stage.endpoint({"/": [*calls, "Over."]})),
+            server,
+            *(f"{one}.test:80" for one in (*ways, "refused")),
+        )
+        (product.data / "policy.toml").write_text(
+            '[scope.default]\nfunctions = ["*"]\n[scope.default.egress]\nweb = ["policy.test"]\n',
+            encoding="utf-8",
+        )
+        for command in (["add", str(folder)], ["approve", "scout"], ["allow", "web", "always.test"]):
+            done = product.run("module", *command)
+            assert done.status == 0, done
+        with serving(product) as served, served.connect() as socket:
+            tell(socket, {"type": "hello", "session": None, "since": 0})
+            tell(socket, {"type": "say", "text": "Look everywhere"})
+            for lasts in ("session", "once"):
+                tell(socket, {"type": "clear", "call": question(socket), "allow": True, "for": lasts})
+            tell(socket, {"type": "clear", "call": question(socket), "allow": False})
+            comes(replied(product), "the answer")
+            with page_of(served) as page:
+                (journal,) = product.journals()
+                page.goto(f"http://127.0.0.1:{served.port}/#{journal.parent.name}")
+                for host, words in SHOWN.items():
+                    expect(page.locator(".dialogue")).to_contain_text(f"{host}.test {words}")
+        assert server.asked == ["/page"] * 4
+    reached = {one.text("host"): one.text("by") for one in hosts(product, "reach")}
+    assert reached == {f"{one}.test": one for one in ways}
+    assert [one.text("lasts") for one in hosts(product, "answer")] == ["session", "", ""]
+    assert [one.fields["allow"] for one in hosts(product, "answer")] == [True, True, False]
+    told = product.run("journal", "tail", str(journal)).stdout
+    for one in ways:
+        assert f"{one}.test, allowed by {one}" in told
+    assert product.run("replay", str(journal), "--verify").status == 0

@@ -13,6 +13,7 @@ from tests.acceptance.product import NO_MODULES, Product
 from tests.acceptance.test_browser import page_of
 from tests.acceptance.test_scenes import served
 from tests.endpoint import Endpoint, Reply, Request
+from tests.web.test_accessible_page import flaws
 
 LONG = "word " * 1500
 
@@ -63,12 +64,16 @@ def test_limits_are_said_and_dealt_with_in_place(stage: Stage) -> None:
             break
         expect(bar).to_contain_text("Token limit reached")
         expect(field).to_be_hidden()
+        assert flaws(page) == []
         waiting = page.locator(".entry.reply").filter(has_text="was not answered")
         expect(page.locator(".entry.reply").last).not_to_contain_text("Last answer")
         count = waiting.count()
-        bar.get_by_role("button", name="Add 60.0k").click()
+        # Who works with the keyboard alone is at the first choice now, and then at the field again.
+        expect(bar.get_by_role("button", name="Add 60.0k")).to_be_focused()
+        page.keyboard.press("Enter")
         expect(field).to_be_visible()
         expect(page.locator(".dialogue")).to_contain_text("You added 60,000 tokens to this session's budget")
+        expect(field).to_be_focused()
         if count:
             expect(last).to_contain_text("Answer")
         field.fill("Question, one more?")
@@ -95,6 +100,7 @@ def compressed_and_begun_anew(endpoint: Endpoint, product: Product) -> None:
         page.keyboard.press("Enter")
         expect(bar).to_contain_text("1.7M of 2.0M tokens used")
         expect(field).to_be_visible()
+        assert flaws(page) == []
         bar.get_by_role("button", name="Compress").click()
         expect(bar.get_by_role("alert")).to_have_text("There is too little history yet to be compressed.")
         # A new session can begin from what was said all the same.

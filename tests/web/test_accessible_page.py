@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import pytest
 from playwright.async_api import Page, expect
+from playwright.sync_api import Page as SyncPage
 
 from iact.core.ports import CatalogueEntry
 from iact.core.session.catalogue import Known
@@ -35,6 +36,12 @@ DRAG: Final = """() => {
     document.body.dispatchEvent(new DragEvent("dragenter", { dataTransfer, bubbles: true, cancelable: true }));
 }"""
 """A file is dragged over the page."""
+
+
+def flaws(page: SyncPage) -> list[str]:
+    """What axe finds in what is shown now, in a browser that a test steers step by step."""
+    page.evaluate(f"{AXE}\n; undefined")
+    return [str(one) for one in page.evaluate(RUN)]
 
 
 async def check(page: Page, view: str) -> None:
@@ -86,6 +93,11 @@ def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dar
             await check(page, "approvals over a dialog")
             await page.keyboard.press("Escape")
             session.append("clearance", "/analyst", op="answer", ask=asked.n, allow=False, by="user")
+            await expect(page.get_by_role("region", name="Approvals")).to_be_hidden()
+            host = session.append("host", op="ask", module="web", host="a.example", port=443, seconds=600)
+            await expect(page.get_by_role("button", name="Approve")).to_be_enabled()
+            await check(page, "a question about a host")
+            session.append("host", op="answer", ask=host.n, allow=False, by="user", lasts="once")
             await expect(page.get_by_role("region", name="Approvals")).to_be_hidden()
             await page.get_by_role("button", name="Replay", exact=True).click()
             await expect(page.locator("[data-role=replay-slider]")).to_be_visible()

@@ -16,6 +16,7 @@ export class BudgetBar {
   #words = el("span");
   #news = el("span", { className: "bad", role: "alert" });
   #busy = false;
+  /** @type {HTMLButtonElement} */ #add;
 
   /**
    * @param {Store} store
@@ -25,7 +26,7 @@ export class BudgetBar {
    */
   constructor(store, request, begin, settings) {
     this.store = store;
-    const add = this.#button(() => t("Add {tokens}", { tokens: tokens(this.#more()) }), () => request("budget", { tokens: this.#more() }));
+    const add = this.#add = this.#button(() => t("Add {tokens}", { tokens: tokens(this.#more()) }), () => request("budget", { tokens: this.#more() }));
     const compress = this.#button(() => t("Compress"), () => request("compress"));
     compress.title = t("A model summarizes what was said so far, so that each answer takes fewer tokens");
     const summary = this.#button(() => t("New session from a summary"), async () => begin((await request("summary")).text));
@@ -51,13 +52,25 @@ export class BudgetBar {
     const most = !past && budget !== undefined && budget.used >= MOST * budget.tokens;
     const over = most && budget.exhausted && this.store.node("/")?.state !== "thinking";
     this.#bar.hidden = !most && !over;
-    part("composer").classList.toggle("exhausted", over);
+    this.#takesPlace(over);
     if (!budget || this.#bar.hidden) return;
     const values = { used: tokens(budget.used), tokens: tokens(budget.tokens) };
     setText(this.#words, over
       ? t("Token limit reached: {used} of {tokens} used. Messages are not answered until there are more.", values)
       : t("{used} of {tokens} tokens used", values));
     this.#bar.dataset.over = String(over);
+  }
+
+  /**
+   * The bar is in the field's place, or no more: where somebody typed they are still, with the keyboard alone, too.
+   * @param {boolean} over
+   */
+  #takesPlace(over) {
+    const composer = part("composer");
+    if (composer.classList.contains("exhausted") === over) return;
+    const here = composer.contains(document.activeElement);
+    composer.classList.toggle("exhausted", over);
+    if (here) (over ? this.#add : part("text")).focus();
   }
 
   /**
@@ -68,14 +81,16 @@ export class BudgetBar {
     const made = el("button", { type: "button" }, label());
     made.addEventListener("click", async () => {
       if (this.#busy) return;
-      this.#busy = made.disabled = true;
+      this.#busy = true;
+      made.ariaDisabled = "true"; // a button that is disabled loses the focus
       setText(this.#news, "");
       try {
         await act();
       } catch (error) {
         setText(this.#news, error instanceof Error ? error.message : String(error));
       } finally {
-        this.#busy = made.disabled = false;
+        this.#busy = false;
+        made.ariaDisabled = null;
       }
     });
     return made;
