@@ -1,9 +1,9 @@
-"""How often something may be done: a token bucket. Pure: time is an argument."""
+"""How often something may be done: token buckets. Pure: time is an argument."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,37 +14,53 @@ class Rate:
     burst: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """How many tokens are left, as of a time in seconds."""
+
+    left: float
+    at: float
+
+    def refilled(self, now: float, *, tokens: float, per: float, most: float) -> Bucket:
+        """The bucket at `now`, if it gains `tokens` in `per` seconds; a clock that went back adds nothing."""
+        gained = max(0.0, now - self.at) * tokens / per
+        return Bucket(min(most, self.left + gained), max(now, self.at))
+
+
 class TokenBucket:
     """Holds up to `burst` tokens and gains `per_second` of them; a call takes one."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
-        self._tokens = float(rate.burst)
-        self._at: float | None = None
+        self._bucket: Bucket | None = None
 
     def take(self, now: float) -> float:
         """0 if a token was taken, else the seconds until there is one."""
         missing = self._missing(now)
         if missing <= 0:
-            self._tokens -= 1
+            self._add(-1)
             return 0.0
         return missing
 
     def reserve(self, now: float) -> float:
         """Take the next token that nobody has taken: the seconds until it is there."""
         missing = self._missing(now)
-        self._tokens -= 1
+        self._add(-1)
         return max(0.0, missing)
 
     def give_back(self) -> None:
         """Whoever took the last token has no use for it."""
-        self._tokens += 1
+        self._add(1)
+
+    def _add(self, tokens: float) -> None:
+        assert self._bucket is not None, "nobody has asked for a token yet"
+        self._bucket = replace(self._bucket, left=self._bucket.left + tokens)
 
     def _missing(self, now: float) -> float:
         """Seconds until there is a token."""
-        if self._at is not None:
-            self._tokens = min(self._rate.burst, self._tokens + (now - self._at) * self._rate.per_second)
-        self._at = now
-        if self._tokens >= 1 - 1e-9:
+        burst, gain = float(self._rate.burst), self._rate.per_second
+        self._bucket = (self._bucket or Bucket(burst, now)).refilled(now, tokens=gain, per=1, most=burst)
+        left = self._bucket.left
+        if left >= 1 - 1e-9:
             return 0.0
-        return (1 - self._tokens) / self._rate.per_second if self._rate.per_second else math.inf
+        return (1 - left) / gain if gain else math.inf

@@ -18,7 +18,7 @@ from typing import Final, Literal, NoReturn
 
 from iact.core.errors import IactError
 from iact.core.gate.grant import Grant
-from iact.core.gate.policy import Policy, Rate, Require
+from iact.core.gate.policy import CallRate, Policy, Require
 from iact.core.gate.provenance import USER, Labels, Provenance
 from iact.core.gate.rules import host_allowed, texts_of
 from iact.core.gate.wording import identifiers, wrote
@@ -149,7 +149,7 @@ def consider(
     arguments: Mapping[str, JSON],
     provenance: Provenance,
     known: Mapping[str, frozenset[str]] | None = None,
-    over: Rate | None = None,
+    over: CallRate | None = None,
     clearance: bool = False,
     held: bool = False,
 ) -> Ticket | Denial | Question:

@@ -61,7 +61,7 @@ class EffectRule:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Rate:
+class CallRate:
     """At most `calls` in any `per` seconds on average, with bursts of `calls`."""
 
     function: str
@@ -86,7 +86,7 @@ class Policy:
     trusted: frozenset[str] = frozenset()
     requires: frozenset[Require] = frozenset()
     impacts: frozenset[ImpactRule] = frozenset()
-    rates: frozenset[Rate] = frozenset()
+    rates: frozenset[CallRate] = frozenset()
     clearance: frozenset[str] = frozenset()
     readers: frozenset[str] = frozenset()
     sets: frozenset[tuple[str, str]] = frozenset()
@@ -101,7 +101,9 @@ class Policy:
     _impacts: dict[str, tuple[ImpactRule, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _rates: dict[str, tuple[Rate, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _rates: dict[str, tuple[CallRate, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @functools.cached_property
     def known(self) -> Mapping[str, frozenset[str]]:
@@ -161,14 +163,14 @@ class Policy:
             self._impacts[function] = _matching(self.impacts, function)
         return self._impacts[function]
 
-    def rates_of(self, function: str) -> tuple[Rate, ...]:
+    def rates_of(self, function: str) -> tuple[CallRate, ...]:
         """The rates that a call of `function` counts for."""
         if function not in self._rates:
             self._rates[function] = _matching(self.rates, function)
         return self._rates[function]
 
 
-_Rule = TypeVar("_Rule", Require, ImpactRule, Rate)
+_Rule = TypeVar("_Rule", Require, ImpactRule, CallRate)
 
 
 def _matching(rules: Iterable[_Rule], function: str) -> tuple[_Rule, ...]:

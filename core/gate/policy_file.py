@@ -59,11 +59,11 @@ from iact.core.gate.hosts import host_rule, lists_of, rules_of
 from iact.core.gate.level import NAMED, level
 from iact.core.gate.policy import (
     OPEN,
+    CallRate,
     EffectRule,
     ImpactRule,
     Otherwise,
     Policy,
-    Rate,
     Require,
     RuleKind,
     merged,
@@ -154,7 +154,7 @@ class _Scope(_Strict):
             frozenset(self.trusted),
             frozenset(Require(**one.model_dump()) for one in self.require),
             frozenset(ImpactRule(**one.model_dump()) for one in self.impact),
-            frozenset(Rate(**one.model_dump()) for one in self.rate),
+            frozenset(CallRate(**one.model_dump()) for one in self.rate),
             frozenset(self.clearance),
             frozenset(self.readers),
             frozenset((name, value) for name, values in sets.items() for value in values),

@@ -19,18 +19,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from iact.core.characters import HIDDEN
 from iact.core.errors import ModuleFault
+from iact.core.language.actions import CORE_ACTIONS
 from iact.core.modules.schema import check_schema, clean
 from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 PROTOCOL: Final = 1
 LARGEST_MANIFEST: Final = 1 << 20
-# fmt: off
-CORE_ACTIONS: Final = frozenset((
-    "CALL", "CALL_ASYNC", "WAIT", "QUERY", "PLAN", "VAR",
-    "SHOW", "COMPRESS", "REMEMBER", "RECALL", "LOAD", "DEPLOY",
-))
-# fmt: on
 
 
 def _one_line(text: str) -> str:

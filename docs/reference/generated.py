@@ -1,24 +1,24 @@
 """Writes the reference pages beside itself, from the program: python -m docs.reference.generated
 
-`commands.md` from the command line's parser, `settings.md` from the settings, `actions.md` from the core
+`commands.md` from the command line, `settings.md` from the settings, `actions.md` from the core
 actions, `wire.md` from the messages of the websocket, `protocol.md` from the protobuf file.
 """
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, get_args, get_origin
 
+import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import iact.settings
-from iact.cli import build_parser
+from iact.cli import program
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec
 from iact.web import commands as wire_commands
 from iact.web import messages
@@ -41,47 +41,44 @@ def _page(title: str, source: str, *parts: str) -> str:
 
 def commands() -> str:
     """Every command with its options."""
-    intro = "Every command takes `--data DIR` (where sessions are stored) and `--debug` (show tracebacks)."
-    return _page("Commands", "iact/cli/", intro, *_commands(build_parser(), "iact"))
+    intro = (
+        "Every command takes `--data DIR` (where sessions are stored) and `--debug` (show tracebacks). Those that take "
+        "`--json` then print JSON. `iact completion bash`, `zsh` or `fish` prints a script that completes all of this."
+    )
+    return _page(
+        "Commands", "iact/cli/", intro, *_commands(program, click.Context(program, info_name="iact"))
+    )
 
 
-def _commands(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
-    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not inner:
-        yield _command(parser, name)
-    for action in inner:
-        helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
-        for each, sub in action.choices.items():
-            sub.description = sub.description or helps.get(each)
-            yield from _commands(sub, f"{name} {each}")
+def _commands(group: click.Group, context: click.Context) -> Iterator[str]:
+    for name, one in group.commands.items():
+        inner = click.Context(one, info_name=name, parent=context)
+        if isinstance(one, click.Group):
+            yield from _commands(one, inner)
+        else:
+            yield _command(one, inner)
 
 
-def _command(parser: argparse.ArgumentParser, name: str) -> str:
-    shown = [
-        action for action in parser._actions if not {"-h", "--data", "--debug"} & set(action.option_strings)
-    ]
-    words = [_usage(action) for action in shown]
-    lines = [f"## {name}", "", f"`{' '.join((name, *words))}`", ""]
-    if parser.description:
-        lines += [parser.description, ""]
-    told = [action for action in shown if action.help]
-    lines += [f"- `{_usage(action).strip('[]')}`: {_help(action)}" for action in told]
+def _command(command: click.Command, context: click.Context) -> str:
+    shown = [one for one in command.params if one.name not in ("data", "debug")]
+    shown.sort(key=lambda one: isinstance(one, click.Option))
+    words = [_usage(one, context) for one in shown]
+    told = inspect.cleandoc(command.help or "")
+    lines = [f"## {context.command_path}", "", f"`{' '.join((context.command_path, *words))}`", "", told, ""]
+    described = [one for one in shown if isinstance(one, click.Option) and one.help and one.name != "as_json"]
+    lines += [f"- `{_usage(one, context).strip('[]')}`: {one.help}" for one in described]
     return "\n".join(lines).rstrip()
 
 
-def _usage(action: argparse.Action) -> str:
-    value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
-    shown = value if isinstance(value, str) else " ".join(value)
-    if not action.option_strings:
-        shown = shown.upper() if action.metavar is None and not action.choices else shown
-        return f"[{shown} …]" if action.nargs == "*" else f"[{shown}]" if action.nargs == "?" else shown
-    option = action.option_strings[-1]
-    text = option if action.nargs == 0 else f"{option} {shown}"
-    return text if action.required else f"[{text}]"
-
-
-def _help(action: argparse.Action) -> str:
-    return (action.help or "") % {"default": action.default, "prog": "iact"}
+def _usage(one: click.Parameter, context: click.Context) -> str:
+    if not isinstance(one, click.Option):
+        return one.make_metavar(context)
+    choices = "|".join(one.type.choices) if isinstance(one.type, click.Choice) else ""
+    value = "" if one.is_flag else f" {one.metavar or choices or (one.name or '').upper()}"
+    text = f"{one.opts[-1]}{value}"
+    if one.multiple:
+        return f"[{text}]..."
+    return text if one.required else f"[{text}]"
 
 
 # --- settings ---------------------------------------------------------------------------------------

@@ -158,7 +158,8 @@ def _python(paths: Iterator[Path]) -> Mapping[str, str]:
         if _among(path, _FOR_OTHERS):
             continue
         phrases = _among(path, _PHRASES)
-        for text in _literals(ast.parse(path.read_text(encoding="utf-8"))):
+        commands = _among(path, ("iact/cli",))
+        for text in _literals(ast.parse(path.read_text(encoding="utf-8")), commands=commands):
             for one in _texts_of(text) if "<" in text and phrases else (text,):
                 said = one.strip()
                 if not _WORD.search(_VALUE.sub("", said)):
@@ -169,11 +170,16 @@ def _python(paths: Iterator[Path]) -> Mapping[str, str]:
     return found
 
 
-def _literals(tree: ast.Module) -> Iterator[str]:
-    """Every text that a file says; values in it have a name in braces. Docstrings, logs and long lists are none."""
+def _literals(tree: ast.Module, *, commands: bool = False) -> Iterator[str]:
+    """Every text that a file says; values in it have a name in braces. Docstrings, logs and long lists are none.
+
+    `commands`: the docstring of a decorated function is the help of a command.
+    """
     unsaid: set[ast.AST] = set()
     for node in ast.walk(tree):
         match node:
+            case ast.FunctionDef(decorator_list=[_, *_], body=[ast.Expr(), *_]) if commands:
+                yield " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
             case ast.Expr(value=value):
                 unsaid.add(value)
             case ast.JoinedStr(values=values):

@@ -1,34 +1,61 @@
-"""The command line: one parser, one function per command, errors as one line on stderr.
+"""The command line: one function per command, errors as one line on stderr.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 a plan that came back partial.
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
 import signal
 import sys
 from collections.abc import Sequence
 
+import click
+
 from iact import terminal
-from iact.cli.options import Command
-from iact.cli.parser import build_parser
+from iact.cli.options import Chosen
+from iact.cli.program import program
 from iact.core.errors import IactError, UsageError, lone
 
-__all__ = ["build_parser", "main"]
+__all__ = ["main", "parse", "program"]
+
+
+def parse(arguments: Sequence[str] | None = None) -> Chosen | int:
+    """What a command line asks for; the exit status where it was only about help or completion.
+
+    Raises:
+        click.UsageError: it can't be read.
+    """
+    chosen: Chosen | int = program.main(arguments, prog_name="iact", standalone_mode=False)
+    return chosen
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit status."""
+    """Run one command; returns the exit status."""
     with terminal.clean():
-        parser = build_parser()
-        chosen = parser.parse_args(arguments)
-    with terminal.clean(json=getattr(chosen, "json", False)):
+        try:
+            chosen = parse(arguments)
+        except click.UsageError as error:
+            print(_wrong(error), file=sys.stderr)
+            return 2
+        except click.Abort:
+            return 130
+    if isinstance(chosen, int):
+        return chosen
+    with terminal.clean(json=chosen.as_json):
         return _run(chosen)
 
 
-def _run(chosen: argparse.Namespace) -> int:
+def _wrong(error: click.UsageError) -> str:
+    """What is wrong with a command line, and where to read how it is written."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error.format_message()
+    said = error.format_message().strip()
+    said = said if said.endswith((".", "?")) else f"{said}."
+    return f"iact: {said} See: {error.ctx.command_path if error.ctx else 'iact'} --help"
+
+
+def _run(chosen: Chosen) -> int:
     # A shell that starts us in the background has us ignore SIGINT; whoever sends one all the same means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     from iact.settings import load  # only now: neither help nor completion needs it
@@ -38,9 +65,8 @@ def _run(chosen: argparse.Namespace) -> int:
         logging.basicConfig(
             level=settings.log.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
         )
-        command: Command = chosen.command
         try:
-            return command(chosen, settings)
+            return chosen.run(settings)
         except BaseExceptionGroup as group:
             raise lone(group) from group
     except KeyboardInterrupt:

@@ -1,49 +1,57 @@
-"""The options of `iact gate …`."""
+"""`iact gate …`."""
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from iact.cli.options import INTENTS, Commands
+import click
+
+from iact.cli import options
+from iact.cli.options import Group
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
 
-def add_gate(commands: Commands) -> None:
-    """Add the group `gate`."""
-    gate = commands.group("gate", "Explain why calls are allowed or denied.")
-    one = commands.add("explain", _explain, "Explain the decision about the call at record N.", gate)
-    one.add_argument("journal", metavar="JOURNAL")
-    one.add_argument("n", type=int, metavar="N")
-    one.add_argument("--json", action="store_true")
-    one = commands.add("test", _test, "Say whether a call would be allowed, without making it.", gate)
-    one.add_argument("function", metavar="FUNCTION")
-    one.add_argument("given", nargs="*", metavar="key=value")
-    one.add_argument("--body", metavar="TEXT")
-    one.add_argument("--workspace", choices=("scratch", "live"), default="scratch")
-    one.add_argument("--scope", metavar="NAME", default="default")
-    one.add_argument("--intent", metavar="0|1|2", default="1", help=INTENTS)
-    one.add_argument("--json", action="store_true")
+@click.group(cls=Group)
+def gate() -> None:
+    """Explain why calls are allowed or denied."""
 
 
-def _explain(chosen: argparse.Namespace, settings: Settings) -> int:
+@gate.command()
+@options.journal
+@click.argument("n", type=int)
+@options.as_json
+def explain(settings: Settings, *, journal: str, n: int, as_json: bool) -> int:
+    """Explain the decision about the call at record N."""
     from iact.commands import gate, journals
 
-    return gate.explain(journals.find(settings, chosen.journal), chosen.n, as_json=chosen.json)
+    return gate.explain(journals.find(settings, journal), n, as_json=as_json)
 
 
-def _test(chosen: argparse.Namespace, settings: Settings) -> int:
+@gate.command()
+@click.argument("function")
+@click.argument("given", nargs=-1, metavar="[key=value]...")
+@click.option("--body", metavar="TEXT", help="the call's body")
+@click.option("--workspace", type=click.Choice(("scratch", "live")), default="scratch")
+@options.scope
+@options.intent("1")
+@options.as_json
+def test(
+    settings: Settings,
+    *,
+    function: str,
+    given: tuple[str, ...],
+    body: str | None,
+    workspace: Literal["scratch", "live"],
+    scope: str,
+    intent: str,
+    as_json: bool,
+) -> int:
+    """Say whether a call would be allowed, without making it."""
     from iact.commands import gate
 
     return gate.test(
-        settings,
-        chosen.function,
-        chosen.given,
-        body=chosen.body,
-        workspace=chosen.workspace,
-        scope=chosen.scope,
-        intent=chosen.intent,
-        as_json=chosen.json,
-    )
+        settings, function, given,
+        body=body, workspace=workspace, scope=scope, intent=intent, as_json=as_json,
+    )  # fmt: skip

@@ -1,58 +1,65 @@
-"""The options of `iact memory …`."""
+"""`iact memory …`."""
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
-from iact.cli.options import Commands
+import click
+
+from iact.cli import options
+from iact.cli.options import Group
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
 
-def add_memory(commands: Commands) -> None:
-    """Add the group `memory`."""
-    memory = commands.group("memory", "Search and change what agents remember.")
-    one = commands.add("search", _search, "Search memory, best first.", memory)
-    one.add_argument("query", metavar="QUERY")
-    one.add_argument("--limit", type=int, default=20, metavar="N")
-    one.add_argument("--json", action="store_true")
-    one = commands.add("show", _show, "Show one memory with its history.", memory)
-    one.add_argument("id", metavar="ID")
-    one = commands.add("forget", _forget, "Forget memories, for good.", memory)
-    one.add_argument("ids", nargs="+", metavar="ID")
-    one = commands.add("edit", _edit, "Change the text of a memory, for good.", memory)
-    one.add_argument("id", metavar="ID")
-    one.add_argument("text", metavar="TEXT")
-    commands.add("rebuild", _rebuild, "Rebuild the memory store from the journals.", memory)
+@click.group(cls=Group)
+def memory() -> None:
+    """Search and change what agents remember."""
 
 
-def _search(chosen: argparse.Namespace, settings: Settings) -> int:
+@memory.command()
+@click.argument("query")
+@click.option("--limit", type=int, default=20, metavar="N", help="at most so many (20)")
+@options.as_json
+def search(settings: Settings, *, query: str, limit: int, as_json: bool) -> int:
+    """Search memory, best first."""
     from iact.commands import memory
 
-    return memory.search(settings, chosen.query, limit=chosen.limit, as_json=chosen.json)
+    return memory.search(settings, query, limit=limit, as_json=as_json)
 
 
-def _show(chosen: argparse.Namespace, settings: Settings) -> int:
+@memory.command()
+@click.argument("identity", metavar="ID")
+def show(settings: Settings, *, identity: str) -> int:
+    """Show one memory with its history."""
     from iact.commands import memory
 
-    return memory.show(settings, chosen.id)
+    return memory.show(settings, identity)
 
 
-def _forget(chosen: argparse.Namespace, settings: Settings) -> int:
+@memory.command()
+@click.argument("identities", metavar="ID...", nargs=-1, required=True)
+def forget(settings: Settings, *, identities: tuple[str, ...]) -> int:
+    """Forget memories, for good."""
     from iact.commands import memory
 
-    return memory.forget(settings, chosen.ids)
+    return memory.forget(settings, identities)
 
 
-def _edit(chosen: argparse.Namespace, settings: Settings) -> int:
+@memory.command()
+@click.argument("identity", metavar="ID")
+@click.argument("text")
+def edit(settings: Settings, *, identity: str, text: str) -> int:
+    """Change the text of a memory, for good."""
     from iact.commands import memory
 
-    return memory.edit(settings, chosen.id, chosen.text)
+    return memory.edit(settings, identity, text)
 
 
-def _rebuild(chosen: argparse.Namespace, settings: Settings) -> int:
+@memory.command()
+def rebuild(settings: Settings) -> int:
+    """Rebuild the memory store from the journals."""
     from iact.commands import memory
 
     return memory.rebuild(settings)

@@ -1,184 +1,146 @@
-"""The options of commands about modules, their secrets, and the files that they work on."""
+"""`iact module …` and `iact secret …`."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iact.cli.options import Commands
-from iact.cli.reviews import add_reviews
+import click
+
+from iact.cli import options
+from iact.cli.options import Group
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
 
-def add_modules(commands: Commands) -> None:
-    """Add the groups `module`, `secret` and `workspace`."""
-    _add_secrets(commands)
-    module = commands.group("module", "List, add, approve and check modules.")
-    one = commands.add("list", _modules, "List the modules and their functions.", module)
-    one.add_argument("--json", action="store_true")
-
-    one = commands.add(
-        "add",
-        _module_add,
-        "Add a module: a folder with a module.toml, a .py file, or an image of the engine's.",
-        module,
-    )
-    one.add_argument("source", metavar="PATH-or-IMAGE")
-    one.add_argument("--json", action="store_true")
-    one = commands.add("remove", _module_remove, "Take a module out of the catalogue.", module)
-    one.add_argument("name", metavar="NAME")
-    one = commands.add("describe", _module_describe, "Show what a module offers and what it needs.", module)
-    one.add_argument("name", metavar="NAME")
-    one.add_argument("--json", action="store_true")
-    one = commands.add(
-        "approve",
-        _module_approve,
-        "Approve a module: trust what it declares, and grant what it needs.",
-        module,
-    )
-    one.add_argument("name", metavar="NAME")
-    one.add_argument("functions", nargs="*", metavar="FUNCTION", help="only these (default: all of it)")
-    one.add_argument("--digest", default="", help="only if the module's digest begins so")
-    one.add_argument("--json", action="store_true")
-
-    one = commands.add("allow", _module_allow, "Let a module reach hosts on the network.", module)
-    one.add_argument("name", metavar="NAME")
-    one.add_argument(
-        "hosts",
-        nargs="+",
-        metavar="HOST",
-        help="docs.python.org (ports 80 and 443), *.debian.org, host:port, or * for every public host",
-    )
-    one.add_argument("--session", metavar="ID", default="", help="in this session only (default: in all)")
-    one.add_argument("--remove", action="store_true", help="take it back")
-    one.add_argument("--json", action="store_true")
-    one = commands.add("hosts", _module_hosts, "List the hosts that modules may reach.", module)
-    one.add_argument("name", metavar="NAME", nargs="?", default="", help="of this module (default: of all)")
-    one.add_argument("--session", metavar="ID", default="", help="with those that this session may reach")
-    one.add_argument("--json", action="store_true")
-
-    one = commands.add("check", _module_check, "Check that a module keeps to the protocol.", module)
-    one.add_argument("path", metavar="PATH", type=Path)
-    one.add_argument(
-        "--backend",
-        choices=("docker", "bubblewrap", "all"),
-        default="",
-        help="where (default: as set; all: every one that is there)",
-    )
-    one.add_argument("--here", action="store_true", help="without a sandbox")
-    one.add_argument("--json", action="store_true")
-
-    workspace = commands.group(
-        "workspace",
-        "The files of a session: their versions, and changes that wait to be applied to your directory.",
-    )
-    add_reviews(commands, workspace)
-    one = commands.add("log", _workspace_log, "List the versions of a session's files.", workspace)
-    one.add_argument("--session", metavar="ID", required=True)
-    one.add_argument("--json", action="store_true")
-    one = commands.add(
-        "restore", _workspace_restore, "Restore the files of a session to a version.", workspace
-    )
-    one.add_argument("--session", metavar="ID", required=True)
-    one.add_argument("version", metavar="VERSION", help="the beginning of its id, or a record's number")
-    one.add_argument("--json", action="store_true")
+@click.group(cls=Group)
+def secret() -> None:
+    """Manage the secrets that modules are given."""
 
 
-def _add_secrets(commands: Commands) -> None:
-    secret = commands.group("secret", "Manage the secrets that modules are given.")
-    one = commands.add(
-        "set", _secret_set, "Store a secret; its value is asked for, or read from standard input.", secret
-    )
-    one.add_argument("name", metavar="NAME")
-    one = commands.add("list", _secret_list, "List the names of the secrets.", secret)
-    one.add_argument("--json", action="store_true")
-    one = commands.add("remove", _secret_remove, "Remove a secret.", secret)
-    one.add_argument("name", metavar="NAME")
-
-
-def _secret_set(chosen: argparse.Namespace, settings: Settings) -> int:
+@secret.command("set")
+@click.argument("name")
+def set_secret(settings: Settings, *, name: str) -> int:
+    """Store a secret; its value is asked for, or read from standard input."""
     from iact.commands import secret
 
-    return secret.store(settings, chosen.name)
+    return secret.store(settings, name)
 
 
-def _secret_list(chosen: argparse.Namespace, settings: Settings) -> int:
+@secret.command("list")
+@options.as_json
+def list_secrets(settings: Settings, *, as_json: bool) -> int:
+    """List the names of the secrets."""
     from iact.commands import secret
 
-    return secret.names(settings, as_json=chosen.json)
+    return secret.names(settings, as_json=as_json)
 
 
-def _secret_remove(chosen: argparse.Namespace, settings: Settings) -> int:
+@secret.command("remove")
+@click.argument("name")
+def remove_secret(settings: Settings, *, name: str) -> int:
+    """Remove a secret."""
     from iact.commands import secret
 
-    return secret.remove(settings, chosen.name)
+    return secret.remove(settings, name)
 
 
-def _modules(chosen: argparse.Namespace, settings: Settings) -> int:
+@click.group(cls=Group)
+def module() -> None:
+    """List, add, approve and check modules."""
+
+
+@module.command("list")
+@options.as_json
+def list_modules(settings: Settings, *, as_json: bool) -> int:
+    """List the modules and their functions."""
     from iact.commands import catalogue
 
-    return catalogue.list_modules(settings, as_json=chosen.json)
+    return catalogue.list_modules(settings, as_json=as_json)
 
 
-def _module_add(chosen: argparse.Namespace, settings: Settings) -> int:
+@module.command()
+@click.argument("source", metavar="PATH-or-IMAGE")
+@options.as_json
+def add(settings: Settings, *, source: str, as_json: bool) -> int:
+    """Add a module: a folder with a module.toml, a .py file, or an image of the engine's."""
     from iact.commands import catalogue
 
-    return catalogue.add_module(settings, chosen.source, as_json=chosen.json)
+    return catalogue.add_module(settings, source, as_json=as_json)
 
 
-def _module_remove(chosen: argparse.Namespace, settings: Settings) -> int:
+@module.command()
+@click.argument("name")
+def remove(settings: Settings, *, name: str) -> int:
+    """Take a module out of the catalogue."""
     from iact.commands import catalogue
 
-    return catalogue.remove_module(settings, chosen.name)
+    return catalogue.remove_module(settings, name)
 
 
-def _module_describe(chosen: argparse.Namespace, settings: Settings) -> int:
+@module.command()
+@click.argument("name")
+@options.as_json
+def describe(settings: Settings, *, name: str, as_json: bool) -> int:
+    """Show what a module offers and what it needs."""
     from iact.commands import catalogue
 
-    return catalogue.describe_module(settings, chosen.name, as_json=chosen.json)
+    return catalogue.describe_module(settings, name, as_json=as_json)
 
 
-def _module_approve(chosen: argparse.Namespace, settings: Settings) -> int:
+@module.command()
+@click.argument("name")
+@click.argument("functions", metavar="[FUNCTION]...", nargs=-1)
+@click.option("--digest", metavar="DIGEST", default="", help="only if the module's digest begins so")
+@options.as_json
+def approve(settings: Settings, *, name: str, functions: tuple[str, ...], digest: str, as_json: bool) -> int:
+    """Approve a module, or some of its functions: trust what it declares, and grant what it needs."""
     from iact.commands import catalogue
 
-    return catalogue.approve_module(
-        settings, chosen.name, chosen.functions, digest=chosen.digest, as_json=chosen.json
-    )
+    return catalogue.approve_module(settings, name, functions, digest=digest, as_json=as_json)
 
 
-def _module_allow(chosen: argparse.Namespace, settings: Settings) -> int:
+@module.command()
+@click.argument("name")
+@click.argument("hosts", metavar="HOST...", nargs=-1, required=True)
+@click.option("--session", metavar="ID", default="", help="in this session only (default: in all)")
+@click.option("--remove", is_flag=True, help="take it back")
+@options.as_json
+def allow(
+    settings: Settings, *, name: str, hosts: tuple[str, ...], session: str, remove: bool, as_json: bool
+) -> int:
+    """Let a module reach hosts on the network.
+
+    HOST is docs.python.org (ports 80 and 443), *.debian.org, host:port, or * for every public host.
+    """
+    from iact.commands import hosts as commands
+
+    return commands.allow(settings, name, hosts, session=session, remove=remove, as_json=as_json)
+
+
+@module.command()
+@click.argument("name", required=False, default="")
+@click.option("--session", metavar="ID", default="", help="with those that this session may reach")
+@options.as_json
+def hosts(settings: Settings, *, name: str, session: str, as_json: bool) -> int:
+    """List the hosts that a module may reach (default: all modules)."""
     from iact.commands import hosts
 
-    return hosts.allow(
-        settings, chosen.name, chosen.hosts,
-        session=chosen.session, remove=chosen.remove, as_json=chosen.json,
-    )  # fmt: skip
+    return hosts.show(settings, name, session=session, as_json=as_json)
 
 
-def _module_hosts(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact.commands import hosts
-
-    return hosts.show(settings, chosen.name, session=chosen.session, as_json=chosen.json)
-
-
-def _workspace_log(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact.commands import workspace
-
-    return workspace.log(settings, chosen.session, as_json=chosen.json)
-
-
-def _workspace_restore(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact.commands import workspace
-
-    return workspace.restore(settings, chosen.session, chosen.version, as_json=chosen.json)
-
-
-def _module_check(chosen: argparse.Namespace, settings: Settings) -> int:
+@module.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--backend",
+    type=click.Choice(("docker", "bubblewrap", "all")),
+    help="where (default: as set; all: every one that is there)",
+)
+@click.option("--here", is_flag=True, help="without a sandbox")
+@options.as_json
+def check(settings: Settings, *, path: Path, backend: str | None, here: bool, as_json: bool) -> int:
+    """Check that a module keeps to the protocol."""
     from iact.commands import check
 
-    return check.check_module(
-        chosen.path, settings, backend=chosen.backend, here=chosen.here, as_json=chosen.json
-    )
+    return check.check_module(path, settings, backend=backend or "", here=here, as_json=as_json)

@@ -1,64 +1,157 @@
-"""What the parts of the command line share: how a command is added, and the words of common options."""
+"""What the commands share: how one is declared, and the options that many have.
+
+A command is one function, decorated with its options by click; its docstring is its help, and what does the work is
+imported where the function runs, so that help and completion need nothing of it. Parsing and running are apart: a line
+is parsed into a `Chosen`, which `iact.cli.main` runs once it knows how the output is to be cleaned.
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import click
 
 from iact.core.errors import UsageError
+from iact.core.records.ways import PLAN_WAYS, WAYS
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
-Command: TypeAlias = "Callable[[argparse.Namespace, Settings], int]"
-"""What carries a command out; gives the exit status."""
 
-Group: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A command with its options, ready to run."""
+
+    function: Callable[..., int]
+    options: Mapping[str, object]
+    data: str | None
+    debug: bool
+
+    def run(self, settings: Settings) -> int:
+        """Run it; the exit status."""
+        return self.function(settings, **self.options)
+
+    @property
+    def as_json(self) -> bool:
+        """Whether it prints JSON."""
+        return bool(self.options.get("as_json"))
+
+
+class Command(click.Command):
+    """A command whose function takes the settings and then its own options, and returns the exit status."""
+
+    def __init__(
+        self,
+        name: str | None,
+        *,
+        callback: Callable[..., int] | None = None,
+        params: list[click.Parameter] | None = None,
+        help: str | None = None,
+    ) -> None:
+        common = [
+            click.Option(["--data"], metavar="DIR", help="where sessions are stored (or IACT_DATA)"),
+            click.Option(["--debug"], is_flag=True, help="show tracebacks"),
+        ]
+        super().__init__(name, callback=callback, params=[*(params or ()), *common], help=help)
+
+    def invoke(self, ctx: click.Context) -> Chosen:
+        """Take the options; nothing runs here."""
+        assert self.callback is not None
+        given = dict(ctx.params)
+        data, debug = given.pop("data"), given.pop("debug")
+        return Chosen(self.callback, given, data, debug)
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Its first paragraph, whole."""
+        return _first(self)
+
+
+class Group(click.Group):
+    """A group such as `iact journal …`; its commands are listed in the order in which they are written."""
+
+    command_class = Command
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Its first paragraph, whole."""
+        return _first(self)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return list(self.commands)
+
+
+def _first(one: click.Command) -> str:
+    return " ".join((one.help or "").partition("\n\n")[0].split())
+
+
+command: Final = partial(click.command, cls=Command)
+"""Decorates the function of a command at the top."""
+
+as_json: Final = click.option("--json", "as_json", is_flag=True, help="print JSON")
+journal: Final = click.argument("journal")
+session: Final = click.option("--session", metavar="ID", required=True)
+agent: Final = click.option("--agent", metavar="PATH", default="/", help="which agent (default: the root)")
+at: Final = click.option("--at", type=int, metavar="N", help="as it was after record N")
 
 SCOPE: Final = "what new sessions may use: a scope of the policy file, or several with + between"
-INTENTS: Final = (
-    "0 observe, 1 operate (default), 2 override; a number between, or a level's name in the policy"
+scope: Final = click.option("--scope", metavar="NAME", default="default", help=SCOPE)
+
+
+def intent(default: str | None) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The option `--intent`; None: a session that exists keeps its own."""
+    levels = "0 observe, 1 operate (default), 2 override; a number between, or a level's name in the policy"
+    return click.option("--intent", metavar="0|1|2", default=default, help=levels)
+
+
+mode: Final = click.option(
+    "--mode",
+    type=click.Choice(WAYS),
+    default="dialogue",
+    help="how the message is worked on: in a dialogue, or as the goal of a plan; auto chooses",
+)
+plan_first: Final = click.option(
+    "--plan-first", is_flag=True, help="the plan is written, and waits for a person before it begins"
+)
+plan_mode: Final = click.option(
+    "--mode",
+    type=click.Choice(PLAN_WAYS),
+    default="static",
+    help="after which events a model judges it (static: never)",
 )
 
-WAY: Final = "how the message is worked on: in a dialogue, or as the goal of a plan; auto chooses"
-PLAN_FIRST: Final = "the plan is written, and waits for a person before it begins"
+
+class Count(click.ParamType[int]):
+    """A whole number from `least` to `most`, in plain digits."""
+
+    name = "count"
+
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self.least = least
+        self.most = most
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it."""
+        text = str(value)
+        number = int(text) if text.isascii() and text.isdigit() else -1
+        if number < self.least or (self.most is not None and number > self.most):
+            wanted = "of 0 or more" if self.most is None else f"from {self.least} to {self.most}"
+            self.fail(f"{text!r} is not a number {wanted}.", param, ctx)
+        return number
 
 
-class Commands:
-    """The commands of `parser`, in the order in which they are added."""
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._common = argparse.ArgumentParser(add_help=False)
-        self._common.add_argument("--data", metavar="DIR", help="where sessions are stored (or IACT_DATA)")
-        self._common.add_argument("--debug", action="store_true", help="show tracebacks")
-        self._top = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def add(
-        self, name: str, command: Command, text: str, within: Group | None = None
-    ) -> argparse.ArgumentParser:
-        """Add a command, at the top or `within` a group; what is given back takes its options."""
-        made = (within or self._top).add_parser(name, help=text, description=text, parents=[self._common])
-        made.set_defaults(command=command)
-        return made
-
-    def group(self, name: str, text: str) -> Group:
-        """Add a group, such as `iact journal …`."""
-        return self._top.add_parser(name, help=text, description=text).add_subparsers(
-            required=True, metavar="WHAT"
-        )
-
-
-def count(text: str) -> int:
-    """A number that is not negative, for an option.
+def one_of(**given: object) -> None:
+    """Refuse options that exclude each other.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        UsageError: more than one of them is given.
     """
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no count")
-    return int(text)
+    chosen = [f"--{name}" for name, value in given.items() if value not in (None, False)]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(chosen)} can't be given together. Leave out all but one.")
 
 
 def message(given: str, what: str = "message") -> str:

@@ -1,164 +1,178 @@
-"""The options of `iact plan …`; what the commands do is in `iact.commands.plans`, loaded only where one of them runs."""
+"""`iact plan …`."""
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING, Final
 
-from iact.cli.options import INTENTS, SCOPE, Command, Commands, Group, count
-from iact.core.records.ways import PLAN_WAYS
+import click
+
+from iact.cli import options
+from iact.cli.options import Count, Group
 
 if TYPE_CHECKING:
+    from iact.core.records.ways import PlanWay
     from iact.settings import Settings
 
-_FILE: Final = "the plan; - reads it from standard input"
+_agent: Final = click.option("--agent", metavar="PATH", required=True, help="the plan")
+_few: Final = Count(1, 100)
 
 
-def add_plans(commands: Commands) -> None:
-    """Add the group `plan`."""
-    plan = commands.group("plan", "Run, check, draw and change plans.")
-    what = "Run a plan from a JSON or YAML file, whose steps run as written; or from a goal, for which a planner model writes the steps."
-    _running(commands.add("run", _run, what, plan))
-    _options(
-        commands.add("check", _check, "Check whether a plan can run, and say what is wrong if not.", plan)
-    )
-    one = commands.add("graph", _graph, "Draw a plan, or the plans of a session with their states.", plan)
-    one.add_argument("file", metavar="FILE", help="a plan, a journal, or the id of a session")
-    one.add_argument("--json", action="store_true")
-    what = "Show what would run in which order, and what could stop it."
-    _options(commands.add("explain", _explain, what, plan), intent=True)
-    one = commands.add("templates", _templates, "List the plans that you kept.", plan)
-    one.add_argument("--json", action="store_true")
-    _of_a_session(commands, plan)
+@click.group(cls=Group)
+def plan() -> None:
+    """Run, check, draw and change plans.
+
+    FILE is a plan in JSON or YAML; - reads it from standard input.
+    """
 
 
-def _of_a_session(commands: Commands, plan: Group) -> None:
-    """The commands about a plan of a session that the server runs."""
+@plan.command()
+@click.argument("file", required=False)
+@click.option("--from", "template", metavar="NAME", help="instead of a file: a plan that was kept")
+@click.option("--goal", metavar="TEXT", help="instead of a file: what a planner writes steps for")
+@options.plan_mode
+@click.option("--rounds", type=_few, metavar="N", help="analyze: how often it is judged at most (3)")
+@click.option("--every", type=_few, metavar="N", help="nreflect: after how many steps it is judged (4)")
+@click.option("--concurrency", type=_few, metavar="N", help="how many steps may run at a time")
+@click.option("--model", metavar="ROLE", help="the role of the model that is asked about it")
+@options.intent("1")
+@click.option("--scope", metavar="NAME", help=options.SCOPE)
+@options.as_json
+def run(
+    settings: Settings,
+    *,
+    file: str | None,
+    template: str | None,
+    goal: str | None,
+    mode: PlanWay,
+    rounds: int | None,
+    every: int | None,
+    concurrency: int | None,
+    model: str | None,
+    intent: str,
+    scope: str | None,
+    as_json: bool,
+) -> int:
+    """Run a plan from a JSON or YAML file, or from a goal.
 
-    def control(name: str, command: Command, text: str) -> argparse.ArgumentParser:
-        one = commands.add(name, command, text, plan)
-        one.add_argument("--session", metavar="ID", required=True)
-        one.add_argument("--agent", metavar="PATH", required=True, help="the plan")
-        one.add_argument("--json", action="store_true")
-        return one
-
-    control("start", _start, "Start a plan that waits for you.")
-    control("show", _show, "Print a plan of a session as YAML, in the form that edit takes.")
-    one = control("edit", _edit, "Change the steps that have not started, of a plan that waits or is paused.")
-    one.add_argument("file", metavar="FILE", help="all of the plan; - reads it from standard input")
-    one = control("retry", _retry, "Run a failed step again, with the steps that needed it.")
-    one.add_argument("--step", metavar="ID", required=True)
-    one = control("save", _save, "Keep a plan, for `iact plan run --from`, PLAN from=NAME and the page.")
-    one.add_argument("name", metavar="NAME")
-
-
-def _running(one: argparse.ArgumentParser) -> None:
-    one.add_argument("file", metavar="FILE", nargs="?", help=_FILE)
-    one.add_argument(
-        "--from", dest="template", metavar="NAME", help="instead of a file: a plan that was kept"
-    )
-    one.add_argument("--goal", metavar="TEXT", help="instead of a file: what a planner writes steps for")
-    judged = "after which events a model judges it (static: never)"
-    one.add_argument("--mode", choices=PLAN_WAYS, default="static", help=judged)
-    one.add_argument("--rounds", type=_some, metavar="N", help="analyze: how often it is judged at most (3)")
-    one.add_argument(
-        "--every", type=_some, metavar="N", help="nreflect: after how many steps it is judged (4)"
-    )
-    one.add_argument("--concurrency", type=_some, metavar="N", help="how many steps may run at a time")
-    one.add_argument("--model", metavar="ROLE", help="the role of the model that is asked about it")
-    one.add_argument("--intent", metavar="0|1|2", default="1", help=INTENTS)
-    one.add_argument("--scope", metavar="NAME", help=SCOPE)
-    one.add_argument("--json", action="store_true")
-
-
-def _some(text: str) -> int:
-    number = count(text)
-    if not 1 <= number <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 100")
-    return number
-
-
-def _options(one: argparse.ArgumentParser, *, intent: bool = False) -> None:
-    one.add_argument("file", metavar="FILE", help=_FILE)
-    judged = "after which events a model judges it (static: never)"
-    one.add_argument("--mode", choices=PLAN_WAYS, default="static", help=judged)
-    if intent:
-        one.add_argument("--intent", metavar="0|1|2", default="1", help=INTENTS)
-    one.add_argument("--json", action="store_true")
-
-
-def _run(chosen: argparse.Namespace, settings: Settings) -> int:
+    The steps of a file run as written. For a goal, a planner model writes the steps.
+    """
     from iact.commands import plans
 
-    given = {
-        "rounds": chosen.rounds,
-        "n": chosen.every,
-        "concurrency": chosen.concurrency,
-        "model": chosen.model,
-    }
+    given = {"rounds": rounds, "n": every, "concurrency": concurrency, "model": model}
     return plans.run(
         settings,
-        plans.wanted(settings, chosen.file, template=chosen.template, goal=chosen.goal),
-        mode=chosen.mode,
+        plans.wanted(settings, file, template=template, goal=goal),
+        mode=mode,
         options={name: value for name, value in given.items() if value is not None},
-        intent=chosen.intent,
-        scope=chosen.scope,
-        as_json=chosen.json,
+        intent=intent,
+        scope=scope,
+        as_json=as_json,
     )
 
 
-def _check(chosen: argparse.Namespace, settings: Settings) -> int:
+@plan.command()
+@click.argument("file")
+@options.plan_mode
+@options.as_json
+def check(settings: Settings, *, file: str, mode: PlanWay, as_json: bool) -> int:
+    """Check whether a plan can run, and say what is wrong if not."""
     from iact.commands import plans
 
-    return plans.check(settings, chosen.file, mode=chosen.mode, as_json=chosen.json)
+    return plans.check(settings, file, mode=mode, as_json=as_json)
 
 
-def _graph(chosen: argparse.Namespace, settings: Settings) -> int:
+@plan.command()
+@click.argument("file")
+@options.as_json
+def graph(settings: Settings, *, file: str, as_json: bool) -> int:
+    """Draw a plan, or the plans of a session with their states.
+
+    FILE is a plan, a journal, or the id of a session.
+    """
     from iact.commands import plans
 
-    return plans.graph(settings, chosen.file, as_json=chosen.json)
+    return plans.graph(settings, file, as_json=as_json)
 
 
-def _explain(chosen: argparse.Namespace, settings: Settings) -> int:
+@plan.command()
+@click.argument("file")
+@options.plan_mode
+@options.intent("1")
+@options.as_json
+def explain(settings: Settings, *, file: str, mode: PlanWay, intent: str, as_json: bool) -> int:
+    """Show what would run in which order, and what could stop it."""
     from iact.commands import plans
 
-    return plans.explain(settings, chosen.file, mode=chosen.mode, intent=chosen.intent, as_json=chosen.json)
+    return plans.explain(settings, file, mode=mode, intent=intent, as_json=as_json)
 
 
-def _templates(chosen: argparse.Namespace, settings: Settings) -> int:
+@plan.command()
+@options.as_json
+def templates(settings: Settings, *, as_json: bool) -> int:
+    """List the plans that you kept."""
     from iact.commands import plans
 
-    return plans.templates(settings, as_json=chosen.json)
+    return plans.templates(settings, as_json=as_json)
 
 
-def _start(chosen: argparse.Namespace, settings: Settings) -> int:
-    return _control(chosen, settings, "plan.start")
-
-
-def _retry(chosen: argparse.Namespace, settings: Settings) -> int:
-    return _control(chosen, settings, "plan.retry", step=chosen.step)
-
-
-def _edit(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact.commands import plans
-
-    return _control(chosen, settings, "plan.edit", text=plans.text_of(chosen.file))
-
-
-def _control(chosen: argparse.Namespace, settings: Settings, verb: str, **more: str) -> int:
+@plan.command()
+@options.session
+@_agent
+@options.as_json
+def start(settings: Settings, *, session: str, agent: str, as_json: bool) -> int:
+    """Start a plan that waits for you."""
     from iact.commands import remote
 
-    frame: remote.Frame = {"type": verb, "path": chosen.agent, **more}
-    return remote.control(settings, chosen.session, frame, as_json=chosen.json)
+    return remote.control(settings, session, {"type": "plan.start", "path": agent}, as_json=as_json)
 
 
-def _show(chosen: argparse.Namespace, settings: Settings) -> int:
+@plan.command()
+@options.session
+@_agent
+@options.as_json
+def show(settings: Settings, *, session: str, agent: str, as_json: bool) -> int:
+    """Print a plan of a session as YAML, in the form that edit takes."""
     from iact.commands import plans
 
-    return plans.show(settings, chosen.session, chosen.agent, as_json=chosen.json)
+    return plans.show(settings, session, agent, as_json=as_json)
 
 
-def _save(chosen: argparse.Namespace, settings: Settings) -> int:
+@plan.command()
+@options.session
+@_agent
+@click.argument("file")
+@options.as_json
+def edit(settings: Settings, *, session: str, agent: str, file: str, as_json: bool) -> int:
+    """Change the steps that have not started, of a plan that waits or is paused.
+
+    FILE has all of the plan; - reads it from standard input.
+    """
+    from iact.commands import plans, remote
+
+    frame: remote.Frame = {"type": "plan.edit", "path": agent, "text": plans.text_of(file)}
+    return remote.control(settings, session, frame, as_json=as_json)
+
+
+@plan.command()
+@options.session
+@_agent
+@click.option("--step", metavar="ID", required=True, help="which step")
+@options.as_json
+def retry(settings: Settings, *, session: str, agent: str, step: str, as_json: bool) -> int:
+    """Run a failed step again, with the steps that needed it."""
+    from iact.commands import remote
+
+    frame: remote.Frame = {"type": "plan.retry", "path": agent, "step": step}
+    return remote.control(settings, session, frame, as_json=as_json)
+
+
+@plan.command()
+@options.session
+@_agent
+@click.argument("name")
+@options.as_json
+def save(settings: Settings, *, session: str, agent: str, name: str, as_json: bool) -> int:
+    """Keep a plan, for `iact plan run --from`, PLAN from=NAME and the page."""
     from iact.commands import plans
 
-    return plans.save(settings, chosen.session, chosen.agent, chosen.name, as_json=chosen.json)
+    return plans.save(settings, session, agent, name, as_json=as_json)

@@ -1,146 +1,212 @@
-"""The options of commands about stored sessions: the group `session`."""
+"""`iact run`, `iact serve`, and commands about stored sessions: `iact session …`."""
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
-from iact.cli.options import INTENTS, SCOPE, Commands, count
+import click
+
+from iact.cli import cluster, options
+from iact.cli.options import Count, Group, command, message
+from iact.core.records.ways import Way
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
 
-def add_sessions(commands: Commands) -> None:
-    """Add the group `session`."""
-    session = commands.group("session", "Stored sessions.")
-    one = commands.add("list", _list, "List the stored sessions, the newest first.", session)
-    one.add_argument("--deleted", action="store_true", help="those in the trash instead")
-    one.add_argument("--json", action="store_true")
-    one = commands.add(
-        "search",
-        _search,
-        "Find sessions by their titles and by all that was said or printed in them.",
-        session,
+@command()
+@click.option("--host", default="127.0.0.1", metavar="HOST", help="listen on this address (127.0.0.1)")
+@click.option("--port", type=int, default=0, metavar="PORT", help="listen on this port (a free one)")
+@click.option("--workspace", metavar="DIR", help="work in this directory instead of one per session")
+@options.scope
+@click.option("--open", "open_browser", is_flag=True, help="open the page in a browser")
+@cluster.store
+@click.option(
+    "--cluster", "address", metavar="ADDRESS", help=f"serve the sessions of several hosts; {cluster.CLUSTER}"
+)
+def serve(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    workspace: str | None,
+    scope: str,
+    open_browser: bool,
+    store: str | None,
+    address: str | None,
+) -> int:
+    """Start the server with the browser page."""
+    settings = cluster.with_options(settings, store, address)
+    if settings.cluster is not None:
+        from iact.commands import cluster as commands
+
+        return commands.gateway(settings, host=host, port=port)
+    from iact.commands import serve
+
+    return serve.serve(
+        settings, host=host, port=port, workspace=workspace, scope=scope, open_browser=open_browser
     )
-    one.add_argument(
-        "query", metavar="WORDS", help="words by their beginnings; text in double quotes as it is"
-    )
-    one.add_argument("--limit", type=count, default=20, metavar="N")
-    one.add_argument("--json", action="store_true")
-    one = commands.add("rename", _rename, "Give a session a name; an empty one takes it away.", session)
-    one.add_argument("session", metavar="ID")
-    one.add_argument("title", metavar="NAME")
-    one = commands.add(
-        "pin", _pin, "Keep a session at the top of the list, and from being deleted for its age.", session
-    )
-    one.add_argument("session", metavar="ID")
-    one.add_argument("--off", action="store_true", help="unpin it")
-    one = commands.add(
-        "delete",
-        _delete,
-        "Delete sessions. They are in the trash until it is emptied (setting sessions.trash_days), and can be restored; "
-        "then their files, what memory holds of them, and their containers are gone.",
-        session,
-    )
-    one.add_argument("sessions", nargs="+", metavar="ID")
-    one.add_argument("--now", action="store_true", help="for good; also what is in the trash already")
-    one.add_argument("--json", action="store_true")
-    one = commands.add("restore", _restore, "Restore deleted sessions from the trash.", session)
-    one.add_argument("sessions", nargs="+", metavar="ID")
-    one.add_argument("--json", action="store_true")
-    one = commands.add("export", _export, "Write a session with all its files into one archive.", session)
-    one.add_argument("session", metavar="ID")
-    one.add_argument("-o", dest="out", metavar="FILE", help="write it there (default: ID.tar.gz)")
-    one = commands.add(
-        "import",
-        _import,
-        "Import a session from an archive or a session's directory. One that this installation made can go on; any "
-        "other can only be looked at until you adopt it.",
-        session,
-    )
-    one.add_argument("source", metavar="FILE")
-    one.add_argument("--json", action="store_true")
-    commands.add(
-        "tidy",
-        _tidy,
-        "Delete the sessions that the settings no longer keep, and remove old ones from the trash for good. A server "
-        "does that every hour.",
-        session,
-    )
-    one = commands.add(
-        "adopt",
-        _adopt,
-        "Make a session of your own from one that another installation made: its records and copies of its "
-        "files, under your own intent, scope and policy. Nothing that it had under way is carried out.",
-        session,
-    )
-    one.add_argument("source", metavar="SESSION", help="its directory, its journal, or its id")
-    one.add_argument("--at", type=int, metavar="N", help="the last record to take over (default: all)")
-    one.add_argument("--intent", metavar="0|1|2", default="1", help=INTENTS)
-    one.add_argument("--scope", metavar="NAME", default="default", help=SCOPE)
-    one.add_argument("--json", action="store_true")
 
 
-def _list(chosen: argparse.Namespace, settings: Settings) -> int:
+@command()
+@click.argument("task")
+@click.option("--session", metavar="ID", help="go on with this session")
+@click.option("--workspace", metavar="DIR", help="work in this directory instead of one of the session's own")
+@options.intent(None)
+@options.scope
+@click.option(
+    "--add-tokens", type=Count(), default=0, metavar="N", help="raise the session's budget by N tokens first"
+)
+@options.mode
+@options.plan_first
+@options.as_json
+def run(
+    settings: Settings,
+    *,
+    task: str,
+    session: str | None,
+    workspace: str | None,
+    intent: str | None,
+    scope: str,
+    add_tokens: int,
+    mode: Way,
+    plan_first: bool,
+    as_json: bool,
+) -> int:
+    """Send one message to the root agent of a new or existing session, and print its reply.
+
+    TASK is the message; - reads it from standard input.
+    """
+    from iact.commands import run
+
+    return run.run(
+        settings, message(task, "task"),
+        session=session, workspace=workspace, intent=intent, scope=scope, as_json=as_json,
+        mode=mode, plan_first=plan_first, add_tokens=add_tokens,
+    )  # fmt: skip
+
+
+@click.group(cls=Group)
+def session() -> None:
+    """Stored sessions."""
+
+
+@session.command("list")
+@click.option("--deleted", is_flag=True, help="those in the trash instead")
+@options.as_json
+def list_sessions(settings: Settings, *, deleted: bool, as_json: bool) -> int:
+    """List the stored sessions, the newest first."""
     from iact.commands import sessions
 
-    if chosen.deleted:
-        return sessions.list_deleted(settings, as_json=chosen.json)
-    return sessions.list_sessions(settings, as_json=chosen.json)
+    list_them = sessions.list_deleted if deleted else sessions.list_sessions
+    return list_them(settings, as_json=as_json)
 
 
-def _search(chosen: argparse.Namespace, settings: Settings) -> int:
+@session.command()
+@click.argument("words")
+@click.option("--limit", type=Count(), default=20, metavar="N", help="at most so many (20)")
+@options.as_json
+def search(settings: Settings, *, words: str, limit: int, as_json: bool) -> int:
+    """Find sessions by their titles and by all that was said or printed in them.
+
+    WORDS are found by their beginnings; text in double quotes as it is.
+    """
     from iact.commands import sessions
 
-    return sessions.search(settings, chosen.query, limit=chosen.limit, as_json=chosen.json)
+    return sessions.search(settings, words, limit=limit, as_json=as_json)
 
 
-def _rename(chosen: argparse.Namespace, settings: Settings) -> int:
+@session.command()
+@click.argument("identity", metavar="ID")
+@click.argument("name")
+def rename(settings: Settings, *, identity: str, name: str) -> int:
+    """Give a session a name; an empty one takes it away."""
     from iact.commands import sessions
 
-    return sessions.rename(settings, chosen.session, chosen.title)
+    return sessions.rename(settings, identity, name)
 
 
-def _pin(chosen: argparse.Namespace, settings: Settings) -> int:
+@session.command()
+@click.argument("identity", metavar="ID")
+@click.option("--off", is_flag=True, help="unpin it")
+def pin(settings: Settings, *, identity: str, off: bool) -> int:
+    """Keep a session at the top of the list, and from being deleted for its age."""
     from iact.commands import sessions
 
-    return sessions.pin(settings, chosen.session, pinned=not chosen.off)
+    return sessions.pin(settings, identity, pinned=not off)
 
 
-def _delete(chosen: argparse.Namespace, settings: Settings) -> int:
+@session.command()
+@click.argument("identities", metavar="ID...", nargs=-1, required=True)
+@click.option("--now", is_flag=True, help="for good; also what is in the trash already")
+@options.as_json
+def delete(settings: Settings, *, identities: tuple[str, ...], now: bool, as_json: bool) -> int:
+    """Delete sessions.
+
+    They are in the trash until it is emptied (setting sessions.trash_days), and can be restored; then their files,
+    what memory holds of them, and their containers are gone.
+    """
     from iact.commands import deleting
 
-    return deleting.delete(settings, chosen.sessions, now=chosen.now, as_json=chosen.json)
+    return deleting.delete(settings, identities, now=now, as_json=as_json)
 
 
-def _restore(chosen: argparse.Namespace, settings: Settings) -> int:
+@session.command()
+@click.argument("identities", metavar="ID...", nargs=-1, required=True)
+@options.as_json
+def restore(settings: Settings, *, identities: tuple[str, ...], as_json: bool) -> int:
+    """Restore deleted sessions from the trash."""
     from iact.commands import deleting
 
-    return deleting.restore(settings, chosen.sessions, as_json=chosen.json)
+    return deleting.restore(settings, identities, as_json=as_json)
 
 
-def _tidy(chosen: argparse.Namespace, settings: Settings) -> int:
+@session.command()
+@click.argument("identity", metavar="ID")
+@click.option("-o", "out", metavar="FILE", help="write it there (default: ID.tar.gz)")
+def export(settings: Settings, *, identity: str, out: str | None) -> int:
+    """Write a session with all its files into one archive."""
+    from iact.commands import sessions
+
+    return sessions.export(settings, identity, out)
+
+
+@session.command("import")
+@click.argument("source", metavar="FILE")
+@options.as_json
+def import_session(settings: Settings, *, source: str, as_json: bool) -> int:
+    """Import a session from an archive or a session's directory.
+
+    One that this installation made can go on; any other can only be looked at until you adopt it.
+    """
+    from iact.commands import sessions
+
+    return sessions.take_in(settings, source, as_json=as_json)
+
+
+@session.command()
+def tidy(settings: Settings) -> int:
+    """Delete the sessions that the settings no longer keep, and remove old ones from the trash for good.
+
+    A server does that every hour.
+    """
     from iact.commands import deleting
 
     return deleting.tidy(settings)
 
 
-def _export(chosen: argparse.Namespace, settings: Settings) -> int:
+@session.command()
+@click.argument("source", metavar="SESSION")
+@click.option("--at", type=int, metavar="N", help="the last record to take over (default: all)")
+@options.intent("1")
+@options.scope
+@options.as_json
+def adopt(settings: Settings, *, source: str, at: int | None, intent: str, scope: str, as_json: bool) -> int:
+    """Make a session of your own from one that another installation made.
+
+    It gets the records and copies of the files, under your own intent, scope and policy. Nothing that was under way
+    is carried out. SESSION is a directory, a journal, or an id.
+    """
     from iact.commands import sessions
 
-    return sessions.export(settings, chosen.session, chosen.out)
-
-
-def _import(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact.commands import sessions
-
-    return sessions.take_in(settings, chosen.source, as_json=chosen.json)
-
-
-def _adopt(chosen: argparse.Namespace, settings: Settings) -> int:
-    from iact.commands import sessions
-
-    return sessions.adopt(
-        settings, chosen.source, at=chosen.at, intent=chosen.intent, scope=chosen.scope, as_json=chosen.json
-    )
+    return sessions.adopt(settings, source, at=at, intent=intent, scope=scope, as_json=as_json)

@@ -74,7 +74,7 @@ def explain(plan: WrittenPlan, mode: str, intent: float, impacts: Mapping[str, f
     return "\n\n".join(part for part in parts if part)
 
 
-_JUDGED: Final[Mapping[str, str]] = {
+JUDGED: Final[Mapping[str, str]] = {
     "static": "nobody judges it while it runs; a step that fails is retried if that may help",
     "reflect": "after each wave a model judges the evidence; the next wave waits for the verdict",
     "nreflect": "a model judges the evidence after every few finished steps, and nothing waits for it",
@@ -86,7 +86,7 @@ _JUDGED: Final[Mapping[str, str]] = {
 
 def _head(goal: str, steps: Mapping[str, StepView], mode: str) -> str:
     aim = f"Goal: {goal}\n" if goal else ""
-    return f"{aim}{len(steps)} steps in {len(layers_of(steps))} waves, mode {mode}: {_JUDGED[mode]}."
+    return f"{aim}{len(steps)} steps in {len(layers_of(steps))} waves, mode {mode}: {JUDGED[mode]}."
 
 
 def _order(steps: Mapping[str, StepView]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from docs.reference import generated, journal, messages, states
-from iact.cli import build_parser
+from iact.cli import parse
 from tests.acceptance import matrix
 
 ROOT = Path(__file__).parents[2]
@@ -52,13 +52,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_are_commands(page: Path) -> None:
     """Every line of a console block that begins with our command is taken by its parser."""
-    parser = build_parser()
     for block in blocks(page, "console"):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
             words = words[words.index("|") + 1 :] if "|" in words else words
             if words and words[0] in ("iact", ".venv/bin/iact"):
-                parser.parse_args(words[1:])
+                parse(words[1:])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

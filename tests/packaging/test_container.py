@@ -8,7 +8,8 @@ from typing import Final
 
 import yaml
 
-from iact.cli import build_parser
+from iact.cli import parse
+from iact.cli.options import Chosen
 from tests.acceptance.product import ROOT
 from tests.packaging.test_packaging import tracked
 
@@ -24,8 +25,9 @@ def instruction(name: str) -> str:
 
 def test_the_image_starts_a_command_that_there_is() -> None:
     assert json.loads(instruction("ENTRYPOINT")) == ["iact"]
-    chosen = build_parser().parse_args(json.loads(instruction("CMD")))
-    assert chosen.host == "127.0.0.1"
+    chosen = parse(json.loads(instruction("CMD")))
+    assert isinstance(chosen, Chosen)
+    assert chosen.options["host"] == "127.0.0.1"
 
 
 def test_both_containers_see_the_data_and_the_socket_at_one_path() -> None:

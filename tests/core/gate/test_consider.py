@@ -22,7 +22,7 @@ from iact.core.gate.gate import (
     settle,
 )
 from iact.core.gate.grant import Grant, Scope
-from iact.core.gate.policy import ImpactRule, Policy, Rate, Require, merged
+from iact.core.gate.policy import CallRate, ImpactRule, Policy, Require, merged
 from iact.core.gate.policy_file import policy_from_json, policy_json
 from iact.core.gate.provenance import Provenance
 from iact.core.ports import JSON
@@ -94,9 +94,9 @@ def test_the_table(inside: bool, intent: int, cap: float | None, origin: str) ->
         assert got == expected(inside, impact, intent, cap, origin, clearance, answer)
 
 
-@pytest.mark.parametrize("over", [None, Rate("mail.*", 3, 60)])
+@pytest.mark.parametrize("over", [None, CallRate("mail.*", 3, 60)])
 @pytest.mark.parametrize("needed", [False, True])
-def test_rates_and_functions_that_always_need_clearance(over: Rate | None, needed: bool) -> None:
+def test_rates_and_functions_that_always_need_clearance(over: CallRate | None, needed: bool) -> None:
     policy = Policy(clearance=frozenset({"mail.*"}) if needed else frozenset())
     decision = consider(
         CallRequest("/a", "mail.send", "d"), 1, Grant(Scope("s", (("mail.*",),)), 1), policy,
@@ -116,7 +116,7 @@ def test_the_questions_are_asked_in_their_order(inside: bool, impact: float, by:
     policy = Policy(requires=frozenset({Require("mail.*", "to", ("book",), otherwise="deny")}))
     decision = consider(
         CallRequest("/a", "mail.send", "d"), impact, Grant(Scope("s", (("mail.*" if inside else "x",),)), 1),
-        policy, arguments={"to": "eve"}, provenance=STRANGE, over=Rate("*", 0, 1), clearance=True,
+        policy, arguments={"to": "eve"}, provenance=STRANGE, over=CallRate("*", 0, 1), clearance=True,
     )  # fmt: skip
     assert isinstance(decision, Denial)
     assert decision.by == by
@@ -342,7 +342,7 @@ policies = st.builds(
         st.builds(ImpactRule, PATTERNS, st.just("to"), st.just("equals"), st.just(("b*",)), levels),
         max_size=2,
     ),
-    rates=st.frozensets(st.builds(Rate, PATTERNS, st.integers(0, 5), st.just(1.0)), max_size=2),
+    rates=st.frozensets(st.builds(CallRate, PATTERNS, st.integers(0, 5), st.just(1.0)), max_size=2),
     clearance=st.frozensets(PATTERNS, max_size=2),
     readers=st.frozensets(PATTERNS, max_size=1),
     sets=st.frozensets(st.tuples(st.sampled_from(["book", "list"]), st.sampled_from("xy")), max_size=3),

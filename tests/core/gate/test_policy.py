@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from iact.core.errors import UsageError
 from iact.core.gate.delay import Delays
-from iact.core.gate.policy import ImpactRule, Policy, Rate
+from iact.core.gate.policy import CallRate, ImpactRule, Policy
 from iact.core.gate.policy_file import Policies
 from iact.core.gate.provenance import Provenance, declassify, join, untrusted
 from iact.core.gate.rate import Tally
@@ -186,7 +186,7 @@ def test_rules_raise_what_is_declared_and_never_lower_it(
 
 
 def test_a_rate_refuses_the_call_after_the_last_and_refills_with_time() -> None:
-    rate = Rate("*", 3, 6.0)
+    rate = CallRate("*", 3, 6.0)
     tally, refused = Tally(), None
     for _ in range(3):
         tally, refused = tally.take((rate,), 100.0)
@@ -202,7 +202,7 @@ def test_a_rate_refuses_the_call_after_the_last_and_refills_with_time() -> None:
 def test_no_window_of_time_sees_more_than_a_burst_and_the_rate(
     times: list[float], calls: int, per: float
 ) -> None:
-    rate, tally, passed = Rate("*", calls, per), Tally(), []
+    rate, tally, passed = CallRate("*", calls, per), Tally(), []
     for now in sorted(times):
         tally, refused = tally.take((rate,), now)
         if refused is None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iact.core.errors import ModuleFault
-from iact.core.modules.manifest import CORE_ACTIONS, Manifest
+from iact.core.language.actions import CORE_ACTIONS
+from iact.core.modules.manifest import Manifest
 from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 

@@ -1,0 +1,80 @@
+"""Commands about this machine: `image`, `doctor`, `completion`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+from click.shell_completion import get_completion_class
+
+from iact.cli import options
+from iact.cli.options import Group, command
+
+if TYPE_CHECKING:
+    from iact.settings import Settings
+
+
+@click.group(cls=Group)
+def image() -> None:
+    """Build the sandbox's images."""
+
+
+@image.command()
+@click.option("--from", "source", type=click.Choice(("registry", "debian")), help="where the base comes from")
+@click.option(
+    "--profile",
+    "profiles",
+    type=click.Choice(("data", "dev")),
+    multiple=True,
+    help="a ready choice: data (numpy, pandas, matplotlib, sqlite3) or dev (gcc, make, node, pip, curl); both may be named",
+)
+@click.option("--with", "packages", metavar="NAMES", default="", help='Debian packages: "ffmpeg pandoc"')
+@click.option("--wheels", metavar="NAMES", default="", help='Python packages: "scipy polars==1.9.0"')
+@click.option("--add", is_flag=True, help="keep what the shell has, and add what is named")
+@click.option("--plain", is_flag=True, help="let the shell have none of these any more")
+def build(
+    settings: Settings,
+    *,
+    source: Literal["registry", "debian"] | None,
+    profiles: tuple[Literal["data", "dev"], ...],
+    packages: str,
+    wheels: str,
+    add: bool,
+    plain: bool,
+) -> int:
+    """Build what tools run in, if it is not there; what is named here is what the shell has from then on."""
+    from iact.commands import images
+
+    return images.build_image(
+        settings, source, profiles=profiles, packages=packages, wheels=wheels, add=add, plain=plain
+    )
+
+
+@image.command()
+def offer(settings: Settings) -> int:
+    """Ask on the terminal which tools the shell is to have, and build that."""
+    from iact.commands import images
+
+    return images.offer(settings)
+
+
+@command()
+@options.as_json
+def doctor(settings: Settings, *, as_json: bool) -> int:
+    """Check what works on this machine, and how to fix what does not."""
+    from iact.commands import catalogue
+
+    return catalogue.doctor(settings, as_json=as_json)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(*, shell: str) -> int:
+    """Print the completion script of a shell."""
+    # No `Command`: it runs where it is read, since it needs no settings.
+    from iact.cli.program import program  # which has this command
+
+    found = get_completion_class(shell)
+    assert found is not None
+    print(found(program, {}, "iact", "_IACT_COMPLETE").source())
+    return 0

@@ -1,0 +1,56 @@
+"""The program `iact`: every command, in the order in which help lists them."""
+
+from __future__ import annotations
+
+import click
+
+from iact.cli import cluster, controls, gate, journals, machine, memory, modules, plans, sessions, workspace
+from iact.cli.options import Group
+
+
+def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    """Print the version of what is installed; pyproject.toml is its only home."""
+    if wanted and not context.resilient_parsing:
+        from importlib.metadata import version
+
+        print(f"iact {version('iact')}")
+        context.exit()
+
+
+@click.group(cls=Group, context_settings={"max_content_width": 110})
+@click.option(
+    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="print the version"
+)
+def program() -> None:
+    """A recursive agent-call-tree runtime."""
+
+
+for _one in (
+    sessions.serve,
+    sessions.run,
+    journals.replay,
+    journals.context,
+    journals.journal,
+    sessions.session,
+    controls.address,
+    controls.say,
+    controls.inject,
+    controls.queue,
+    controls.pause,
+    controls.resume,
+    controls.cancel,
+    controls.clear,
+    controls.declassify,
+    controls.lockdown,
+    modules.secret,
+    modules.module,
+    workspace.workspace,
+    plans.plan,
+    gate.gate,
+    memory.memory,
+    cluster.cluster,
+    machine.image,
+    machine.doctor,
+    machine.completion,
+):
+    program.add_command(_one)
