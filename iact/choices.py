@@ -20,6 +20,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from iact.core.errors import IactError, UsageError
+from iact.core.json_file import replace_json
 from iact.core.session.models import OPENAI, Models, RoleModel, Tried, try_model
 from iact.sandbox.secrets import Secrets
 from iact.settings import ModelSettings, Settings, load
@@ -237,10 +238,7 @@ class Choices:
         self._keep(known)
 
     def _keep(self, known: dict[str, str]) -> None:
-        try:
-            _replace(self._kept, json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True))
-        except OSError as error:
-            raise UsageError(f"{self._kept} can't be written: {error.strerror}.") from error
+        replace_json(self._kept, dict(sorted(known.items())), "first messages")
 
 
 def _terms(given: Settings | ModelSettings) -> RoleTerms:

@@ -6,21 +6,20 @@ and what a module says is searched for it before anybody sees that (`core.module
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 import stat
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from iact.core.errors import UsageError
+from iact.core.json_file import locked, replace_json
 
 FILE: Final = "secrets.json"
 """Its name in the data directory."""
+_WHAT: Final = "secrets"
 SHORTEST: Final = 8
 LONGEST: Final = 32_768
 """Characters of a value: a shorter one can't be told from other text where it must be taken out."""
@@ -64,7 +63,7 @@ class Secrets:
             )
         if not SHORTEST <= len(value) <= LONGEST or "\0" in value:
             raise UsageError(f"A secret has {SHORTEST} to {LONGEST:,} characters.")
-        with self._locked():
+        with locked(self._path, _WHAT):
             self._write({**self._read(), name: value})
 
     def remove(self, name: str) -> None:
@@ -73,13 +72,16 @@ class Secrets:
         Raises:
             UsageError: there is none of this name, or the file can't be written.
         """
-        with self._locked():
+        with locked(self._path, _WHAT):
             known = self._read()
             if name not in known:
                 raise UsageError(
                     f"There is no secret {name[:64]!r}; there are {', '.join(sorted(known)) or 'none'}."
                 )
             self._write({one: value for one, value in known.items() if one != name})
+
+    def _write(self, known: Mapping[str, str]) -> None:
+        replace_json(self._path, dict(sorted(known.items())), _WHAT)
 
     def _read(self) -> Mapping[str, str]:
         try:
@@ -98,28 +100,3 @@ class Secrets:
         if not isinstance(known, dict):
             raise UsageError(f"The file {self._path} does not hold secrets; remove it.")
         return {str(name): str(value) for name, value in known.items()}
-
-    def _write(self, known: Mapping[str, str]) -> None:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=self._path.parent, prefix=f".{FILE}.", delete=False
-        ) as stream:
-            json.dump(dict(sorted(known.items())), stream, indent=2)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(stream.name, self._path)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Alone among all processes that change secrets."""
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(
-                self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
-        except OSError as error:
-            raise UsageError(f"The secrets in {self._path} can't be written: {error.strerror}.") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)

@@ -26,7 +26,15 @@ ROOMS = ("core", "sandbox", "hippocampus", "web", "examples", "cluster")
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
 """Rooms of the core that stand side by side, above `core.records` and below `core.tree`."""
 
-BASE = {"core.ports", "core.errors", "core.characters", "core.objects", "core.path_names", "core.rates"}
+BASE = {
+    "core.ports",
+    "core.errors",
+    "core.characters",
+    "core.json_file",
+    "core.objects",
+    "core.path_names",
+    "core.rates",
+}
 EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
 
 OUTSIDE = BASE | {"core.session", "core.records"}
@@ -38,6 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "core.path_names": set(),
     "core.rates": set(),
     "core.ports": {"core.errors"},
+    "core.json_file": {"core.ports", "core.errors"},
     "core.objects": {"core.ports", "core.characters"},
     "core.records": BASE,
     **{f"core.{room}": BASE | {"core.records"} for room in INNER},

@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from iact.core.errors import UsageError
-from iact.core.modules.person_file import Version, locked, replace_json, version_of
+from iact.core.json_file import Version, locked, replace_json, version_of
 from iact.core.ports import JSON
 
 FILE: Final = "approvals.json"

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from iact.core.errors import UsageError
 from iact.core.gate.hosts import Rule, host_rule, lists_of, rules_of
-from iact.core.modules.person_file import Version, locked, replace_json, version_of
+from iact.core.json_file import Version, locked, replace_json, version_of
 from iact.core.ports import JSON
 
 FILE: Final = "hosts.json"

@@ -69,12 +69,11 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
 
 @click.command()
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
-def completion(*, shell: str) -> int:
+@click.pass_context
+def completion(context: click.Context, *, shell: str) -> int:
     """Print the completion script of a shell."""
     # No `Command`: it runs where it is read, since it needs no settings.
-    from iact.cli.program import program  # which has this command
-
     found = get_completion_class(shell)
     assert found is not None
-    print(found(program, {}, "iact", "_IACT_COMPLETE").source())
+    print(found(context.find_root().command, {}, "iact", "_IACT_COMPLETE").source())
     return 0

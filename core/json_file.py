@@ -1,4 +1,4 @@
-"""A small file in which a person's word stands: many processes read it while one of them changes it.
+"""A small JSON file with what a person decided: many processes read it while one of them changes it.
 
 It is replaced whole, so that a reader, or a crash, finds the old one or the new one.
 """
