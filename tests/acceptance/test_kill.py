@@ -93,7 +93,7 @@ class Chain:
             return aim == "anywhere" or len(self.lines("began")) >= began + ahead
 
         until(lambda: due() or process.poll() is not None or self.rests(), f"the moment {aim}")
-        longest = {"generation": 0.1, "tool": 0.13, "anywhere": 2.5}[aim]
+        longest = {"generation": 0.1, "tool": 0.13, "anywhere": 1.0}[aim]
         time.sleep(self.rng.uniform(0, longest))  # the moment itself, not a wait for anything
 
     def rests(self) -> bool:
@@ -226,7 +226,7 @@ def _chains(stage: Stage, name: str, kills: int, *, serve: bool) -> Counter[str]
 
 
 def test_killed_commands(stage: Stage, scale: float) -> None:
-    hits = _chains(stage, "run", max(10, round(40 * scale)), serve=False)
+    hits = _chains(stage, "run", max(10, round(20 * scale)), serve=False)
     assert hits["generation"] > 0, hits
     assert hits["tool"] > 0, hits
     assert hits["interrupted"] > 0, hits
@@ -234,7 +234,7 @@ def test_killed_commands(stage: Stage, scale: float) -> None:
 
 
 def test_killed_servers(stage: Stage, scale: float) -> None:
-    hits = _chains(stage, "serve", max(5, round(10 * scale)), serve=True)
+    hits = _chains(stage, "serve", max(5, round(6 * scale)), serve=True)
     assert hits["generation"] + hits["tool"] > 0, hits
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -134,8 +135,12 @@ def script(way: str, plans: tuple[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def prepared(product: Product, folder: Path) -> None:
-    """The two modules, added and approved by a person, and the policy that trusts one of them."""
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with the two modules, added and approved by a person, and a policy that trusts one of them."""
+    folder = tmp_path_factory.mktemp("template")
+    product = Product.at(folder / "data", **SETTINGS)
+    product.data.mkdir()
     (product.data / "policy.toml").write_text(POLICY, encoding="utf-8")
     for name, source in (("page", PAGE), ("board", BOARD)):
         place = folder / name
@@ -146,6 +151,7 @@ def prepared(product: Product, folder: Path) -> None:
         for command in (["module", "add", str(place)], ["module", "approve", name]):
             ran = product.run(*command)
             assert ran.status == 0, ran
+    return product.data
 
 
 async def between(way: str, session: Session, memory: object) -> None:
@@ -175,11 +181,13 @@ Found = Literal["label", "hidden"]
 
 
 @pytest.mark.parametrize("way", WRITERS)
-def test_what_a_tainted_agent_wrote_reaches_nobody_without_its_label(stage: Stage, way: str) -> None:
+def test_what_a_tainted_agent_wrote_reaches_nobody_without_its_label(
+    stage: Stage, template: Path, way: str
+) -> None:
     plans = ("one", "one" if way == "variables" else "two")
     settings = MEMORY if way == "memory" else SETTINGS
     product = stage.product(stage.endpoint(script(way, plans)), **settings)
-    prepared(product, stage.folder)
+    shutil.copytree(template, product.data, dirs_exist_ok=True, symlinks=True)
     records = asyncio.run(played(product, way))
     found = {one: looked(stage, records, f"/{plans[1]}/{name_of(one)}", one) for one in READERS}
     expected = dict(zip(READERS, MATRIX[way], strict=True))
@@ -199,7 +207,7 @@ def looked(stage: Stage, records: Sequence[Record], path: str, way: str) -> Foun
     return "label" if asked else "hidden"
 
 
-def test_what_memory_has_of_any_way_to_write_keeps_its_label(stage: Stage) -> None:
+def test_what_memory_has_of_any_way_to_write_keeps_its_label(stage: Stage, template: Path) -> None:
     """One tainted agent writes in all ways but the one by memory; another recalls what there is."""
     ways = [one for one in WRITERS if one not in ("memory", "variables")]
     plans = ("one", "two")
@@ -208,7 +216,7 @@ def test_what_memory_has_of_any_way_to_write_keeps_its_label(stage: Stage) -> No
     told["/one/writer"] = ["```page.fetch text=which\n```", *wrote, f"I wrote {MARK} down everywhere."]
     told = {path: told[path] for path in ("/one/writer", "/two/memory")}
     product = stage.product(stage.endpoint(told), **MEMORY)
-    prepared(product, stage.folder)
+    shutil.copytree(template, product.data, dirs_exist_ok=True, symlinks=True)
 
     async def scene() -> list[Record]:
         async with open_runtime(load(environment=product.environment)) as runtime, asyncio.timeout(600):

@@ -93,9 +93,9 @@ async def run(instance: AnyInstance, commands: list[str], *, seconds: int, besid
 
 
 def test_nothing_changes(loop: asyncio.Runner, place: Place, backend: Backend, scale: float) -> None:
-    """Every fourth at scale 1, all from scale 3 on. Under gVisor processes are slow, so fewer run beside each other."""
+    """Every eighth at scale 1, all from scale 6 on. Under gVisor processes are slow, so fewer run beside each other."""
     before = snapshot(place.folder, inodes=True)
-    step = max(1, round(4 / scale))
+    step = max(1, round(8 / scale))
     commands = [
         one for number, (family, one) in enumerate(COMMANDS) if number % step == 0 or family == "found"
     ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import select
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -277,6 +279,11 @@ def test_many_who_want_one_text_cost_one(monkeypatch: pytest.MonkeyPatch) -> Non
     run(test)
 
 
+def one_is_taken(pool: RenderPool) -> None:
+    while pool._free.qsize() == len(pool._all):
+        time.sleep(0.01)
+
+
 def test_while_a_text_takes_for_ever_others_get_their_answers_and_their_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -298,11 +305,18 @@ def test_while_a_text_takes_for_ever_others_get_their_answers_and_their_texts(
             dial(server) as first,
             dial(server) as second,
         ):
-            for process in pools[0]._all[:1]:
+            (pool,) = pools
+            for process in pool._all:
                 process.start()
                 assert process.pid is not None
                 os.kill(process.pid, signal.SIGSTOP)
             await send(first, type="hello", session="one")
+            await asyncio.to_thread(one_is_taken, pool)  # whichever it is, that one hangs
+            free = pool._free.get()
+            assert free.pid is not None
+            (hangs,) = pool.pids - {free.pid}
+            os.kill(free.pid, signal.SIGCONT)
+            pool._free.put(free)
             await until(first, type="tree")
             await send(first, type="render", numbers=[*range(1, 21)], id=1)
             # The first client's text hangs, and it has no second one under way; the second client is served.
@@ -310,8 +324,7 @@ def test_while_a_text_takes_for_ever_others_get_their_answers_and_their_texts(
             await until(second, type="ok", id=2)
             await send(second, type="hello", session="other")
             assert "<em>long</em>" in (await until(second, type="record", n=1))[-1]["html"]
-            assert pools[0]._all[0].pid is not None
-            os.kill(pools[0]._all[0].pid, signal.SIGCONT)
+            os.kill(hangs, signal.SIGCONT)
             seen = await until(first, type="record", n=20)
             assert numbers(seen) == list(range(1, 21))
 

@@ -55,8 +55,8 @@ REQUESTS = [
     ("Show the end of /etc/group", r"^tail.*group"),
     ("Which processes are active?", r"^ps|/proc/"),
 ]
-EVERY = 1 if float(os.environ.get("IACT_TEST_SCALE", "1")) >= 2 else 2
-"""Each takes seconds of the whole machine, so every second one is asked at scale 1."""
+EVERY = 1 if float(os.environ.get("IACT_TEST_SCALE", "1")) >= 2 else 5
+"""Each takes seconds of the whole machine, so every fifth one is asked at scale 1."""
 WANTED = len(REQUESTS[::EVERY]) * 6 // 10  # 16 of the 20 when this was written
 TALK = ["hello", "thanks", "Good evening", "You are nice"]
 

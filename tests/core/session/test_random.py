@@ -37,7 +37,7 @@ from tests.core.session.fakes import Asked, ScriptedModel, World, runtime
 
 T = TypeVar("T")
 
-RUNS = int(1000 * float(os.environ.get("IACT_TEST_SCALE", "1")))
+RUNS = int(300 * float(os.environ.get("IACT_TEST_SCALE", "1")))
 BATCH = 100
 BOUNDS = (
     Bounds(depth=5, agents=40, turns=6, tokens=10_000_000),

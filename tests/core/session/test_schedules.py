@@ -14,9 +14,9 @@ import pytest
 from tests.core.session.simulation import Scenario, explore
 from tests.core.session.test_plan_control import JUDGING
 
-_SCHEDULES: Final = 12
+_SCHEDULES: Final = 5
 """Of each scenario; IACT_TEST_SCALE multiplies them."""
-_SESSIONS: Final = 125
+_SESSIONS: Final = 50
 """With random plans; likewise."""
 
 CHAIN = """\
