@@ -6,6 +6,8 @@ real, or write where a user keeps sessions.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +36,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.path.is_relative_to(room) for room in rooms):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is a coroutine runs on a loop of its own; what it leaves running is cancelled."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(pyfuncitem.obj(**given))
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,7 @@ runtime serves all but one of them, because loading the model takes longer than 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from dataclasses import dataclass
 
@@ -30,7 +31,10 @@ _REQUESTS = {
     "How many CPUs does this machine have?": r"^nproc|cpuinfo|^lscpu",
     "Print the first lines of /etc/group": r"^(head|cat)\b.*/etc/group",
 }
-_WANTED = 6
+_EVERY = 1 if float(os.environ.get("IACT_TEST_SCALE", "1")) >= 2 else 2
+"""Each takes seconds of the whole machine, so every second one is asked at scale 1."""
+_ASKED = list(_REQUESTS)[::_EVERY]
+_WANTED = len(_ASKED) * 6 // 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ def test_simple_requests_are_answered_from_the_container(stage: Stage) -> None:
         found: dict[str, Served] = {}
         async with opened(product) as runtime:
             assert "embedded" in runtime.model_label, "a person is told which model answers"
-            for request in _REQUESTS:
+            for request in _ASKED:
                 session: Session = await runtime.open()
                 await session.ask(request)
                 found[request] = _served(list(session.records()))
@@ -82,13 +86,9 @@ def test_simple_requests_are_answered_from_the_container(stage: Stage) -> None:
         return found
 
     served = asyncio.run(serve())
-    missed = {
-        request: served[request]
-        for request, pattern in _REQUESTS.items()
-        if not served[request].fits(pattern)
-    }
-    print(f"{len(_REQUESTS) - len(missed)} of {len(_REQUESTS)} requests were served; missed: {missed}")
-    assert len(_REQUESTS) - len(missed) >= _WANTED, missed
+    missed = {request: served[request] for request in _ASKED if not served[request].fits(_REQUESTS[request])}
+    print(f"{len(_ASKED) - len(missed)} of {len(_ASKED)} requests were served; missed: {missed}")
+    assert len(_ASKED) - len(missed) >= _WANTED, missed
 
 
 def test_the_command_needs_no_endpoint(stage: Stage) -> None:

@@ -53,31 +53,25 @@ class Embedder:
         return await self._real.embed(texts)
 
 
-def test_documents_are_read_once() -> None:
-    async def scene() -> None:
-        embedder = Embedder()
+async def test_documents_are_read_once() -> None:
+    embedder = Embedder()
+    embedder.gate.set()
+    documents = Documents(embedder)
+    for _ in range(3):
+        assert await documents.about("Send the mail.", FUNCTIONS) == ["mail.send"]
+    assert sum(text in FUNCTIONS.values() for text in embedder.read) == len(FUNCTIONS)
+
+
+async def test_a_slow_model_is_asked_behind_and_a_broken_one_tells_nothing(tmp_path: Path) -> None:
+    embedder = Embedder()
+    async with open_hippocampus(
+        tmp_path, embedder, clock=StandingClock(), budget=0.01, open_store=opener(DictStore())
+    ) as opened:
+        memory = opened.of("anna")
+        assert await memory.about("Send the mail.", FUNCTIONS) == []
         embedder.gate.set()
-        documents = Documents(embedder)
-        for _ in range(3):
-            assert await documents.about("Send the mail.", FUNCTIONS) == ["mail.send"]
-        assert sum(text in FUNCTIONS.values() for text in embedder.read) == len(FUNCTIONS)
-
-    asyncio.run(scene())
-
-
-def test_a_slow_model_is_asked_behind_and_a_broken_one_tells_nothing(tmp_path: Path) -> None:
-    async def scene() -> None:
-        embedder = Embedder()
-        async with open_hippocampus(
-            tmp_path, embedder, clock=StandingClock(), budget=0.01, open_store=opener(DictStore())
-        ) as opened:
-            memory = opened.of("anna")
-            assert await memory.about("Send the mail.", FUNCTIONS) == []
-            embedder.gate.set()
-            async with asyncio.timeout(30):
-                await opened.settled()
-            assert set(FUNCTIONS.values()) <= set(embedder.read)
-            embedder.fail = True
-            assert await memory.about("Resize the picture.", FUNCTIONS) == []
-
-    asyncio.run(scene())
+        async with asyncio.timeout(30):
+            await opened.settled()
+        assert set(FUNCTIONS.values()) <= set(embedder.read)
+        embedder.fail = True
+        assert await memory.about("Resize the picture.", FUNCTIONS) == []

@@ -42,20 +42,17 @@ def test_unit_vectors_and_none_for_nothing() -> None:
     assert len(one) == 256
 
 
-def test_the_floor_parts_related_from_unrelated() -> None:
-    async def scene() -> None:
-        embedder = WordEmbedder()
-        floor = await noise_floor(embedder)
-        assert 0.1 < floor < 0.4
-        texts = [
-            "Which port does the staging server use?",
-            "The staging server listens on port 9000.",
-            "I sing in a choir.",
-        ]
-        question, answer, other = await embedder.embed(texts)
-        assert dot(question, answer) > floor > dot(question, other)
-
-    asyncio.run(scene())
+async def test_the_floor_parts_related_from_unrelated() -> None:
+    embedder = WordEmbedder()
+    floor = await noise_floor(embedder)
+    assert 0.1 < floor < 0.4
+    texts = [
+        "Which port does the staging server use?",
+        "The staging server listens on port 9000.",
+        "I sing in a choir.",
+    ]
+    question, answer, other = await embedder.embed(texts)
+    assert dot(question, answer) > floor > dot(question, other)
 
 
 def test_a_missing_model_is_said_with_the_remedy(tmp_path: Path) -> None:

@@ -43,106 +43,88 @@ async def recalled(hippocampus: Hippocampus) -> list[str]:
     return [row.text for row in (await hippocampus.of("anna").recall(ask(QUESTION))).rows]
 
 
-def test_a_slow_store_costs_a_turn_no_more_than_the_budget(tmp_path: Path) -> None:
-    async def scene() -> None:
-        store = DictStore()
-        async with opened(tmp_path, store, StandingClock(), budget=0.5) as hippocampus:
-            memory = hippocampus.of("anna")
-            memory.remember(FACT)
-            await hippocampus.settled()
-            store.gate.clear()
-            # The store answers nothing before the gate opens: a turn that waits for it never ends,
-            # and three hundred that wait their whole budget take too long.
-            async with asyncio.timeout(60):
-                first = await memory.recall(ask(QUESTION))
-                second = [await memory.recall(ask(QUESTION)) for _ in range(300)]
-            assert first.rows == ()
-            assert "500 ms" in first.notice
-            assert {one.notice for one in second} == {""}
-            store.gate.set()
-            await hippocampus.of("anna").search(QUESTION)
-            assert await recalled(hippocampus) == [FACT.text]
-
-    asyncio.run(scene())
-
-
-def test_the_goal_needs_no_store(tmp_path: Path) -> None:
-    async def scene() -> None:
-        store = DictStore()
-        store.fail = RuntimeError("no disk")
-        async with opened(tmp_path, store, StandingClock()) as hippocampus:
-            memory = hippocampus.of("anna")
-            memory.remember(say("now", 2, "Plan the summer party of the office", first=True))
-            await hippocampus.settled()
-            answer = await memory.recall(ask("find a caterer", agent="/a/b"))
-            assert [row.kind for row in answer.rows] == ["goal"]
-            assert "no disk" in answer.notice
-
-    asyncio.run(scene())
-
-
-def test_a_store_that_fails_is_opened_again_and_caught_up(tmp_path: Path) -> None:
-    async def scene() -> None:
-        store, clock = DictStore(), StandingClock()
-        async with opened(tmp_path, store, clock, journals=[FACT]) as hippocampus:
-            memory = hippocampus.of("anna")
-            await hippocampus.settled()
-            store.fail = RuntimeError("bad page")
-            memory.remember(FACT)
-            await hippocampus.settled()
+async def test_a_slow_store_costs_a_turn_no_more_than_the_budget(tmp_path: Path) -> None:
+    store = DictStore()
+    async with opened(tmp_path, store, StandingClock(), budget=0.5) as hippocampus:
+        memory = hippocampus.of("anna")
+        memory.remember(FACT)
+        await hippocampus.settled()
+        store.gate.clear()
+        # The store answers nothing before the gate opens: a turn that waits for it never ends,
+        # and three hundred that wait their whole budget take too long.
+        async with asyncio.timeout(60):
             first = await memory.recall(ask(QUESTION))
-            assert "bad page" in first.notice
-            assert first.rows == ()
-            assert (await memory.recall(ask(QUESTION))).notice == ""
-            with pytest.raises(MemoryUnavailable, match="bad page"):
-                await memory.search(QUESTION)
-            with pytest.raises(MemoryUnavailable):
-                await memory.forget(["s1/2"])
-            store.fail = None
-            assert await recalled(hippocampus) == [], "it is not tried again before its time"
-            clock.passed += 31
-            await recalled(hippocampus)
-            await hippocampus.settled()
-            assert hippocampus.trouble == ""
-            assert await recalled(hippocampus) == [FACT.text]
-
-    asyncio.run(scene())
+            second = [await memory.recall(ask(QUESTION)) for _ in range(300)]
+        assert first.rows == ()
+        assert "500 ms" in first.notice
+        assert {one.notice for one in second} == {""}
+        store.gate.set()
+        await hippocampus.of("anna").search(QUESTION)
+        assert await recalled(hippocampus) == [FACT.text]
 
 
-def test_a_recall_that_fails_is_a_notice(tmp_path: Path) -> None:
-    async def scene() -> None:
-        store = DictStore()
-        async with opened(tmp_path, store, StandingClock()) as hippocampus:
-            hippocampus.of("anna").remember(FACT)
-            await hippocampus.settled()
-            store.fail = ValueError("index is torn")
-            answer = await hippocampus.of("anna").recall(ask(QUESTION))
-            assert (answer.rows, "index is torn" in answer.notice) == ((), True)
-
-    asyncio.run(scene())
-
-
-def test_after_a_crash_memory_catches_up_from_the_journals(tmp_path: Path) -> None:
-    async def scene() -> None:
-        store = DictStore()
-        (tmp_path / "unclean").touch()
-        async with opened(tmp_path, store, StandingClock(), journals=[FACT]) as hippocampus:
-            await hippocampus.settled()
-            assert await recalled(hippocampus) == [FACT.text]
-        assert not (tmp_path / "unclean").exists()
-        assert store.closed
-
-    asyncio.run(scene())
+async def test_the_goal_needs_no_store(tmp_path: Path) -> None:
+    store = DictStore()
+    store.fail = RuntimeError("no disk")
+    async with opened(tmp_path, store, StandingClock()) as hippocampus:
+        memory = hippocampus.of("anna")
+        memory.remember(say("now", 2, "Plan the summer party of the office", first=True))
+        await hippocampus.settled()
+        answer = await memory.recall(ask("find a caterer", agent="/a/b"))
+        assert [row.kind for row in answer.rows] == ["goal"]
+        assert "no disk" in answer.notice
 
 
-def test_memory_stays_off_when_what_was_forgotten_is_not_known(tmp_path: Path) -> None:
-    async def scene() -> None:
-        (tmp_path / "decisions.json").write_text("{", encoding="utf-8")
-        async with opened(tmp_path, DictStore(), StandingClock(), journals=[FACT]) as hippocampus:
-            with pytest.raises(MemoryUnavailable, match="nothing forgotten comes back"):
-                await hippocampus.of("anna").search(QUESTION)
+async def test_a_store_that_fails_is_opened_again_and_caught_up(tmp_path: Path) -> None:
+    store, clock = DictStore(), StandingClock()
+    async with opened(tmp_path, store, clock, journals=[FACT]) as hippocampus:
+        memory = hippocampus.of("anna")
+        await hippocampus.settled()
+        store.fail = RuntimeError("bad page")
+        memory.remember(FACT)
+        await hippocampus.settled()
+        first = await memory.recall(ask(QUESTION))
+        assert "bad page" in first.notice
+        assert first.rows == ()
+        assert (await memory.recall(ask(QUESTION))).notice == ""
+        with pytest.raises(MemoryUnavailable, match="bad page"):
+            await memory.search(QUESTION)
+        with pytest.raises(MemoryUnavailable):
+            await memory.forget(["s1/2"])
+        store.fail = None
+        assert await recalled(hippocampus) == [], "it is not tried again before its time"
+        clock.passed += 31
+        await recalled(hippocampus)
+        await hippocampus.settled()
+        assert hippocampus.trouble == ""
+        assert await recalled(hippocampus) == [FACT.text]
 
-    asyncio.run(scene())
+
+async def test_a_recall_that_fails_is_a_notice(tmp_path: Path) -> None:
+    store = DictStore()
+    async with opened(tmp_path, store, StandingClock()) as hippocampus:
+        hippocampus.of("anna").remember(FACT)
+        await hippocampus.settled()
+        store.fail = ValueError("index is torn")
+        answer = await hippocampus.of("anna").recall(ask(QUESTION))
+        assert (answer.rows, "index is torn" in answer.notice) == ((), True)
+
+
+async def test_after_a_crash_memory_catches_up_from_the_journals(tmp_path: Path) -> None:
+    store = DictStore()
+    (tmp_path / "unclean").touch()
+    async with opened(tmp_path, store, StandingClock(), journals=[FACT]) as hippocampus:
+        await hippocampus.settled()
+        assert await recalled(hippocampus) == [FACT.text]
+    assert not (tmp_path / "unclean").exists()
+    assert store.closed
+
+
+async def test_memory_stays_off_when_what_was_forgotten_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "decisions.json").write_text("{", encoding="utf-8")
+    async with opened(tmp_path, DictStore(), StandingClock(), journals=[FACT]) as hippocampus:
+        with pytest.raises(MemoryUnavailable, match="nothing forgotten comes back"):
+            await hippocampus.of("anna").search(QUESTION)
 
 
 def test_the_first_turn_waits_for_the_store_and_is_told_if_that_was_too_long(tmp_path: Path) -> None:
@@ -171,24 +153,21 @@ def test_the_first_turn_waits_for_the_store_and_is_told_if_that_was_too_long(tmp
     assert asyncio.run(turn(30.0)).notice == ""
 
 
-def test_an_order_that_fails_stops_nothing(tmp_path: Path) -> None:
+async def test_an_order_that_fails_stops_nothing(tmp_path: Path) -> None:
     """Neither what came with it, nor what comes after it; no turn hears of it."""
 
-    async def scene() -> None:
-        async with opened(tmp_path, DictStore(), StandingClock()) as hippocampus:
-            memory = hippocampus.of("anna")
-            await hippocampus.settled()
-            memory.remember(FACT)
-            with pytest.raises(MemoryUnavailable, match="There is no memory 'nope'"):
-                await memory.edit("nope", "x")
-            assert (await memory.recall(ask(QUESTION))).notice == ""
-            assert await recalled(hippocampus) == [FACT.text]
-            (tmp_path / "missed.1").touch()
-            memory.remember(say("s1", 3, "The canteen is on the second floor."))
-            await hippocampus.settled()
-            assert not (tmp_path / "missed.1").exists()
-
-    asyncio.run(scene())
+    async with opened(tmp_path, DictStore(), StandingClock()) as hippocampus:
+        memory = hippocampus.of("anna")
+        await hippocampus.settled()
+        memory.remember(FACT)
+        with pytest.raises(MemoryUnavailable, match="There is no memory 'nope'"):
+            await memory.edit("nope", "x")
+        assert (await memory.recall(ask(QUESTION))).notice == ""
+        assert await recalled(hippocampus) == [FACT.text]
+        (tmp_path / "missed.1").touch()
+        memory.remember(say("s1", 3, "The canteen is on the second floor."))
+        await hippocampus.settled()
+        assert not (tmp_path / "missed.1").exists()
 
 
 def test_an_embedder_that_fails_stops_nothing(tmp_path: Path) -> None:
@@ -225,14 +204,11 @@ def test_an_embedder_that_fails_stops_nothing(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_an_error_of_the_caller_comes_out_as_it_is(tmp_path: Path) -> None:
-    async def scene() -> None:
-        with pytest.raises(KeyError, match="mine"):
-            async with opened(tmp_path, DictStore(), StandingClock()):
-                raise KeyError("mine")
-        assert len(asyncio.all_tasks()) == 1
-
-    asyncio.run(scene())
+async def test_an_error_of_the_caller_comes_out_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="mine"):
+        async with opened(tmp_path, DictStore(), StandingClock()):
+            raise KeyError("mine")
+    assert len(asyncio.all_tasks()) == 1
 
 
 def test_closing_does_not_wait_for_a_store_that_hangs(

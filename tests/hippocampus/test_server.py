@@ -38,28 +38,20 @@ def test_a_server_holds_the_memory(tmp_path: Path) -> None:
     assert not (tmp_path / "ours" / "chroma").exists()
 
 
-def test_a_server_that_is_down_is_said_and_stops_nothing(tmp_path: Path) -> None:
-    async def scene() -> None:
-        server = f"http://127.0.0.1:{free_port()}"
-        async with open_hippocampus(tmp_path, WordEmbedder(), clock=StandingClock(), server=server) as opened:
-            memory = opened.of("anna")
-            memory.remember(FACT)
-            await opened.settled()
-            answer = await memory.recall(ask("When does the office close?"))
-            assert answer.rows == ()
-            assert "Memory can't be opened" in answer.notice
-            with pytest.raises(MemoryUnavailable):
-                await memory.search("office")
-
-    asyncio.run(scene())
+async def test_a_server_that_is_down_is_said_and_stops_nothing(tmp_path: Path) -> None:
+    server = f"http://127.0.0.1:{free_port()}"
+    async with open_hippocampus(tmp_path, WordEmbedder(), clock=StandingClock(), server=server) as opened:
+        memory = opened.of("anna")
+        memory.remember(FACT)
+        await opened.settled()
+        answer = await memory.recall(ask("When does the office close?"))
+        assert answer.rows == ()
+        assert "Memory can't be opened" in answer.notice
+        with pytest.raises(MemoryUnavailable):
+            await memory.search("office")
 
 
-def test_an_address_that_can_not_be_one(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with open_hippocampus(
-            tmp_path, WordEmbedder(), clock=StandingClock(), server="ftp://x"
-        ) as opened:
-            await opened.settled()
-            assert "http://host:8000" in opened.trouble
-
-    asyncio.run(scene())
+async def test_an_address_that_can_not_be_one(tmp_path: Path) -> None:
+    async with open_hippocampus(tmp_path, WordEmbedder(), clock=StandingClock(), server="ftp://x") as opened:
+        await opened.settled()
+        assert "http://host:8000" in opened.trouble

@@ -64,36 +64,33 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_it_is_tidied_only_when_it_has_rested_and_once_for_each_time_of_use() -> None:
-    async def scene() -> None:
-        memory, clock = Memory(), StandingClock()
-        task = asyncio.create_task(tidy_at_rest(memory, clock, idle=60))
-        clock.advance(1000)
-        await settle()
-        assert memory.tidied == []
-        memory.use()
-        await settle()
-        clock.advance(59)
-        memory.use()
-        await settle()
-        clock.advance(1)
-        await settle()
-        assert memory.tidied == []
-        clock.advance(60)
-        await settle()
-        assert memory.tidied == [2]
-        clock.advance(1000)
-        await settle()
-        memory.use()
-        await settle()
-        clock.advance(60)
-        await settle()
-        assert memory.tidied[-1] == 3
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(scene())
+async def test_it_is_tidied_only_when_it_has_rested_and_once_for_each_time_of_use() -> None:
+    memory, clock = Memory(), StandingClock()
+    task = asyncio.create_task(tidy_at_rest(memory, clock, idle=60))
+    clock.advance(1000)
+    await settle()
+    assert memory.tidied == []
+    memory.use()
+    await settle()
+    clock.advance(59)
+    memory.use()
+    await settle()
+    clock.advance(1)
+    await settle()
+    assert memory.tidied == []
+    clock.advance(60)
+    await settle()
+    assert memory.tidied == [2]
+    clock.advance(1000)
+    await settle()
+    memory.use()
+    await settle()
+    clock.advance(60)
+    await settle()
+    assert memory.tidied[-1] == 3
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def gone(memory: UserMemory, text: str) -> None:
@@ -102,33 +99,28 @@ async def gone(memory: UserMemory, text: str) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_a_real_memory_at_rest_merges_and_lets_go(tmp_path: Path) -> None:
-    async def scene() -> None:
-        clock, prompts, merged = StandingClock(), list[str](), asyncio.Event()
+async def test_a_real_memory_at_rest_merges_and_lets_go(tmp_path: Path) -> None:
+    clock, prompts, merged = StandingClock(), list[str](), asyncio.Event()
 
-        async def distill(prompt: str) -> str:
-            prompts.append(prompt)
-            merged.set()
-            return "The nightly backup of the shop database takes four hours by now, and fails on Sundays."
+    async def distill(prompt: str) -> str:
+        prompts.append(prompt)
+        merged.set()
+        return "The nightly backup of the shop database takes four hours by now, and fails on Sundays."
 
-        same = "The nightly backup of the shop database takes {} hours."
-        notes = [told("s1", n, same.format(n), kind="fact", days=9 - n) for n in (2, 3, 4)]
-        old = told("s0", 9, "The staging server was rented in Oslo.", occasion="remember", days=3000)
-        async with open_hippocampus(
-            tmp_path, WordEmbedder(), clock=clock, budget=30, distill=distill
-        ) as opened:
-            memory = opened.of("anna")
-            for one in (*notes, old):
-                memory.remember(one)
-            await opened.settled()
-            assert len(await memory.search("staging server in Oslo", limit=9)) == 1
-            assert len(await memory.search("nightly backup", limit=9)) == 3
-            clock.advance(60)
-            async with asyncio.timeout(60):
-                await merged.wait()
-                await gone(memory, "staging server in Oslo")
-            (now,) = [row for row in await memory.search("nightly backup") if row.current]
-            assert now.text.endswith("fails on Sundays.")
-        assert len(prompts) == 1
-
-    asyncio.run(scene())
+    same = "The nightly backup of the shop database takes {} hours."
+    notes = [told("s1", n, same.format(n), kind="fact", days=9 - n) for n in (2, 3, 4)]
+    old = told("s0", 9, "The staging server was rented in Oslo.", occasion="remember", days=3000)
+    async with open_hippocampus(tmp_path, WordEmbedder(), clock=clock, budget=30, distill=distill) as opened:
+        memory = opened.of("anna")
+        for one in (*notes, old):
+            memory.remember(one)
+        await opened.settled()
+        assert len(await memory.search("staging server in Oslo", limit=9)) == 1
+        assert len(await memory.search("nightly backup", limit=9)) == 3
+        clock.advance(60)
+        async with asyncio.timeout(60):
+            await merged.wait()
+            await gone(memory, "staging server in Oslo")
+        (now,) = [row for row in await memory.search("nightly backup") if row.current]
+        assert now.text.endswith("fails on Sundays.")
+    assert len(prompts) == 1

@@ -85,16 +85,13 @@ def test_many_appends_at_once_share_few_writes(tmp_path: Path, monkeypatch: pyte
     assert len(syncs) <= 3
 
 
-def test_durable_means_on_disk(tmp_path: Path) -> None:
-    async def run() -> None:
-        journal = begin(tmp_path / "s")
-        for body in ("a", "b", "c"):
-            record = say(journal, body)
-            await journal.durable(record.n)
-            assert bodies(tmp_path / "s")[-1] == body
-        await journal.close()
-
-    asyncio.run(run())
+async def test_durable_means_on_disk(tmp_path: Path) -> None:
+    journal = begin(tmp_path / "s")
+    for body in ("a", "b", "c"):
+        record = say(journal, body)
+        await journal.durable(record.n)
+        assert bodies(tmp_path / "s")[-1] == body
+    await journal.close()
 
 
 def test_a_watcher_hears_of_records_in_order_and_only_when_they_are_on_disk(tmp_path: Path) -> None:
@@ -152,22 +149,19 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(
     journal.abandon()
 
 
-def test_a_failing_sync_is_no_acknowledgement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def run() -> None:
-        journal = begin(tmp_path / "s")
-        await journal.durable(1)
+async def test_a_failing_sync_is_no_acknowledgement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = begin(tmp_path / "s")
+    await journal.durable(1)
 
-        def fail(descriptor: int) -> None:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-        monkeypatch.setattr(os, "fdatasync", fail)
-        with pytest.raises(JournalUnwritable, match="Input/output error"):
-            await journal.durable(say(journal, "x").n)
-        assert journal.failed is not None
-        assert journal.durable_n == 1
-        await journal.close()
-
-    asyncio.run(run())
+    monkeypatch.setattr(os, "fdatasync", fail)
+    with pytest.raises(JournalUnwritable, match="Input/output error"):
+        await journal.durable(say(journal, "x").n)
+    assert journal.failed is not None
+    assert journal.durable_n == 1
+    await journal.close()
 
 
 def test_a_record_that_cannot_be_stored_is_refused_and_the_next_one_is_not(tmp_path: Path) -> None:
@@ -232,16 +226,13 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
     assert other() == ""
 
 
-def test_closing_twice_at_once_closes_once(tmp_path: Path) -> None:
-    async def run() -> None:
-        journal = begin(tmp_path / "s")
-        async with asyncio.TaskGroup() as group:
-            group.create_task(journal.close())
-            group.create_task(journal.close())
-        with pytest.raises(JournalUnwritable, match="closed"):
-            say(journal, "late")
-
-    asyncio.run(run())
+async def test_closing_twice_at_once_closes_once(tmp_path: Path) -> None:
+    journal = begin(tmp_path / "s")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(journal.close())
+        group.create_task(journal.close())
+    with pytest.raises(JournalUnwritable, match="closed"):
+        say(journal, "late")
 
 
 def _blob(content: bytes) -> str:

@@ -96,19 +96,16 @@ def test_append_gives_the_record_as_it_is_read_again(tmp_path: Path) -> None:
     assert read_journal(tmp_path / "s" / FILE).records == given
 
 
-def test_a_blob_can_be_read_before_and_after_it_is_on_disk(tmp_path: Path) -> None:
-    async def main() -> None:
-        journal = Journal.create(tmp_path / "s")
-        record = journal.append(opening(), "/", 1, AT, "", {SHA: CONTENT})
-        assert journal.blob(SHA) == CONTENT
-        assert list((tmp_path / "s" / "blobs").iterdir()) == []
-        await journal.durable(record.n)
-        (tmp_path / "s" / "blobs" / SHA).unlink()
-        with pytest.raises(JournalError, match=f"The blob {SHA[:12]}… is missing"):
-            journal.blob(SHA)
-        await journal.close()
-
-    asyncio.run(main())
+async def test_a_blob_can_be_read_before_and_after_it_is_on_disk(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "s")
+    record = journal.append(opening(), "/", 1, AT, "", {SHA: CONTENT})
+    assert journal.blob(SHA) == CONTENT
+    assert list((tmp_path / "s" / "blobs").iterdir()) == []
+    await journal.durable(record.n)
+    (tmp_path / "s" / "blobs" / SHA).unlink()
+    with pytest.raises(JournalError, match=f"The blob {SHA[:12]}… is missing"):
+        journal.blob(SHA)
+    await journal.close()
 
 
 def test_a_blobs_name_is_quoted_in_part(tmp_path: Path) -> None:
@@ -194,14 +191,11 @@ def test_a_failure_that_is_none_of_the_disk_stops_the_session_too(
     asyncio.run(main())
 
 
-def test_a_refused_record_changes_nothing(tmp_path: Path) -> None:
-    async def main() -> None:
-        journal = Journal.create(tmp_path / "s")
-        with pytest.raises(UsageError):
-            journal.append(Unknown("later", {"n": 1}), "/", 1, AT, "", {SHA: CONTENT})
-        with pytest.raises(JournalError, match="is missing"):
-            journal.blob(SHA)
-        assert journal.append(opening(), "/", 1, AT).n == 1
-        await journal.close()
-
-    asyncio.run(main())
+async def test_a_refused_record_changes_nothing(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "s")
+    with pytest.raises(UsageError):
+        journal.append(Unknown("later", {"n": 1}), "/", 1, AT, "", {SHA: CONTENT})
+    with pytest.raises(JournalError, match="is missing"):
+        journal.blob(SHA)
+    assert journal.append(opening(), "/", 1, AT).n == 1
+    await journal.close()

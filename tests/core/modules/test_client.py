@@ -215,17 +215,14 @@ def test_a_stopped_module_is_left_at_the_deadline(socket: Path) -> None:
         assert asyncio.run(play(process)) == TimedOut("")
 
 
-def test_nobody_at_the_socket(socket: Path) -> None:
-    async def play() -> None:
-        async with ModuleClient(f"unix:{socket}") as client:
-            with pytest.raises(ModuleLost, match=r"did not begin to serve within 0\.3 s"):
-                await client.wait_serving(0.3)
-            with pytest.raises(ModuleLost):
-                await client.invoke(call("x"), timeout=5)
-            with pytest.raises(ModuleLost):
-                await client.describe()
-
-    asyncio.run(play())
+async def test_nobody_at_the_socket(socket: Path) -> None:
+    async with ModuleClient(f"unix:{socket}") as client:
+        with pytest.raises(ModuleLost, match=r"did not begin to serve within 0\.3 s"):
+            await client.wait_serving(0.3)
+        with pytest.raises(ModuleLost):
+            await client.invoke(call("x"), timeout=5)
+        with pytest.raises(ModuleLost):
+            await client.describe()
 
 
 def test_a_module_without_health_does_not_serve(socket: Path) -> None:

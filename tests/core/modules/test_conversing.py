@@ -204,15 +204,12 @@ def test_a_module_that_leaves_the_stream_unopened_is_invoked(monkeypatch: pytest
     against(play, lambda: Talker(marked=False))
 
 
-def test_a_module_that_is_gone_between_two_calls_is_lost() -> None:
-    async def run() -> None:
-        talker = Talker()
-        with tempfile.TemporaryDirectory() as folder:
-            server = await talker.start(Path(folder) / "s")
-            async with asyncio.timeout(PATIENCE), ModuleClient(f"unix:{folder}/s") as client:
-                assert await said(client, "1") == "1"
-                await server.stop(None)
-                with pytest.raises(ModuleLost):
-                    await said(client, "2")
-
-    asyncio.run(run())
+async def test_a_module_that_is_gone_between_two_calls_is_lost() -> None:
+    talker = Talker()
+    with tempfile.TemporaryDirectory() as folder:
+        server = await talker.start(Path(folder) / "s")
+        async with asyncio.timeout(PATIENCE), ModuleClient(f"unix:{folder}/s") as client:
+            assert await said(client, "1") == "1"
+            await server.stop(None)
+            with pytest.raises(ModuleLost):
+                await said(client, "2")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,18 +39,15 @@ async def _drop(chunk: ArtifactChunk) -> None:
         replace(GOOD, function="t.write"),
     ],
 )
-def test_a_call_that_is_not_the_tickets_is_refused(tmp_path: Path, other: FunctionCall) -> None:
-    async def main() -> None:
-        door = Door(FakeHost(), "s", tmp_path)
-        try:
-            with pytest.raises(TicketError, match="another call"):
-                await door.call(
-                    ticket_for(GOOD), other, on_output=print, on_artifact=_drop, report=lambda _: None
-                )
-        finally:
-            await door.close()
-
-    asyncio.run(main())
+async def test_a_call_that_is_not_the_tickets_is_refused(tmp_path: Path, other: FunctionCall) -> None:
+    door = Door(FakeHost(), "s", tmp_path)
+    try:
+        with pytest.raises(TicketError, match="another call"):
+            await door.call(
+                ticket_for(GOOD), other, on_output=print, on_artifact=_drop, report=lambda _: None
+            )
+    finally:
+        await door.close()
 
 
 def test_the_digest_is_long_enough_that_nobody_finds_two_calls_for_one_yes() -> None:

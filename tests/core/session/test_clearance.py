@@ -153,47 +153,38 @@ def test_a_rule_does_not_cover_what_it_does_not_name(tmp_path: Path) -> None:
         (True, {"function": "t.*", "impact": 2}),
     ],
 )
-def test_what_cant_be_remembered_is_refused_and_the_question_stays(
+async def test_what_cant_be_remembered_is_refused_and_the_question_stays(
     tmp_path: Path, allow: bool, remember: object
 ) -> None:
-    async def main() -> None:
-        async with runtime(tmp_path, replies(ONE), policy=ASKS) as opened:
-            session = await opened.open()
-            said = await session.say("Go")
-            call = await question(session)
-            with pytest.raises(UsageError, match="remembered"):
-                await session.clear(call, allow, remember)  # type: ignore[arg-type]
+    async with runtime(tmp_path, replies(ONE), policy=ASKS) as opened:
+        session = await opened.open()
+        said = await session.say("Go")
+        call = await question(session)
+        with pytest.raises(UsageError, match="remembered"):
+            await session.clear(call, allow, remember)  # type: ignore[arg-type]
+        await session.clear(call, True)
+        assert (await session.answer(said.n)).body == "Done."
+
+
+async def test_a_policy_can_forbid_to_remember(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies(ONE), policy=ASKS + "remember = false\n") as opened:
+        session = await opened.open()
+        await session.say("Go")
+        with pytest.raises(UsageError, match="where the policy lets it"):
+            await session.clear(await question(session), True, "call")
+
+
+async def test_a_question_is_answered_once_and_only_where_there_is_one(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies(ONE), policy=ASKS) as opened:
+        session = await opened.open()
+        said = await session.say("Go")
+        call = await question(session)
+        with pytest.raises(UsageError, match="No call waits"):
+            await session.clear(call + 1, True)
+        await session.clear(call, False)
+        with pytest.raises(UsageError, match="No call waits"):
             await session.clear(call, True)
-            assert (await session.answer(said.n)).body == "Done."
-
-    asyncio.run(main())
-
-
-def test_a_policy_can_forbid_to_remember(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with runtime(tmp_path, replies(ONE), policy=ASKS + "remember = false\n") as opened:
-            session = await opened.open()
-            await session.say("Go")
-            with pytest.raises(UsageError, match="where the policy lets it"):
-                await session.clear(await question(session), True, "call")
-
-    asyncio.run(main())
-
-
-def test_a_question_is_answered_once_and_only_where_there_is_one(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with runtime(tmp_path, replies(ONE), policy=ASKS) as opened:
-            session = await opened.open()
-            said = await session.say("Go")
-            call = await question(session)
-            with pytest.raises(UsageError, match="No call waits"):
-                await session.clear(call + 1, True)
-            await session.clear(call, False)
-            with pytest.raises(UsageError, match="No call waits"):
-                await session.clear(call, True)
-            await session.answer(said.n)
-
-    asyncio.run(main())
+        await session.answer(said.n)
 
 
 def test_nobody_answers(tmp_path: Path) -> None:

@@ -129,19 +129,16 @@ def test_a_paused_generation_is_discarded_and_kept_in_the_journal(tmp_path: Path
     assert [record.body for record in records if record.kind == "reply"] == ["x" * 100]
 
 
-def test_latches_are_independent(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Scene(tmp_path) as scene:
-            await scene.session.pause("/a/b")
-            await scene.session.pause("/")
-            scene.hold.set()
-            await scene.session.resume("/")
-            await until(lambda: not scene.world.running)
-            assert {view.path: view.state for view in scene.session.tree()}["/a/b"] == "paused"
-            await scene.session.resume("/a/b")
-            await scene.finish()
-
-    asyncio.run(main())
+async def test_latches_are_independent(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.session.pause("/a/b")
+        await scene.session.pause("/")
+        scene.hold.set()
+        await scene.session.resume("/")
+        await until(lambda: not scene.world.running)
+        assert {view.path: view.state for view in scene.session.tree()}["/a/b"] == "paused"
+        await scene.session.resume("/a/b")
+        await scene.finish()
 
 
 @pytest.mark.parametrize(
@@ -261,11 +258,10 @@ def test_the_intent_is_the_users_to_set(tmp_path: Path) -> None:
     ("path", "mode", "said"),
     [("/nobody", "queue", "There is no agent '/nobody'"), ("/", "shout", "Unknown inject mode 'shout'")],
 )
-def test_wrong_controls_are_refused_with_a_sentence(tmp_path: Path, path: str, mode: str, said: str) -> None:
-    async def main() -> None:
-        async with runtime(tmp_path, replies({"/": ["Hi."]})) as opened:
-            session = await opened.open()
-            with pytest.raises(UsageError, match=said):
-                await session.inject(path, "x", mode)  # type: ignore[arg-type]
-
-    asyncio.run(main())
+async def test_wrong_controls_are_refused_with_a_sentence(
+    tmp_path: Path, path: str, mode: str, said: str
+) -> None:
+    async with runtime(tmp_path, replies({"/": ["Hi."]})) as opened:
+        session = await opened.open()
+        with pytest.raises(UsageError, match=said):
+            await session.inject(path, "x", mode)  # type: ignore[arg-type]

@@ -168,24 +168,21 @@ def test_what_a_module_that_reached_outside_says_is_not_trusted_any_more(tmp_pat
     assert not inside(tree, "tool:lab.fetch")
 
 
-def test_a_fork_does_not_have_what_was_allowed_for_the_session(tmp_path: Path) -> None:
-    async def main() -> None:
-        script = replies({"/": [fetch("x.example:443"), "Done.", fetch("x.example:443"), "Done."]})
-        async with runtime(tmp_path, script, host=FakeHost(more=True)) as opened:
-            session = await opened.open(intent=1)
-            said = await session.say("Go")
-            await session.clear_host(await question(session), True, "session")
-            end = await session.answer(said.n)
-            other = await opened.open(await opened.fork(session.id, end.n))
-            said = await other.say("Again")
-            asked = await question(other, said.n)
-            await other.clear_host(asked, False)
-            await other.answer(said.n)
-            assert [one["by"] for one in session.hosts] == ["session"]
-            assert other.hosts == []
-            replay(other.journal, verify=True)
-
-    asyncio.run(main())
+async def test_a_fork_does_not_have_what_was_allowed_for_the_session(tmp_path: Path) -> None:
+    script = replies({"/": [fetch("x.example:443"), "Done.", fetch("x.example:443"), "Done."]})
+    async with runtime(tmp_path, script, host=FakeHost(more=True)) as opened:
+        session = await opened.open(intent=1)
+        said = await session.say("Go")
+        await session.clear_host(await question(session), True, "session")
+        end = await session.answer(said.n)
+        other = await opened.open(await opened.fork(session.id, end.n))
+        said = await other.say("Again")
+        asked = await question(other, said.n)
+        await other.clear_host(asked, False)
+        await other.answer(said.n)
+        assert [one["by"] for one in session.hosts] == ["session"]
+        assert other.hosts == []
+        replay(other.journal, verify=True)
 
 
 def test_a_question_that_a_crash_left_is_closed_when_the_session_is_opened_again(tmp_path: Path) -> None:

@@ -411,23 +411,20 @@ def test_sessions_are_kept_as_long_and_as_large_as_the_settings_say(tmp_path: Pa
     assert asyncio.run(deletion(store, memory, Retention()).tidy()).sessions == ()
 
 
-def test_the_runtime_closes_what_it_deletes_and_tells_who_watches(tmp_path: Path) -> None:
-    async def main() -> None:
-        memory = FakeMemory()
-        async with runtime(tmp_path, replies({"/": ["Heard."]}), memory=memory) as opened:
-            session = await opened.open()
-            await session.ask("one")
-            async with opened.watch_sessions() as changes, session.watch() as events:
-                done = await opened.delete([session.id])
-                assert done.sessions == (session.id,)
-                assert await anext(changes) == (session.id, None)
-                assert [event async for event in events]  # the stream ends
-            assert opened.sessions() == []
-            assert (await opened.restore_sessions([session.id])).sessions == (session.id,)
-            again = await opened.open(session.id)
-            assert [one.kind for one in again.records()][-1] == "close"
-
-    asyncio.run(main())
+async def test_the_runtime_closes_what_it_deletes_and_tells_who_watches(tmp_path: Path) -> None:
+    memory = FakeMemory()
+    async with runtime(tmp_path, replies({"/": ["Heard."]}), memory=memory) as opened:
+        session = await opened.open()
+        await session.ask("one")
+        async with opened.watch_sessions() as changes, session.watch() as events:
+            done = await opened.delete([session.id])
+            assert done.sessions == (session.id,)
+            assert await anext(changes) == (session.id, None)
+            assert [event async for event in events]  # the stream ends
+        assert opened.sessions() == []
+        assert (await opened.restore_sessions([session.id])).sessions == (session.id,)
+        again = await opened.open(session.id)
+        assert [one.kind for one in again.records()][-1] == "close"
 
 
 # --- archives ---------------------------------------------------------------------------------------

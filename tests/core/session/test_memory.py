@@ -110,31 +110,28 @@ def test_what_was_recalled_for_one_turn_is_told_once(tmp_path: Path) -> None:
     assert WISH.line not in contexts[1]
 
 
-def test_an_agent_that_is_paused_while_memory_is_asked_has_no_turn(tmp_path: Path) -> None:
-    async def scene() -> None:
-        memory = FakeMemory((WISH,), gate=asyncio.Event())
-        assert memory.gate is not None
-        said: list[str] = []
+async def test_an_agent_that_is_paused_while_memory_is_asked_has_no_turn(tmp_path: Path) -> None:
+    memory = FakeMemory((WISH,), gate=asyncio.Event())
+    assert memory.gate is not None
+    said: list[str] = []
 
-        def script(asked: Asked) -> str:
-            said.append(asked.newest)
-            return "Done."
+    def script(asked: Asked) -> str:
+        said.append(asked.newest)
+        return "Done."
 
-        async with opened(tmp_path, script, memory) as it:
-            session = await it.open()
-            record = await session.say("Go.")
-            await asyncio.wait_for(memory.was_asked.wait(), 30)
-            await session.pause("/")
-            memory.gate.set()
-            for _ in range(100):
-                await asyncio.sleep(0)
-            assert not said
-            await session.resume("/")
-            assert (await asyncio.wait_for(session.answer(record.n), 30)).body == "Done."
-            assert len(said) == 1
-        replay(session.journal, verify=True)
-
-    asyncio.run(scene())
+    async with opened(tmp_path, script, memory) as it:
+        session = await it.open()
+        record = await session.say("Go.")
+        await asyncio.wait_for(memory.was_asked.wait(), 30)
+        await session.pause("/")
+        memory.gate.set()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not said
+        await session.resume("/")
+        assert (await asyncio.wait_for(session.answer(record.n), 30)).body == "Done."
+        assert len(said) == 1
+    replay(session.journal, verify=True)
 
 
 def test_remember_and_recall(tmp_path: Path) -> None:

@@ -76,22 +76,19 @@ def state_of(scene: Scene, step: str) -> str:
     return run.state.nodes[step].state
 
 
-def test_a_paused_plan_starts_nothing(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
-            await scene.session.pause("/audit")
-            scene.hold.set()
-            await until(lambda: state_of(scene, "a") == "executed")
-            assert "after" not in scene.texts
-            assert {view.path: view.state for view in scene.session.tree()} == {
-                "/": "waiting",
-                "/audit": "paused",
-            }
-            await scene.session.resume("/audit")
-            assert (await scene.finish()).body == "Done."
-            assert "after" in scene.texts
-
-    asyncio.run(main())
+async def test_a_paused_plan_starts_nothing(tmp_path: Path) -> None:
+    async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
+        await scene.session.pause("/audit")
+        scene.hold.set()
+        await until(lambda: state_of(scene, "a") == "executed")
+        assert "after" not in scene.texts
+        assert {view.path: view.state for view in scene.session.tree()} == {
+            "/": "waiting",
+            "/audit": "paused",
+        }
+        await scene.session.resume("/audit")
+        assert (await scene.finish()).body == "Done."
+        assert "after" in scene.texts
 
 
 def test_a_cancelled_plan_has_one_outcome_for_each_step(tmp_path: Path) -> None:
@@ -412,16 +409,13 @@ def test_a_bug_in_the_machine_costs_the_plan_and_nothing_else(
     assert not replay(scene.session.journal, verify=True).tree.agents["/audit"].actions
 
 
-def test_while_a_plan_is_paused_its_time_writes_nothing(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
-            run = scene.session.state.agents["/audit"].plan
-            assert run is not None
-            assert run.due is not None
-            await scene.session.pause("/audit")
-            assert run.due is None
-            await scene.session.resume("/audit")
-            assert run.due is not None
-            assert (await scene.finish()).body == "Done."
-
-    asyncio.run(main())
+async def test_while_a_plan_is_paused_its_time_writes_nothing(tmp_path: Path) -> None:
+    async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
+        run = scene.session.state.agents["/audit"].plan
+        assert run is not None
+        assert run.due is not None
+        await scene.session.pause("/audit")
+        assert run.due is None
+        await scene.session.resume("/audit")
+        assert run.due is not None
+        assert (await scene.finish()).body == "Done."

@@ -42,44 +42,38 @@ steps:
 """
 
 
-def test_a_paused_step_does_not_start_and_the_others_do(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Scene(tmp_path, {"/": [plan(BESIDE), "Done."]}) as scene:
-            await scene.session.pause("/audit", "b")
-            scene.hold.set()
-            await until(lambda: state_of(scene, "c") == "executed")
-            assert state_of(scene, "b") == "ready"
-            assert run_of(scene.session).due is None, "nothing of the plan is due while it waits for a person"
-            await scene.session.resume("/audit", "b")
-            assert (await scene.finish()).body == "Done."
-            assert scene.texts == ["held", "other", "after"]
-
-    asyncio.run(main())
+async def test_a_paused_step_does_not_start_and_the_others_do(tmp_path: Path) -> None:
+    async with Scene(tmp_path, {"/": [plan(BESIDE), "Done."]}) as scene:
+        await scene.session.pause("/audit", "b")
+        scene.hold.set()
+        await until(lambda: state_of(scene, "c") == "executed")
+        assert state_of(scene, "b") == "ready"
+        assert run_of(scene.session).due is None, "nothing of the plan is due while it waits for a person"
+        await scene.session.resume("/audit", "b")
+        assert (await scene.finish()).body == "Done."
+        assert scene.texts == ["held", "other", "after"]
 
 
-def test_a_paused_step_is_still_paused_after_a_restart_and_in_a_fork(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Scene(tmp_path, {"/": [plan(BESIDE), "Done."]}) as scene:
-            await scene.session.pause("/audit", "b")
-            scene.hold.set()
-            done = ("c", "executed")
-            await until(lambda: done in changes(scene.session.records()))
-            at = len(scene.session.records())
-            forked = await scene.runtime.fork(scene.session.id, at, run=True)
-        for which in (scene.session.id, forked):
-            world = World()
-            async with runtime(tmp_path, replies({"/": [plan(BESIDE), "Done."]}), world=world) as opened:
-                again = await opened.open(which)
-                assert run_of(again).held("b")
-                ended = run_of(again).state.nodes["c"]
-                await until(partial(step_is, ended, "executed"))
-                assert "after" not in [text for _, _, text in world.done]
-                await again.resume("/audit/b")
-                assert (await again.answer(at)).body == "Done."
-                assert [text for _, _, text in world.done][-1] == "after"
-            replay(again.journal, verify=True)
-
-    asyncio.run(main())
+async def test_a_paused_step_is_still_paused_after_a_restart_and_in_a_fork(tmp_path: Path) -> None:
+    async with Scene(tmp_path, {"/": [plan(BESIDE), "Done."]}) as scene:
+        await scene.session.pause("/audit", "b")
+        scene.hold.set()
+        done = ("c", "executed")
+        await until(lambda: done in changes(scene.session.records()))
+        at = len(scene.session.records())
+        forked = await scene.runtime.fork(scene.session.id, at, run=True)
+    for which in (scene.session.id, forked):
+        world = World()
+        async with runtime(tmp_path, replies({"/": [plan(BESIDE), "Done."]}), world=world) as opened:
+            again = await opened.open(which)
+            assert run_of(again).held("b")
+            ended = run_of(again).state.nodes["c"]
+            await until(partial(step_is, ended, "executed"))
+            assert "after" not in [text for _, _, text in world.done]
+            await again.resume("/audit/b")
+            assert (await again.answer(at)).body == "Done."
+            assert [text for _, _, text in world.done][-1] == "after"
+        replay(again.journal, verify=True)
 
 
 def test_the_agent_of_a_paused_step_stops_where_it_is(tmp_path: Path) -> None:
@@ -148,19 +142,16 @@ def test_what_a_person_says_about_a_tool_step_is_thought_about(tmp_path: Path) -
     assert "About the step b: Not this one." in str(node.fields)
 
 
-def test_a_step_that_there_is_not_or_that_has_ended_is_named(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
-            await until(lambda: state_of(scene, "c") == "executed")
-            with pytest.raises(UsageError, match="no step 'nothing'"):
-                await scene.session.pause("/audit", "nothing")
-            with pytest.raises(UsageError, match="has ended; it is executed"):
-                await scene.session.cancel("/audit", "c")
-            with pytest.raises(UsageError, match="is not a plan"):
-                await scene.session.inject("/", "hm", step="c")
-            await scene.finish()
-
-    asyncio.run(main())
+async def test_a_step_that_there_is_not_or_that_has_ended_is_named(tmp_path: Path) -> None:
+    async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}) as scene:
+        await until(lambda: state_of(scene, "c") == "executed")
+        with pytest.raises(UsageError, match="no step 'nothing'"):
+            await scene.session.pause("/audit", "nothing")
+        with pytest.raises(UsageError, match="has ended; it is executed"):
+            await scene.session.cancel("/audit", "c")
+        with pytest.raises(UsageError, match="is not a plan"):
+            await scene.session.inject("/", "hm", step="c")
+        await scene.finish()
 
 
 # --- a message to the caller ------------------------------------------------------------------------------------

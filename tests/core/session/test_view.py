@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -57,35 +56,29 @@ def test_a_plan_is_shown_with_what_became_of_its_steps() -> None:
     assert any(step.layer for step in plan.steps.values())
 
 
-def test_variables_come_newest_first_with_what_waits_to_be_read(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with runtime(tmp_path, replies({"/": ["```VAR name=one\n1\n```\n", "Done."]})) as opened:
-            session = await opened.open()
-            await session.ask("Begin.")
-            await session.upload("two.txt", "text/plain", b"22")
-            two, one = session.view.variables("/")
-            assert (two.name, two.size, two.is_text, two.load()) == ("two_txt", 2, True, b"22")
-            assert (one.name, one.load()) == ("one", b"1")
-            assert session.view.variable("/", "two_txt").sha256 == two.sha256
-            # The agent itself has it with its next turn only.
-            assert list(session.view.names("/")) == ["one"]
-            with pytest.raises(UsageError, match="has no variable"):
-                session.view.variable("/", "three")
-            with pytest.raises(UsageError, match="no agent '/nobody'"):
-                session.view.variables("/nobody")
-
-    asyncio.run(main())
+async def test_variables_come_newest_first_with_what_waits_to_be_read(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies({"/": ["```VAR name=one\n1\n```\n", "Done."]})) as opened:
+        session = await opened.open()
+        await session.ask("Begin.")
+        await session.upload("two.txt", "text/plain", b"22")
+        two, one = session.view.variables("/")
+        assert (two.name, two.size, two.is_text, two.load()) == ("two_txt", 2, True, b"22")
+        assert (one.name, one.load()) == ("one", b"1")
+        assert session.view.variable("/", "two_txt").sha256 == two.sha256
+        # The agent itself has it with its next turn only.
+        assert list(session.view.names("/")) == ["one"]
+        with pytest.raises(UsageError, match="has no variable"):
+            session.view.variable("/", "three")
+        with pytest.raises(UsageError, match="no agent '/nobody'"):
+            session.view.variables("/nobody")
 
 
-def test_words_begin_actions_as_they_do_for_the_agent(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with runtime(tmp_path, replies({"/": ["Hello."]})) as opened:
-            session = await opened.open()
-            await session.ask("Begin.")
-            is_action = session.view.is_action("/")
-            assert is_action is not None
-            assert (is_action("CALL"), is_action("t.read"), is_action("python")) == (True, True, False)
-            assert session.view.is_action("/nobody") is None
-            assert not session.view.names("/nobody")
-
-    asyncio.run(main())
+async def test_words_begin_actions_as_they_do_for_the_agent(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies({"/": ["Hello."]})) as opened:
+        session = await opened.open()
+        await session.ask("Begin.")
+        is_action = session.view.is_action("/")
+        assert is_action is not None
+        assert (is_action("CALL"), is_action("t.read"), is_action("python")) == (True, True, False)
+        assert session.view.is_action("/nobody") is None
+        assert not session.view.names("/nobody")
