@@ -42,12 +42,13 @@ unit: | .venv
 	@$(PY) -m pytest $(BESIDE) $(or $(ARGS),$(TESTS))
 
 # Before a release, and where time allows: the suites that IACT_TEST_SCALE multiplies, with 16 times the rounds (then all
-# of the hostile commands go through the whole product), and both fuzzers for MINUTES each: the shell classifier against
-# a real bash, and the language. About an hour and a half on two cores. What the fuzzers find goes into the corpora that
+# of the hostile commands go through the whole product), the ratios of costs, and both fuzzers for MINUTES each: the shell
+# classifier against a real bash, and the language. About an hour and a half on two cores. What the fuzzers find goes into the corpora that
 # `make test` reads.
 LONG = $(sort $(shell grep -rlE 'IACT_TEST_SCALE|\bscale: float' tests --include='test_*.py'))
 test-long: setup-test
 	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),16) $(PY) -m pytest $(BESIDE) $(or $(ARGS),$(LONG))
+	@$(PY) -m benchmarks --short
 	@$(PY) -m tests.core.gate.fuzz --minutes $(or $(MINUTES),10)
 	@$(MAKE) --no-print-directory fuzz
 
