@@ -326,3 +326,76 @@ def test_who_allowed_each_host_is_in_the_journal_and_on_the_page(stage: Stage, t
     for one in ways:
         assert f"{one}.test, allowed by {one}" in told
     assert product.run("replay", str(journal), "--verify").status == 0
+
+
+MCP = """\
+import json, socket, sys
+
+TOOL = {"name": "look", "description": "Looks whether a host can be reached.", "annotations": {"readOnlyHint": True},
+        "inputSchema": {"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]}}
+
+def look(host):
+    with socket.create_connection(("127.0.0.1", 3128), 90) as proxy:
+        proxy.sendall(f"CONNECT {host}:80 HTTP/1.1\\r\\n\\r\\n".encode())
+        said = proxy.recv(4096).decode().split("\\r\\n")[0]
+        if " 200" not in said:
+            return said
+        proxy.sendall(b"GET /page HTTP/1.0\\r\\n\\r\\n")
+        return b"".join(iter(lambda: proxy.recv(4096), b"")).decode()
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, answer = asked.get("method"), {"jsonrpc": "2.0", "id": asked.get("id")}
+    if method == "initialize":
+        answer["result"] = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
+                            "serverInfo": {"name": "lookout", "version": "1"}}
+    elif method == "tools/list":
+        answer["result"] = {"tools": [TOOL]}
+    elif method == "tools/call":
+        text = look(asked["params"]["arguments"]["host"])
+        answer["result"] = {"content": [{"type": "text", "text": text}]}
+    else:
+        answer["error"] = {"code": -32601, "message": "not here"}
+    if "id" in asked:
+        print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+def test_an_mcp_server_reaches_what_a_person_allows_and_nothing_else(
+    stage: Stage, tmp_path: Path, backend: str
+) -> None:
+    folder = tmp_path / "lookout"
+    folder.mkdir()
+    (folder / "server.py").write_text(MCP, encoding="utf-8")
+    (folder / "module.toml").write_text(
+        'name = "lookout"\nsummary = "Looks out."\n\n[mcp]\ncommand = ["python3", "/module/server.py"]\n\n'
+        '[needs]\nworkspace = "none"\negress = ["*"]\n',
+        encoding="utf-8",
+    )
+    calls = [f"```lookout.look host={one}.test\n```" for one in ("docs", "other", "docs")]
+    with web() as server:
+        product = leads(
+            stage.product(stage.endpoint({"/": [*calls, "Over."]}), IACT_SANDBOX=backend),
+            server,
+            "docs.test:80",
+            "other.test:80",
+        )
+        for command in ("add", str(folder)), ("check", "lookout"), ("approve", "lookout"):
+            done = product.run("module", *command, seconds=300)
+            assert done.status == 0, done
+        with serving(product) as served, served.connect() as socket:
+            tell(socket, {"type": "hello", "session": None, "since": 0})
+            tell(socket, {"type": "say", "text": "Look out"})
+            tell(socket, {"type": "clear", "call": question(socket), "allow": True, "for": "session"})
+            tell(socket, {"type": "clear", "call": question(socket), "allow": False})
+            comes(replied(product), "the answer")
+        assert server.asked == ["/page"] * 2
+    found = results(product)
+    assert ["Hello from docs.test" in one for one in found] == [True, False, True], found
+    assert "403" in found[1]
+    assert [(one.text("module"), one.text("by")) for one in hosts(product, "reach")] == [
+        ("lookout", "session")
+    ]
+    (journal,) = product.journals()
+    assert product.run("replay", str(journal), "--verify").status == 0
