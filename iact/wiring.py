@@ -206,12 +206,13 @@ def shared_of(
     if settings.store is None:
         return None
     try:
+        from iact.cluster.cipher import HostCipher
         from iact.cluster.objects import open_objects
     except ImportError as error:
         raise UsageError(
             f"The store {settings.store} can't be used, since a package is missing ({error.name}). Install it: pip install 'iact[cluster]'."
         ) from error
-    return Shared(open_objects(settings.store), settings.host, claimed)
+    return Shared(open_objects(settings.store), settings.host, HostCipher, claimed)
 
 
 def open_store(settings: Settings) -> SessionStore:

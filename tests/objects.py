@@ -12,10 +12,10 @@ from iact.core.errors import StoreUnavailable
 class Objects:
     """`before` is told of every request (what is asked, the name), and may raise; `lost`: of those that were carried out."""
 
-    address: str = "memory://tests"
     content: dict[str, bytes] = field(default_factory=dict)
     before: Callable[[str, str], None] = lambda what, name: None
     lost: Callable[[str, str], bool] = lambda what, name: False
+    address: str = "memory://tests"
 
     def create(self, name: str, data: bytes) -> bool:
         self.before("create", name)

@@ -151,6 +151,12 @@ def read_sealer(data: Path) -> Sealer | None:
     return Sealer(key)
 
 
+def read_key(data: Path) -> bytes:
+    """The key itself, made the first time, for whoever makes another one of it; raises as `open_sealer`."""
+    open_sealer(data)  # it is there and sound now, or this says what is wrong
+    return (data / KEY).read_bytes()
+
+
 def _unreadable(path: Path, why: str) -> JournalError:
     return JournalError(
         f"The key {path}, with which sessions are sealed, can't be used: {why}. Put the right one back; or move it "

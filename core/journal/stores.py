@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from iact.core.errors import ForeignSession, JournalError
+from iact.core.journal.documents import write_whole
 from iact.core.journal.file import FILE, VERSIONS, Contents, Journal, read_blob, read_journal
 from iact.core.journal.seal import KEY, Sealer
 from iact.core.journal.segments import SegmentWriter, folder_of, read_segments
@@ -20,6 +21,7 @@ from iact.core.records.plans import TakeOver
 from iact.core.records.record import Record, blobs_of, timestamp
 from iact.core.records.session import Epoch
 
+_BESIDE: Final = "beside/"
 _KEY_MARK: Final = "installation/key"
 """What one key makes of a fixed text: it tells keys apart, and tells nothing of them."""
 
@@ -51,6 +53,14 @@ class JournalStore(Protocol):
 
     def has(self, session: str) -> bool:
         """Whether a session is somewhere else, so that it can be opened here though there is nothing of it yet."""
+        ...
+
+    def keep_beside(self, directory: Path, name: str) -> None:
+        """The small file `name` in a session's directory was changed: what is known of it beside its journal.
+
+        Raises:
+            StoreUnavailable: it can't be stored now; it was changed here.
+        """
         ...
 
     def publish(self, directory: Path) -> None:
@@ -87,6 +97,9 @@ class LocalJournals:
     def has(self, session: str) -> bool:
         """As `JournalStore.has`."""
         return False
+
+    def keep_beside(self, directory: Path, name: str) -> None:
+        """It is where it belongs already."""
 
     def publish(self, directory: Path) -> None:
         """It is where it belongs already."""
@@ -136,6 +149,7 @@ class SharedJournals:
         journal, contents = take_over(directory, self.store, writer, host=self.host, at=at, sealer=sealer)
         try:
             self._claimed(session, writer.epoch)
+            self._fetch_beside(directory)
         except BaseException:
             journal.abandon()
             raise
@@ -145,6 +159,25 @@ class SharedJournals:
     def has(self, session: str) -> bool:
         """As `JournalStore.has`."""
         return next(self.store.names(f"{folder_of(session)}journal/"), None) is not None
+
+    def keep_beside(self, directory: Path, name: str) -> None:
+        """As `JournalStore.keep_beside`: its next version is created, whoever made the one before."""
+        path = directory / name
+        content = path.read_bytes() if path.is_file() else b""
+        folder = f"{folder_of(directory.name)}{_BESIDE}{name}/"
+        number = 1 + sum(1 for _ in self.store.names(folder))
+        while not self.store.create(f"{folder}{number:010}", content):
+            number += 1
+
+    def _fetch_beside(self, directory: Path) -> None:
+        """The newest version of each such file."""
+        newest: dict[str, str] = {}
+        prefix = folder_of(directory.name) + _BESIDE
+        for found in self.store.names(prefix):
+            newest[found.removeprefix(prefix).split("/")[0]] = found
+        for name, place in newest.items():
+            if name == Path(name).name and not name.startswith("."):
+                write_whole(directory / name, self.store.get(place) or b"")
 
     def publish(self, directory: Path) -> None:
         """As `JournalStore.publish`."""

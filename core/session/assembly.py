@@ -16,7 +16,8 @@ from pathlib import Path
 from iact.core.gate.clearance import HttpClearance
 from iact.core.gate.hosts import host_rule, rules_of
 from iact.core.gate.policy_file import DEFAULT
-from iact.core.journal.seal import open_sealer
+from iact.core.journal.documents import Cipher, Documents
+from iact.core.journal.seal import open_sealer, read_key
 from iact.core.journal.stores import SharedJournals
 from iact.core.models.roles import Models
 from iact.core.modules.door import Door
@@ -60,6 +61,8 @@ class Shared:
 
     objects: ObjectStore
     host: str
+    cipher: Callable[[bytes], Cipher]
+    """Encrypts what only hosts may read, with what it makes of the key of their seals."""
     claimed: Callable[[str, int], None] = lambda session, epoch: None
 
     def journals(self, data: Path, versions: Versions | None = None) -> SharedJournals:
@@ -71,6 +74,14 @@ class Shared:
         made = SharedJournals(self.objects, self.host, SystemClock(), versions=versions, claimed=self.claimed)
         made.check_key(open_sealer(data), data)
         return made
+
+    def documents(self, data: Path) -> Documents:
+        """The files that all hosts have, for the host with this data directory.
+
+        Raises:
+            JournalError: its key can't be read.
+        """
+        return Documents(self.objects, data, self.cipher(read_key(data)))
 
 
 @asynccontextmanager

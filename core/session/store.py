@@ -25,6 +25,7 @@ from iact.core.records.control import Restore
 from iact.core.records.dialogue import Say
 from iact.core.records.plans import TakeOver
 from iact.core.records.record import Record
+from iact.core.session.about import FILE as ABOUT
 from iact.core.session.about import About, read_about, title_of, write_about
 from iact.core.session.adopt import Adopted, Terms, adopt
 from iact.core.session.archive import Imported, export_session, import_session
@@ -216,7 +217,7 @@ class SessionStore:
             JournalUnwritable: it can't be kept.
         """
         directory, line = self.path_of(session_id), title_of(title)
-        write_about(directory, replace(read_about(directory), title=line))
+        self._write_about(directory, replace(read_about(directory), title=line))
         return line
 
     def pin(self, session_id: str, pinned: bool) -> None:
@@ -227,7 +228,11 @@ class SessionStore:
             JournalUnwritable: it can't be kept.
         """
         directory = self.path_of(session_id)
-        write_about(directory, replace(read_about(directory), pinned=pinned))
+        self._write_about(directory, replace(read_about(directory), pinned=pinned))
+
+    def _write_about(self, directory: Path, about: About) -> None:
+        write_about(directory, about)
+        self._journals.keep_beside(directory, ABOUT)
 
     def delete(self, session_id: str) -> Deleted:
         """Move a session to the trash.
@@ -335,7 +340,7 @@ class SessionStore:
         """Lists show a copy below its source, if that is one of these sessions."""
         origin = place if place.is_dir() else place.parent
         if origin.parent.resolve() == self.folder.resolve():
-            write_about(made, _branch(origin, at))
+            self._write_about(made, _branch(origin, at))
 
     def adopt(self, source: str | Path, at: int | None, terms: Terms) -> Adopted:
         """Make a session of our own of records 1…`at` (None: all) of one that another installation made. Blocks.

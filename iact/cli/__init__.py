@@ -59,6 +59,7 @@ def _run(chosen: Chosen) -> int:
     # A shell that starts us in the background has us ignore SIGINT; whoever sends one all the same means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     from iact.settings import load  # only now: neither help nor completion needs it
+    from iact.shared_files import shared_files
 
     try:
         settings = load(data=chosen.data)
@@ -66,7 +67,8 @@ def _run(chosen: Chosen) -> int:
             level=settings.log.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
         )
         try:
-            return chosen.run(settings)
+            with shared_files(settings):
+                return chosen.run(settings)
         except BaseExceptionGroup as group:
             raise lone(group) from group
     except KeyboardInterrupt:

@@ -15,6 +15,7 @@ from iact.choices import Choices
 from iact.core.session.policy import read_policies
 from iact.opening import open_page
 from iact.settings import Settings
+from iact.shared_files import follow
 from iact.web.server import WebServer
 from iact.wiring import make_data_directory, open_runtime
 
@@ -60,9 +61,10 @@ async def _serve(
                 opening = None
                 if open_browser:
                     opening = tasks.create_task(open_page(settings.data, server.new_url(), server.signed_in))
-                tending = tasks.create_task(runtime.tend())
+                tending = [tasks.create_task(one) for one in (runtime.tend(), follow(settings))]
                 await stop.wait()
-                tending.cancel()
+                for task in tending:
+                    task.cancel()
                 if opening is not None:
                     opening.cancel()
         finally:

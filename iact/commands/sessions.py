@@ -80,8 +80,10 @@ def rename(settings: Settings, session: str, title: str) -> int:
     Raises:
         UsageError: there is no such session, or the name is too long.
     """
+    from iact.wiring import open_store
+
     if ask_server(settings, {"type": "session.rename", "session": session, "title": title}) is None:
-        SessionStore(settings.data).rename(session, title)
+        open_store(settings).rename(session, title)
     return 0
 
 
@@ -91,8 +93,10 @@ def pin(settings: Settings, session: str, *, pinned: bool) -> int:
     Raises:
         UsageError: there is no such session.
     """
+    from iact.wiring import open_store
+
     if ask_server(settings, {"type": "session.pin", "session": session, "pinned": pinned}) is None:
-        SessionStore(settings.data).pin(session, pinned)
+        open_store(settings).pin(session, pinned)
     return 0
 
 

@@ -197,6 +197,7 @@ class Server:
             additional_headers={"Authorization": f"Bearer {self.key}"},
             max_size=None,
             close_timeout=0.2,  # its other end may have been killed
+            ping_interval=None,  # or be frozen
             proxy=None,
         )
 

@@ -99,8 +99,11 @@ def _say(socket: ClientConnection, text: str) -> None:
     assert acknowledged(socket, {"type": "say", "text": text})
 
 
-def _answered(socket: ClientConnection) -> None:
-    _await(socket, lambda one: one.get("type") == "record" and (one["kind"], one["agent"]) == ("reply", "/"))
+def _rests(host: Host, session: str) -> bool:
+    """Whether each message has its answer, so that nobody is at work."""
+    written = (host.product.data / "sessions" / session / "journal.md").read_bytes()
+    said, replied = (written.count(b'"kind":"%s","agent":"/"' % kind) for kind in (b"say", b"reply"))
+    return said == replied
 
 
 def _round(model: Model, loser: Host, winner: Host, session: str | None, aim: Aim, number: int) -> str:
@@ -120,7 +123,7 @@ def _round(model: Model, loser: Host, winner: Host, session: str | None, aim: Ai
             model.gates.clear()
             with winner.open(session) as socket:
                 _say(socket, f"Go on with part {number}.")
-                _answered(socket)
+                until(lambda: _rests(winner, session), "the answers", within=180)
         finally:
             os.kill(loser.server.process.pid, signal.SIGCONT)
             gate.release()
@@ -149,7 +152,13 @@ def test_a_frozen_host_that_was_taken_over_does_nothing_twice(
     model = Model()
     endpoint = Endpoint(model, by_turn=True, crashes=True).start()
     products = [
-        stage.product(endpoint, IACT_STORE=f"file://{tmp_path}/store", IACT_HOST=name, IACT_MODEL="scripted")
+        stage.product(
+            endpoint,
+            IACT_MODEL="scripted",
+            IACT_STORE=f"file://{tmp_path}/store",
+            IACT_HOST=name,
+            IACT_CONTEXT="1000000",
+        )
         for name in ("a", "b")
     ]
     key = products[1].data / "seal.key"

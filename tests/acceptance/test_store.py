@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.acceptance.product import NO_MODULES, ROOT, Product
+from tests.acceptance.product import NO_MODULES, ROOT, Product, until
 from tests.endpoint import Endpoint
 
 
@@ -53,6 +53,27 @@ def test_a_session_is_gone_on_with_on_another_host(tmp_path: Path) -> None:
         told = stranger.run("run", "Hello").sentence
         assert "another key than" in told
         assert "Copy that file" in told
+
+
+def test_what_people_decided_on_one_host_counts_on_the_others(tmp_path: Path) -> None:
+    with Endpoint({"/": ["One.", "Two."]}) as endpoint:
+        a = host(endpoint, tmp_path, "a")
+        session = a.ask("First").session
+        b = host(endpoint, tmp_path, "b", a.data / "seal.key")
+        assert a.run("secret", "set", "API_KEY", stdin="quite-a-secret\n").status == 0
+        assert a.run("module", "allow", "web", "docs.example.org").status == 0
+        assert a.run("session", "rename", session, "The first one").status == 0
+        assert b.run("secret", "list").stdout.split() == ["API_KEY"]
+        assert "docs.example.org" in b.run("module", "hosts").stdout
+        assert b.ask("Second", session=session).reply == "Two."
+        assert "The first one" in b.run("session", "list").stdout
+        # What is withdrawn on one is withdrawn on a server that runs on another.
+        with a.serving():
+            assert b.run("secret", "remove", "API_KEY").status == 0
+            until(lambda: a.run("secret", "list").stdout.split() == [], "the secret to be gone")
+        stored = b"".join(one.read_bytes() for one in (tmp_path / "shared").rglob("*") if one.is_file())
+        assert b"quite-a-secret" not in stored
+        assert b"docs.example.org" not in stored
 
 
 def test_without_a_store_nothing_of_it_is_loaded() -> None:

@@ -1,0 +1,43 @@
+"""Encrypts what hosts share of their data directories, with a key that is made of the key of their seals.
+
+AES-256-GCM with the name as what is authenticated beside: neither read nor changed without the key, nor put under
+another name. All hosts of a store have one key of seals already (`SharedJournals.check_key`), so there is no second
+one to hand around; HKDF makes another of it for this purpose.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from iact.core.errors import JournalError
+
+_NONCE: Final = 12
+
+
+class HostCipher:
+    """As `core.journal.documents.Cipher` has it. `key`: the 32 bytes of the key of seals."""
+
+    def __init__(self, key: bytes) -> None:
+        made = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"iact: files that hosts share")
+        self._cipher = AESGCM(made.derive(key))
+
+    def encrypt(self, name: str, data: bytes) -> bytes:
+        """As `Cipher.encrypt`."""
+        nonce = secrets.token_bytes(_NONCE)
+        return nonce + self._cipher.encrypt(nonce, data, name.encode())
+
+    def decrypt(self, name: str, data: bytes) -> bytes:
+        """As `Cipher.decrypt`."""
+        try:
+            return self._cipher.decrypt(data[:_NONCE], data[_NONCE:], name.encode())
+        except (InvalidTag, ValueError) as error:
+            raise JournalError(
+                f"{name} in the store was not written by a host with this key, so it is not used. Somebody else wrote there; "
+                "remove it from the store."
+            ) from error

@@ -1,0 +1,231 @@
+"""The small files of a data directory that all hosts of a store have: what people approved, the policy, secrets, names.
+
+Each is a row of versions in the store, of which each is created if it is absent, as the segments of a journal are. So
+two hosts that change a file at the same time can't lose what the other did: whoever is second finds the other's
+version, puts both changes together, and creates the next one. The files in the data directory are copies; every
+program reads those, and this module compares them with the store now and then.
+
+What is stored is encrypted with a key that only hosts have, and says under which name: who can write in the store can
+neither read a secret nor forge an approval.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from iact.core.errors import JournalError, JournalUnwritable
+from iact.core.ports import JSON, ObjectStore
+
+_LOG: Final = logging.getLogger(__name__)
+STATE: Final = "shared.json"
+"""In the data directory: which version of each file it has."""
+_FOLDER: Final = "installation/files/"
+_NAMES: Final = ("approvals.json", "hosts.json", "policy.toml", "secrets.json")
+_PLANS: Final = "plans/*.yaml"
+_TRIES: Final = 16
+
+
+class Cipher(Protocol):
+    """Encrypts what only hosts may read. `name`: what is encrypted counts under this name alone."""
+
+    def encrypt(self, name: str, data: bytes) -> bytes: ...
+
+    def decrypt(self, name: str, data: bytes) -> bytes:
+        """What was encrypted.
+
+        Raises:
+            JournalError: it was not, with this key and under this name.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What the data directory has of a file. `version`: the store's that it was made of; `sha256`: of its content then."""
+
+    version: int = 0
+    sha256: str = ""
+
+
+class Documents:
+    """The shared files of one data directory. Everything here blocks."""
+
+    def __init__(self, store: ObjectStore, data: Path, cipher: Cipher) -> None:
+        self._store = store
+        self._data = data
+        self._cipher = cipher
+
+    def sync(self) -> list[str]:
+        """Fetch what other hosts changed, and store what was changed here; the names of files that are others here now.
+
+        Raises:
+            StoreUnavailable: the store does not answer; what was changed here is stored the next time.
+            JournalError: something in the store is not of our hosts.
+            JournalUnwritable: a file can't be written.
+        """
+        newest: dict[str, int] = {}
+        for name in self._store.names(_FOLDER):
+            file, _, number = name.removeprefix(_FOLDER).rpartition("/")
+            if file in _NAMES or _is_plan(file):
+                newest[file] = int(number)
+        changed = []
+        with self._state() as state:
+            here = {*_NAMES, *(f"plans/{one.name}" for one in self._data.glob(_PLANS))}
+            for name in sorted({*newest, *(one for one in here if (self._data / one).is_file())}):
+                with _locked(self._data / name):
+                    if self._sync(name, newest.get(name, 0), state):
+                        changed.append(name)
+        return changed
+
+    def _sync(self, name: str, newest: int, state: dict[str, _Copy]) -> bool:
+        known, path = state.get(name, _Copy()), self._data / name
+        mine = path.read_bytes() if path.is_file() else None
+        edited = mine is not None and _digest(mine) != known.sha256
+        for _ in range(_TRIES):
+            theirs = self._get(name, newest) if newest > known.version else None
+            content = self._put_together(name, known, mine if edited or theirs is None else None, theirs)
+            if content is None:
+                return False
+            version = max(newest, known.version)
+            if edited and content != theirs:
+                version += 1
+                sealed = self._cipher.encrypt(_name(name, version), content)
+                if not self._store.create(_name(name, version), sealed):
+                    newest = version  # another host was first: what it made is put together with ours
+                    continue
+            if content != mine:
+                write_whole(path, content)
+            state[name] = _Copy(version, _digest(content))
+            return content != mine
+        return False  # the others change it all the time; there is a next look
+
+    def _put_together(
+        self, name: str, known: _Copy, mine: bytes | None, theirs: bytes | None
+    ) -> bytes | None:
+        """What the file holds now, if `mine` was changed here and `theirs` elsewhere; None: nothing to do."""
+        if mine is None or theirs is None or mine == theirs:
+            return theirs if mine is None else mine
+        made = _merged(self._get(name, known.version) if known.version else b"", mine, theirs)
+        if made is None:  # a person has to put them together: what was here is kept beside
+            kept = self._data / f"{name}.kept-{secrets.token_hex(2)}"
+            write_whole(kept, mine)
+            _LOG.warning("%s was changed here and on another host; theirs counts, ours is in %s.", name, kept)
+            return theirs
+        return made
+
+    def _get(self, name: str, version: int) -> bytes:
+        data = self._store.get(_name(name, version))
+        if data is None:
+            raise JournalError(f"Version {version} of {name} is missing in the store.")
+        return self._cipher.decrypt(_name(name, version), data)
+
+    @contextmanager
+    def _state(self) -> Iterator[dict[str, _Copy]]:
+        """What the data directory has, alone among the programs that use it; kept at the end."""
+        path = self._data / STATE
+        with _locked(path):
+            found = json.loads(path.read_bytes()) if path.is_file() else {}
+            state = {name: _Copy(int(one["version"]), str(one["sha256"])) for name, one in found.items()}
+            before = dict(state)
+            try:
+                yield state
+            finally:
+                if state != before:
+                    told = {
+                        name: {"version": one.version, "sha256": one.sha256} for name, one in state.items()
+                    }
+                    write_whole(path, json.dumps(told, indent=2).encode())
+
+
+def _is_plan(file: str) -> bool:
+    folder, _, name = file.rpartition("/")
+    return folder == "plans" and name.endswith(".yaml") and not name.startswith(".")
+
+
+def _name(name: str, version: int) -> str:
+    return f"{_FOLDER}{name}/{version:010}"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _merged(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
+    """Both changes of a JSON object, by name; None: it is none. Where both changed one name, lists get what either added
+    and lose what either took out, and of anything else theirs counts: an approval is taken whole or not at all."""
+    try:
+        old, ours, others = (json.loads(one or b"{}") for one in (base, mine, theirs))
+    except ValueError:
+        return None
+    if not (isinstance(old, dict) and isinstance(ours, dict) and isinstance(others, dict)):
+        return None
+    made = dict(others)
+    for name in old.keys() | ours.keys():
+        if ours.get(name) == old.get(name):
+            continue
+        if others.get(name) == old.get(name):
+            _put(made, name, ours.get(name))
+        else:
+            _put(made, name, _both(old.get(name), ours.get(name), others.get(name)))
+    return json.dumps(made, indent=2).encode()
+
+
+def _put(made: dict[str, JSON], name: str, value: JSON) -> None:
+    if value is None:
+        made.pop(name, None)
+    else:
+        made[name] = value
+
+
+def _both(old: JSON, ours: JSON, others: JSON) -> JSON:
+    if not isinstance(ours, list) or not isinstance(others, list):
+        return others
+    before = old if isinstance(old, list) else []
+    kept = [one for one in others if one in ours or one not in before]
+    return [*kept, *(one for one in ours if one not in others and one not in before)]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Alone among the programs that change a file, by the same lock as they use."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise JournalUnwritable(f"{path} can't be written: {error.strerror}.") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace a small file, so that a reader or a crash finds the old one or the new one.
+
+    Raises:
+        JournalUnwritable: it can't be written.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with draft.open("xb") as stream:
+            os.fchmod(stream.fileno(), 0o600)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise JournalUnwritable(f"{path} can't be written: {error.strerror}.") from error
